@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from chimap import open_source, with_covariates
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.data.covariates import CovariateTable, Widened, beside, covariate_names
+from chimap.data.covariates import Widened, beside, covariate_names, table_of_columns, table_of_values
 from chimap.data.views import ChosenRows
 
 AGE = [30.0, np.nan, 50, 20]
@@ -40,21 +40,21 @@ def check(table):
 def test_columns_of_the_table_and_of_another_one_joined_by_id_are_the_same(samples):
     aside = ["age", "sex", "batch"]
     whole = open_source(samples / "all.csv", "y", id="id", aside=aside)
-    check(CovariateTable.read(whole, "age, sex, C(batch)"))
+    check(table_of_columns(whole, "age, sex, C(batch)"))
     counts = open_source(samples / "counts.csv", "y", id="id")
-    check(CovariateTable.read(counts, f"{samples / 'about.tsv'}::age,sex,C(batch)"))
+    check(table_of_columns(counts, f"{samples / 'about.tsv'}::age,sex,C(batch)"))
     frame = pd.read_csv(samples / "all.csv")
-    check(CovariateTable.read(open_source(frame, "y", id="id", aside=aside), ["age", "sex", "C(batch)"]))
+    check(table_of_columns(open_source(frame, "y", id="id", aside=aside), ["age", "sex", "C(batch)"]))
 
 
 def test_values_of_frames_mappings_and_arrays():
     frame = pd.DataFrame({"age": AGE, "sex": SEX})
     for data in (frame, {"age": AGE, "sex": SEX}):
-        table = CovariateTable.of(data, 4)
+        table = table_of_values(data, 4)
         assert table.names == ("age", "sex")
         assert table.values[0].dtype == np.float64
-    assert CovariateTable.of(np.eye(4)[:, :2], 4).names == ("covariate 0", "covariate 1")
-    texts = CovariateTable.of({"dose": ["1", "2.5", "not collected", "1"]}, 4).values[0]
+    assert table_of_values(np.eye(4)[:, :2], 4).names == ("covariate 0", "covariate 1")
+    texts = table_of_values({"dose": ["1", "2.5", "not collected", "1"]}, 4).values[0]
     assert texts.tolist() == [1.0, 2.5, None, 1.0]
 
 
@@ -71,19 +71,19 @@ def test_values_of_frames_mappings_and_arrays():
 )
 def test_bad_values_are_refused(data, message):
     with pytest.raises(DataError, match=message):
-        CovariateTable.of(data, 4)
+        table_of_values(data, 4)
 
 
 def test_columns_that_are_not_there_or_have_a_role_are_refused(samples):
     source = open_source(samples / "all.csv", "y", id="id", aside=["age", "sex"])
     with pytest.raises(DataError, match=r"no column 'Age' for covariates\. Is it 'age'"):
-        CovariateTable.read(source, "Age")
+        table_of_columns(source, "Age")
     with pytest.raises(DataError, match=r"about\.tsv: no column 'sexe' for covariates\. Is it 'sex'\?"):
-        CovariateTable.read(source, f"{samples / 'about.tsv'}::sexe")
+        table_of_columns(source, f"{samples / 'about.tsv'}::sexe")
     with pytest.raises(DataError, match="'id' is the id of the rows"):
-        CovariateTable.read(source, "age,id")
+        table_of_columns(source, "age,id")
     with pytest.raises(DataError, match="'a' is a bin of the rows"):
-        CovariateTable.read(source, "a")
+        table_of_columns(source, "a")
     with pytest.raises(DataError, match="names 'age' twice"):
         covariate_names("age,age")
     with pytest.raises(DataError, match="3 labels for 4 rows"):
@@ -93,7 +93,7 @@ def test_columns_that_are_not_there_or_have_a_role_are_refused(samples):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_views_keep_rows_and_covariates_together(kind):
     X = kind(np.arange(12.0).reshape(6, 2))
-    source = beside(ArraySource(X, np.arange(6)), CovariateTable.of({"age": np.arange(6)}, 6))
+    source = beside(ArraySource(X, np.arange(6)), table_of_values({"age": np.arange(6)}, 6))
     some = ChosenRows(source, [1, 4], np.array([1, 4]))
     assert some.covariates.values[0].tolist() == [1, 4]
     wide = Widened(some, np.array([[10.0], [40.0]]), ["age"])

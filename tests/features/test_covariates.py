@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
-from chimap.data.covariates import CovariateTable
+from chimap.data.covariates import table_of_values
 from chimap.data.doubts import DataWarning
 from chimap.features.covariates import Covariates
 from chimap.kernels import Gaussian
@@ -15,7 +15,7 @@ rng = np.random.default_rng(0)
 N = 60
 AGE, SEX = rng.normal(50, 10, N), rng.choice(list("FM"), N)
 AGE[::9] = np.nan
-TABLE = CovariateTable.of({"age": AGE, "sex": SEX}, N)
+TABLE = table_of_values({"age": AGE, "sex": SEX}, N)
 
 
 def unit():
@@ -41,7 +41,7 @@ def test_the_gaussian_kernel_is_exact():
 
 def test_new_rows_are_scaled_as_those_of_the_fit_and_unknown_levels_say_nothing():
     covariates = Covariates.fitted(TABLE, "linear")
-    new = CovariateTable.of({"sex": ["X", "F"], "age": [float(np.nanmean(AGE)), 0.0], "more": [1, 2]}, 2)
+    new = table_of_values({"sex": ["X", "F"], "age": [float(np.nanmean(AGE)), 0.0], "more": [1, 2]}, 2)
     with pytest.warns(DataWarning, match=r"new: 'sex' has levels that the model has not seen \('X'\)"):
         columns = covariates.columns(new, "new")
     np.testing.assert_allclose(columns[0], 0, atol=1e-12)
@@ -50,11 +50,11 @@ def test_new_rows_are_scaled_as_those_of_the_fit_and_unknown_levels_say_nothing(
 
 def test_what_says_nothing_is_left_out_and_names_of_rows_are_refused():
     with pytest.warns(DataWarning, match="'same' the same in all rows"):
-        covariates = Covariates.fitted(CovariateTable.of({"same": np.ones(N), "age": AGE}, N), "linear")
+        covariates = Covariates.fitted(table_of_values({"same": np.ones(N), "age": AGE}, N), "linear")
     assert covariates.names == ["age"]
     with pytest.raises(DataError, match="'same' the same in all rows: leave them out"):
-        Covariates.fitted(CovariateTable.of({"same": ["u"] * N}, N), "linear")
-    names = CovariateTable.of({"subject": [f"s{i}" for i in range(N)]}, N)
+        Covariates.fitted(table_of_values({"same": ["u"] * N}, N), "linear")
+    names = table_of_values({"subject": [f"s{i}" for i in range(N)]}, N)
     with pytest.raises(DataError, match=r"'subject': 60 levels in 60 rows, 60 of them in one row only"):
         Covariates.fitted(names, "linear")
 
@@ -62,6 +62,6 @@ def test_what_says_nothing_is_left_out_and_names_of_rows_are_refused():
 def test_rows_without_a_covariate_are_refused():
     covariates = Covariates.fitted(TABLE, "linear")
     with pytest.raises(DataError, match=r"new: no covariate 'age', which the model takes.*Is it 'Age'"):
-        covariates.columns(CovariateTable.of({"Age": [1.0], "sex": ["F"]}, 1), "new")
+        covariates.columns(table_of_values({"Age": [1.0], "sex": ["F"]}, 1), "new")
     with pytest.raises(DataError, match="'age' was a number in the rows of the fit, but row 1 has 'old'"):
-        covariates.columns(CovariateTable.of({"age": [None, "old"], "sex": ["F", "F"]}, 2), "new")
+        covariates.columns(table_of_values({"age": [None, "old"], "sex": ["F", "F"]}, 2), "new")

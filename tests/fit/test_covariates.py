@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import chimap
 from chimap import HistogramClassifier, HistogramRegressor, LandmarkFeatures, OptimalMap, PrincipalFeatures
 from chimap._formatting import covariates_in_words
-from chimap.data.covariates import CovariateTable
+from chimap.data.covariates import table_of_values
 
 N = 200
 rng = np.random.default_rng(0)
@@ -55,7 +55,7 @@ def test_the_kernel_is_the_sum_of_that_of_the_counts_and_of_the_covariates(setti
     n = model.covariates_.n_columns
     prepared = model.fitted.preparation(model.rows_as_read(chimap.with_covariates(kind(X), TELLING)), 0, "X")
     columns = sp.csr_matrix(prepared).toarray()[:, 20:]
-    table = CovariateTable.of(TELLING, N)
+    table = table_of_values(TELLING, N)
     np.testing.assert_allclose(columns, model.covariates_.columns(table, ""), rtol=1e-5, atol=1e-6)
     K = model.kernel_(np.asarray(sp.csr_matrix(prepared).toarray(), float))
     others = HistogramClassifier(**FIXED | {"kernel": "exp-chi2", "alpha": 1.0} | settings).fit(kind(X), Y)

@@ -16,7 +16,7 @@ from chimap.cli.messages import in_flags, say
 from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.cli.show import busy
 from chimap.data import open_source
-from chimap.data.covariates import CovariateTable, beside, columns_aside, covariate_names, unwrapped
+from chimap.data.covariates import beside, columns_aside, covariate_names, table_of_columns, unwrapped
 from chimap.data.label_kinds import as_targets, check_binary, is_number, is_text, why_text
 from chimap.data.labelling import NoLabelsError
 from chimap.data.labels import UNREAD
@@ -110,7 +110,7 @@ def open_data(
         options |= {"reading": reading, "reads_labels": reads_labels}
         source = _opened(data, labels, model, not_bins, needs_labels, options)
         if words is not None and (model is None or model.taken_covariates is not None):
-            source = beside(source, CovariateTable.read(source, words))
+            source = beside(source, table_of_columns(source, words))
         for note in source.notes:
             say("note", in_flags(note))
     if check_labels is not None and model is not None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._frames import is_frame, names_of
 from chimap._messages import Message
-from chimap._types import JSON, Rows
+from chimap._types import JSON, ArrayLike, Rows
 from chimap._validation import DataError
 from chimap.data.formats.frames import column_of
 from chimap.data.label_kinds import is_text, numbers_of, stands_for_missing, texts_of
@@ -22,82 +22,56 @@ from chimap.data.labelling import table_of
 from chimap.data.labels import clean_labels
 from chimap.data.opening import open_source
 from chimap.data.rows import digest
-from chimap.data.source import Chunk, Source
+from chimap.data.source import Chunk, CovariateTable, Source
 from chimap.data.table import NoColumnError, words_of
 from chimap.data.views import View
 
 _FACTOR = re.compile(r"C\((.*)\)")
 
 
-@dataclass(frozen=True, eq=False)
-class CovariateTable:
-    """The values of covariates of the same rows.
+def table_of_values(data: object, n_rows: int) -> CovariateTable:
+    """Return the covariates of ``n_rows`` rows from a data frame, a mapping of names to values, or an array.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the covariates.
-    values : tuple of masked arrays of shape (n,)
-        float64, or text for levels of a category; masked where a value is missing.
-    words : tuple of str, default=()
-        The words that named columns of the data; empty where values were given.
+    Raises DataError if their number of rows is another, or a value is infinite.
     """
+    if is_frame(data):
+        names: Sequence[object] = [*names_of(data)]
+        columns = [column_of(data, place) for place in range(len(names))]
+    elif isinstance(data, Mapping):
+        names, columns = [*data], [*data.values()]
+    else:
+        array = np.asarray(data)
+        array = array[:, None] if array.ndim == 1 else array
+        if array.ndim != 2:
+            raise DataError(
+                Message("{covariates} must have a row for each row of X; got {} axes.", array.ndim)
+            )
+        names, columns = [f"covariate {j}" for j in range(array.shape[1])], [*array.T]
+    if not names:
+        raise DataError(Message("{covariates} has no columns: name one, or leave it out."))
+    pairs = zip(map(str, names), columns, strict=True)
+    return CovariateTable(
+        tuple(map(str, names)), tuple(_cleaned(column, n_rows, name) for name, column in pairs)
+    )
 
-    names: tuple[str, ...]
-    values: tuple[np.ma.MaskedArray, ...]
-    words: tuple[str, ...] = ()
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.values[0].size)
+def table_of_columns(source: Source, words: str | Sequence[str]) -> CovariateTable:
+    """Return columns of the data that a source was opened from; ``C(name)`` is a category though it is of numbers.
 
-    def take(self, rows: np.ndarray) -> CovariateTable:
-        """Return the covariates of some rows."""
-        return CovariateTable(self.names, tuple(values[rows] for values in self.values), self.words)
-
-    @classmethod
-    def of(cls, data: Any, n_rows: int) -> CovariateTable:
-        """Return the covariates of ``n_rows`` rows from a data frame, a mapping of names to values, or an array.
-
-        Raises DataError if their number of rows is another, or a value is infinite.
-        """
-        if is_frame(data):
-            names: Sequence[Any] = [*names_of(data)]
-            columns = [column_of(data, place) for place in range(len(names))]
-        elif isinstance(data, Mapping):
-            names, columns = [*data], [*data.values()]
-        else:
-            array = np.asarray(data)
-            array = array[:, None] if array.ndim == 1 else array
-            if array.ndim != 2:
-                raise DataError(
-                    Message("{covariates} must have a row for each row of X; got {} axes.", array.ndim)
-                )
-            names, columns = [f"covariate {j}" for j in range(array.shape[1])], [*array.T]
-        if not names:
-            raise DataError(Message("{covariates} has no columns: name one, or leave it out."))
-        pairs = zip(map(str, names), columns, strict=True)
-        return cls(tuple(map(str, names)), tuple(_cleaned(column, n_rows, name) for name, column in pairs))
-
-    @classmethod
-    def read(cls, source: Source, words: str | Sequence[str]) -> CovariateTable:
-        """Return columns of the data that a source was opened from; ``C(name)`` is a category though it is of numbers.
-
-        ``TABLE::name`` is a column of another table, joined by the ids of the rows. Raises DataError for a column that
-        is not there, and for one that is the labels or the ids of the rows.
-        """
-        names = covariate_names(words)
-        read = []
-        for name in names:
-            column, is_factor = unwrapped(name)
-            _check_role(source, column)
-            try:
-                values = source.column_with_gaps(column)
-            except NoColumnError as error:
-                raise _not_there(source, column) from error
-            read.append(_cleaned(values, source.n_rows, column, is_factor))
-        return cls(tuple(short_name(name) for name in names), tuple(read), tuple(names))
+    ``TABLE::name`` is a column of another table, joined by the ids of the rows. Raises DataError for a column that
+    is not there, and for one that is the labels or the ids of the rows.
+    """
+    names = covariate_names(words)
+    read = []
+    for name in names:
+        column, is_factor = unwrapped(name)
+        _check_role(source, column)
+        try:
+            values = source.column_with_gaps(column)
+        except NoColumnError as error:
+            raise _not_there(source, column) from error
+        read.append(_cleaned(values, source.n_rows, column, is_factor))
+    return CovariateTable(tuple(short_name(name) for name in names), tuple(read), tuple(names))
 
 
 def covariate_names(words: str | Sequence[str]) -> list[str]:
@@ -167,7 +141,7 @@ def _not_there(source: Source, column: str) -> NoColumnError:
     )
 
 
-def _cleaned(values: Any, n_rows: int, name: str, is_factor: bool = False) -> np.ma.MaskedArray:
+def _cleaned(values: ArrayLike, n_rows: int, name: str, is_factor: bool = False) -> np.ma.MaskedArray:
     """Return values as float64, or as text where one of them is no number; masked where they are missing."""
     labels = clean_labels(values, n_rows, str(Message("{covariates}, {!r}", name)))
     if labels.ndim != 1:
@@ -256,7 +230,7 @@ def side_by_side(rows: Rows, columns: np.ndarray) -> Rows:
     return _arrays.stack_columns([rows, _arrays.to_sparse(columns) if _arrays.is_sparse(rows) else columns])
 
 
-def with_covariates(X: Any, covariates: Any) -> Source:
+def with_covariates(X: object, covariates: object) -> Source:
     """Return rows with covariates beside them, for a model that takes them: ``model.predict(with_covariates(X, C))``.
 
     Parameters
@@ -287,14 +261,14 @@ def with_covariates(X: Any, covariates: Any) -> Source:
     if names_columns(covariates):
         aside = columns_aside(covariates)
         source = X if isinstance(X, Source) else open_source(X, with_labels=False, aside=aside)
-        table = CovariateTable.read(source, covariates)
+        table = table_of_columns(source, covariates)
     else:
         source = X if isinstance(X, Source) else open_source(X, with_labels=False)
-        table = CovariateTable.of(covariates, source.n_rows + source.n_left_out)
+        table = table_of_values(covariates, source.n_rows + source.n_left_out)
     return beside(source, table)
 
 
-def names_columns(covariates: Any) -> bool:
+def names_columns(covariates: object) -> TypeGuard[str | Sequence[str]]:
     """Return whether covariates are names of columns, and not values.
 
     >>> names_columns("age,sex"), names_columns(["age"]), names_columns(np.eye(2)), names_columns(None)

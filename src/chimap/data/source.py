@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_positive
 from chimap.data.label_kinds import words_for_missing
 from chimap.data.rows import digest, regroup, row_ranges
-
-if TYPE_CHECKING:
-    from chimap.data.covariates import CovariateTable
 
 
 class Stored(Protocol):
@@ -62,6 +59,34 @@ class Chunk:
     X: Rows
     y: np.ndarray | None
     start: int
+
+
+@dataclass(frozen=True, eq=False)
+class CovariateTable:
+    """The values of covariates of the same rows.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the covariates.
+    values : tuple of masked arrays of shape (n,)
+        float64, or text for levels of a category; masked where a value is missing.
+    words : tuple of str, default=()
+        The words that named columns of the data; empty where values were given.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[np.ma.MaskedArray, ...]
+    words: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.values[0].size)
+
+    def take(self, rows: np.ndarray) -> CovariateTable:
+        """Return the covariates of some rows."""
+        return CovariateTable(self.names, tuple(values[rows] for values in self.values), self.words)
 
 
 class Source(ABC):

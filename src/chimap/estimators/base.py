@@ -141,7 +141,7 @@ class HistogramModel(BaseEstimator):
     training_: Sometimes[JSON]
     histograms_: Sometimes[BaseEstimator | None]
     _batches: Batches | None = None
-    covariates: Any = None  # of estimators without this parameter
+    covariates: object = None  # of estimators without this parameter
     _stale: bool = False  # whether batches have arrived since the weights were solved for
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -16,7 +16,14 @@ from chimap._unicode import composed_names
 from chimap._validation import DataError, validated
 from chimap.data import ArraySource, Source, matched, open_source
 from chimap.data.catalogue import check_rows_order, opener_of
-from chimap.data.covariates import CovariateTable, beside, columns_aside, covariate_names, names_columns
+from chimap.data.covariates import (
+    beside,
+    columns_aside,
+    covariate_names,
+    names_columns,
+    table_of_columns,
+    table_of_values,
+)
 from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.labelling import labelled, task_words, with_numbers
@@ -54,7 +61,7 @@ class LearnsColumns(OfColumns, Protocol):
 
     feature_names_in_: np.ndarray
     weights: str
-    covariates: Any
+    covariates: object
 
 
 def source_to_predict(model: OfColumns, X: MatrixLike) -> Source | None:
@@ -93,7 +100,7 @@ def source_as_fitted(model: OfColumns, source: Source) -> Source:
     if covariates is None:
         return view
     if view.covariates is None and view.origin is not None:
-        view = beside(view, CovariateTable.read(view, covariates.words or covariates.names))
+        view = beside(view, table_of_columns(view, covariates.words or covariates.names))
     return covariates.widened(view)
 
 
@@ -142,7 +149,7 @@ def with_columns_beside(
         raise DataError(Message("{covariates} names {!r}, the groups of the rows: leave it out.", groups))
     if source.covariates is not None:
         return source
-    return beside(source, CovariateTable.read(source, covariates))
+    return beside(source, table_of_columns(source, covariates))
 
 
 def units_and_mass(
@@ -190,7 +197,7 @@ def source_with_covariates(model: LearnsColumns, X: MatrixLike, y: ArrayLike, y_
     covariates = model.covariates
     if not names_columns(covariates):
         source = source_of(model, X, y, y_checks)
-        return beside(source, CovariateTable.of(covariates, source.n_rows + source.n_left_out))
+        return beside(source, table_of_values(covariates, source.n_rows + source.n_left_out))
     if not is_frame(X) and opener_of(X) is None:
         raise DataError(
             Message(
@@ -202,7 +209,7 @@ def source_with_covariates(model: LearnsColumns, X: MatrixLike, y: ArrayLike, y_
     if isinstance(y, str) and y in columns_aside(covariates):
         raise DataError(Message("{covariates} names {!r}, the labels: leave it out.", y))
     source = open_source(X, y, aside=columns_aside(covariates))
-    return beside(source, CovariateTable.read(source, covariate_names(covariates)))
+    return beside(source, table_of_columns(source, covariate_names(covariates)))
 
 
 def labelled_rows(

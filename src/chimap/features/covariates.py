@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.data.covariates import CovariateTable, Widened
+from chimap.data.covariates import Widened
 from chimap.data.doubts import say
 from chimap.data.label_kinds import is_text, texts_of
-from chimap.data.source import Source
+from chimap.data.source import CovariateTable, Source
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.kernels import Gaussian
@@ -211,7 +211,16 @@ class Covariates:
         }  # fmt: skip
 
 
-def check_takes_bins_only(model: Any, what: str) -> None:
+class TakesCovariates(Protocol):
+    """A fitted estimator, with the covariates that it takes besides the bins."""
+
+    @property
+    def taken_covariates(self) -> Covariates | None:
+        """They, or None."""
+        ...
+
+
+def check_takes_bins_only(model: TakesCovariates, what: str) -> None:
     """Raise ValueError for a model that takes covariates besides the bins, which ``what`` does not hold."""
     covariates: Covariates | None = model.taken_covariates
     if covariates is not None:

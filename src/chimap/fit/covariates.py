@@ -47,7 +47,7 @@ class _LeftOut:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
+class _ComparedRows:
     """Rows of a sample, on which machines are compared, with targets as labels: of classes 1 and -1.
 
     Strengths are then chosen by squared error, as the machines are compared, and not by a score that jumps.
@@ -109,7 +109,7 @@ def with_covariates(
         exact_machine_of(recipe), alpha=AUTO, threshold=None, time_limit=None, keeps_posterior=False,
         is_classifier=False, scoring=None, positive=None,
     )  # fmt: skip
-    sample = _Sample(exact, rows, of_rows, learn)
+    sample = _ComparedRows(exact, rows, of_rows, learn)
     model, alone = sample.left_out(sample.recipe, rows)
     progress.advance()
     if is_auto(recipe.gamma) and model.gamma is not None:  # the sum has no gamma of its own to choose
@@ -164,7 +164,7 @@ def _scatter(model: Model, rows: Source, seed: int) -> float:
 def _told(
     columns: Covariates,
     score: OutputScore,
-    sample: _Sample,
+    sample: _ComparedRows,
     counts: _LeftOut,
     covariates: _LeftOut,
     both: _LeftOut,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -15,7 +15,8 @@ from chimap._formatting import plain
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, Rows
 from chimap.data import ArraySource, PerClassSplits
-from chimap.data.covariates import CovariateTable, beside
+from chimap.data.covariates import beside
+from chimap.data.source import CovariateTable, Source
 from chimap.estimators.targets import task_names
 from chimap.reports.measures import classification_metrics, regression_metrics, task_metrics
 from chimap.reports.ranking import ranking_metrics
@@ -185,7 +186,7 @@ def repeated_splits(
         fit_params = {} if groups is None else {"groups": np.asarray(groups)[train]}
         if covariates is None:
             model = clone(estimator).fit(_arrays.take_rows(X, train), y[train], **fit_params)
-            tested: Any = _arrays.take_rows(X, test)
+            tested: Rows | Source = _arrays.take_rows(X, test)
         else:
             rows = ArraySource(_arrays.take_rows(X, train), y[train])
             model = clone(estimator).fit_source(beside(rows, covariates.take(train)), **fit_params)
@@ -195,7 +196,7 @@ def repeated_splits(
     return SplitScores({name: np.array([values[name] for values in scores]) for name in scores[0]}, *sizes[0])
 
 
-def _of_classes(model: BaseEstimator, X: Rows, y: np.ndarray) -> dict[str, float]:
+def _of_classes(model: BaseEstimator, X: Rows | Source, y: np.ndarray) -> dict[str, float]:
     outputs = np.asarray(model.decision_function(X))
     if outputs.ndim == 1:
         outputs = np.stack([-outputs, outputs], axis=1)
@@ -205,12 +206,12 @@ def _of_classes(model: BaseEstimator, X: Rows, y: np.ndarray) -> dict[str, float
     return dict(zip(_OF_CLASSES, values, strict=True))
 
 
-def _of_numbers(model: BaseEstimator, X: Rows, y: np.ndarray) -> dict[str, float]:
+def _of_numbers(model: BaseEstimator, X: Rows | Source, y: np.ndarray) -> dict[str, float]:
     metrics = regression_metrics(y, model.predict(X))
     return {"R2": metrics.r2, "RMSE": metrics.rmse, "MAE": metrics.mae}
 
 
-def _of_tasks(model: BaseEstimator, X: Rows, Y: np.ndarray) -> dict[str, float]:
+def _of_tasks(model: BaseEstimator, X: Rows | Source, Y: np.ndarray) -> dict[str, float]:
     has_labels = is_classifier(model)
     outputs = model.decision_function(X) if has_labels else model.predict(X)
     metrics = task_metrics(Y, outputs, [str(task) for task in range(Y.shape[1])], has_labels)
