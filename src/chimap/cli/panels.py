@@ -12,10 +12,10 @@ from typer.core import TyperCommand
 # The options of each panel. Those that are not listed go to the last panel.
 _PANELS = {
     "Data": """
-        labels task test_fraction unlabelled blocks normalize part all_rows splits per_class
-        permutations rows id columns
-        exclude missing sample_weight groups split text tokens smiles morgan_radius morgan_size transpose
-        rank shape
+        labels task test_fraction unlabelled blocks normalize part all_rows splits per_class permutations rows id
+        columns
+        exclude missing sample_weight groups split text tokens smiles fingerprint salts morgan_radius morgan_size
+        transpose rank shape
     """,
     "Model": """
         kernel normalization scoring bin_weights time_limit gamma terms components map maps features
