@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
-from chimap._types import Rows, Scoring
+from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.selection.leave_one_out import parts_of
 from chimap.solvers.exact import is_shared
@@ -126,15 +126,6 @@ def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
     if len(splits) == 1:
         return dict.fromkeys([n for n in ROUNDS if n < most] + [min(most, ROUNDS[-1])], 1)
     return {-(-most // 2): 1, -(-3 * most // 4): 1, most: len(splits)}
-
-
-def score_name(scoring: Scoring, is_classification: bool, y: np.ndarray) -> str:
-    """Return the name of a scorer as tables show it; None is accuracy or R^2, and several tasks have the mean of it."""
-    if y.ndim == 2:
-        return f"mean {score_name(scoring, is_classification, y[:, 0])}"
-    if scoring is None:
-        return "accuracy" if is_classification else "R2"
-    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
 
 
 def shared_tasks(

@@ -36,7 +36,6 @@ from chimap.race.rows import (
     n_repeated,
     rounds_of,
     rows_of_round,
-    score_name,
     shared_tasks,
 )
 from chimap.race.shared import BestSetting, SharedMachines
@@ -189,7 +188,8 @@ class Race:
     @property
     def measure(self) -> str:
         """Name of the score."""
-        return score_name(self.scoring, self.asked.is_classifier, self.y)
+        name = self.codec.score(self.y, self.scoring).name
+        return name.replace("r2", "R2") if self.scoring is None else name
 
     @property
     def footprint(self) -> int:

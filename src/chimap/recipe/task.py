@@ -18,8 +18,18 @@ from chimap._validation import DataError
 from chimap.data.label_kinds import is_missing, is_text
 from chimap.data.labels import check_labels
 from chimap.data.source import Source
+from chimap.losses import CATALOGUE, Square, requested
 from chimap.moments import as_counts
-from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, TaskCodec, check_tasks, check_varies, is_matrix
+from chimap.recipe.codecs import (
+    ClassCodec,
+    Codec,
+    LossCodec,
+    RealCodec,
+    TaskCodec,
+    check_tasks,
+    check_varies,
+    is_matrix,
+)
 from chimap.recipe.recipe import Recipe
 from chimap.recipe.weights import (
     checked_class_weight,
@@ -93,7 +103,7 @@ class Task:
             recipe.class_weight, recipe.threshold, classes, y, source.weights, names
         )
         task = cls(
-            codec_type(recipe).of(y), names, of_classes, has_gaps, source.has_object_labels, recipe.threshold
+            codec_of(recipe, y), names, of_classes, has_gaps, source.has_object_labels, recipe.threshold
         )
         return (
             task,
@@ -104,7 +114,7 @@ class Task:
     @classmethod
     def of_batches(cls, recipe: Recipe, y: np.ndarray, first: Source) -> Task:
         """Return the task of rows that come in batches: of all labels, or those of the first batch."""
-        task = cls(codec_type(recipe).of(y), threshold=recipe.threshold)
+        task = cls(codec_of(recipe, y), threshold=recipe.threshold)
         rows, _ = rows_that_count(first, None)
         labels = rows.labels()
         assert labels is not None
@@ -120,7 +130,7 @@ class Task:
 
     def codec_of(self, y: np.ndarray) -> Codec:
         """Return how labels of some of the rows become numbers: it knows no class, and no mean, that is not theirs."""
-        return type(self.codec).of(y)
+        return self.codec.of(y)
 
     @property
     def is_multilabel(self) -> bool:
@@ -143,10 +153,15 @@ class Task:
         return batch if weights is batch.weights else with_weights(batch, weights, batch.counts)
 
 
-def codec_type(recipe: Recipe) -> type[Codec]:
-    """Return the codec of a recipe."""
-    codec: type[Codec] = ClassCodec if recipe.is_classifier else RealCodec
-    return codec.of_loss(recipe.loss)
+def codec_of(recipe: Recipe, y: np.ndarray) -> Codec:
+    """Return how the labels of a recipe become numbers. Raise DataError for labels that its loss does not take."""
+    if recipe.is_classifier:
+        return ClassCodec.of(y)
+    loss = requested(recipe.loss, recipe.quantile)
+    shown = CATALOGUE[loss]() if isinstance(loss, str) else loss
+    if shown.score_name != Square.score_name:
+        return LossCodec.of_targets(y, shown)
+    return RealCodec.of_loss(loss).of(y)
 
 
 def classes_of(codec: Codec, has_objects: bool) -> np.ndarray | None:
