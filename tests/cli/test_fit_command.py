@@ -9,7 +9,7 @@ import typer.main
 
 from chimap.cli.commands.compare import fit_command
 from chimap.cli.main import app
-from chimap.cli.options import TableOptions
+from chimap.cli.options import CountedColumn, TableOptions
 from chimap.race.candidates import Look, candidates_of_kernel, entries, features_of_kernel, recipe_for_all
 from chimap.recipe import Recipe
 
@@ -36,7 +36,7 @@ def every_settings():
 
 @pytest.mark.parametrize("settings", [*every_settings()], ids=str)
 def test_every_setting_is_a_flag_of_fit(settings):
-    words = shlex.split(fit_command(settings, "data.npz", None, TableOptions(), {}))
+    words = shlex.split(fit_command(settings, "data.npz", None, (TableOptions(), CountedColumn()), {}))
     assert {word for word in words if word.startswith("--")} <= FLAGS
     assert words[words.index("--kernel") + 1] == settings["kernel"]
     for name, flag in (
@@ -52,7 +52,7 @@ def test_every_setting_is_a_flag_of_fit(settings):
 def test_flags_of_the_data_and_those_that_are_no_defaults_are_kept():
     table = TableOptions(id="name", groups="film", transpose=True, sample_weight="times", missing="-1")
     given = {"memory": "2GiB", "seed": 0, "class-weight": "balanced"}
-    line = fit_command({"kernel": "chi2"}, "my data.npz", "meta.tsv::kind", table, given)
+    line = fit_command({"kernel": "chi2"}, "my data.npz", "meta.tsv::kind", (table, CountedColumn()), given)
     assert line == (
         "chimap fit 'my data.npz' --labels meta.tsv::kind --id name --missing -1 --transpose --groups film "
         "--sample-weight times --memory 2GiB --class-weight balanced --kernel chi2 --output my.model"

@@ -154,11 +154,15 @@ def test_descriptors_are_blocks(folder, results):
 def test_predictions_have_names(folder, results):
     assert results["predict"].code == 0, results["predict"].err
     lines = list(csv.reader((folder / "answers.csv").open()))
-    assert lines[0] == ["name", "prediction", "flat", "steep"]
-    assert len(lines) == 40
+    assert lines[0] == ["name", "prediction", "flat", "steep", "reason"]
+    assert len(lines) == 41
     right = [name.split("/")[1] == answer for name, answer, *_ in lines[1:]]
     assert sum(right) > 35
-    assert "1 of 40 images are broken" in results["predict"].err
+    (broken,) = [line for line in lines[1:] if not line[1]]
+    assert broken[0] == "flat/03.png"
+    assert broken[2:4] == ["", ""]
+    assert "not an image" in broken[4]
+    assert "1 of 40 records cannot be read: 'flat/03.png'" in results["predict"].err
 
 
 def test_info(results):

@@ -1,9 +1,11 @@
 """What a file of predictions holds beside the predictions."""
 
+import csv
+
 import numpy as np
 import pytest
 
-from chimap import HistogramClassifier
+from chimap import HistogramClassifier, HistogramRegressor
 from chimap.cli.predictions import writer
 from chimap.data import ArraySource, open_source
 from chimap.engines import Progress
@@ -45,3 +47,54 @@ def test_rows_without_names_have_no_ids(model, tmp_path):
     writer(tmp_path / "p.npz", model)(model, ArraySource(X), Progress())
     with np.load(tmp_path / "p.npz") as saved:
         assert set(saved) == {"predictions"}
+
+
+UNREAD = {1: "'xx': not SMILES", 59: "no SMILES"}
+NUMBERS = np.arange(60) % 2
+TARGETS = {
+    "text": (HistogramClassifier, KINDS),
+    "numbers": (HistogramClassifier, NUMBERS),
+    "three classes": (HistogramClassifier, np.arange(60) % 3),
+    "true or false": (HistogramClassifier, NUMBERS == 1),
+    "tasks": (HistogramClassifier, np.column_stack([NUMBERS, 1 - NUMBERS])),
+    "regression": (HistogramRegressor, X[:, 0]),
+}
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_rows_that_could_not_be_read_are_blank_and_have_a_reason(kind, tmp_path):
+    """In each kind of file, in their order; the others are what they are without them."""
+    estimator, y = TARGETS[kind]
+    model = estimator("chi2", features="additive", random_state=0).fit(X, y)
+    answers = model.predict(X)
+    source = named(IDS)
+    source.unread = UNREAD
+    extras = ("intervals",) if kind == "regression" else ("scores", "probabilities", "sets")
+    for ending in ("csv", "npz"):
+        with pytest.warns(
+            match=r"2 of 60 records cannot be read: 'sample 1' \('xx': not SMILES\), 'sample 59' \(no"
+        ):
+            writer(tmp_path / f"p.{ending}", model, extras)(model, source, Progress())
+    with pytest.warns(match="They have no prediction"):
+        writer(tmp_path / "p.npy", model)(model, source, Progress())
+    rows = list(csv.reader((tmp_path / "p.csv").read_text().splitlines()))
+    assert rows[0][-1] == "reason"
+    n_answers = 2 if kind == "tasks" else 1
+    for row, (name, *fields, reason) in enumerate(rows[1:]):
+        assert name == IDS[row]
+        assert reason == UNREAD.get(row, "")
+        expected = ["" for _ in fields] if row in UNREAD else [*map(str, np.ravel(answers[row]))]
+        assert fields[:n_answers] == expected[:n_answers]
+        assert row not in UNREAD or not any(fields)
+    others = np.setdiff1d(np.arange(60), [*UNREAD])
+    with np.load(tmp_path / "p.npz") as saved:
+        assert saved["reason"].tolist() == [UNREAD.get(row, "") for row in range(60)]
+        for stored in (saved["predictions"], np.load(tmp_path / "p.npy")):
+            np.testing.assert_array_equal(stored[others], answers[others])
+            blank = stored[[*UNREAD]]
+            assert (blank == "").all() if kind == "text" else np.isnan(blank).all()
+
+
+def test_without_such_rows_there_is_no_reason(model, tmp_path):
+    writer(tmp_path / "p.csv", model)(model, named(IDS), Progress())
+    assert (tmp_path / "p.csv").read_text().splitlines()[0] == "id,prediction"

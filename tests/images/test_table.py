@@ -226,6 +226,15 @@ def test_image_source(folder):
     source = ImageSource(images, words)
     assert (source.n_rows, source.n_features) == (8, words.n_columns)
     assert "2 of 10 images are broken" in source.report
+    assert source.unread == {}
+    whole = ImageSource(images, words, blanks=True)
+    assert whole.row_ids.tolist() == images.names
+    broken = [images.names.index(name) for name in ("flat/3.png", "steep/1.png")]
+    assert [*whole.unread] == broken
+    assert "steep/1.png: not an image" in whole.unread[broken[1]]
+    rows = whole.take(np.arange(10))
+    assert not rows[broken].any()
+    np.testing.assert_array_equal(np.delete(rows, broken, axis=0), source.take(np.arange(8)))
     assert source.row_ids.tolist() == [n for n in images.names if n not in ("flat/3.png", "steep/1.png")]
     good, report = readable(images)
     assert good.names == source.row_ids.tolist()

@@ -73,6 +73,7 @@ def declared_by_the_package() -> JSON:
         losses,
     )
     from chimap.data import MorganCounts, WordCounts
+    from chimap.data.formats.molecules import FINGERPRINTS, SALTS
     from chimap.data.formats.words import TOKENS
     from chimap.export import export_model
     from chimap.export.files import FORMATS
@@ -108,6 +109,9 @@ def declared_by_the_package() -> JSON:
         "engines": engines.ENGINES,
         "precisions": PRECISIONS,
         "tokens": TOKENS,
+        "fingerprints": FINGERPRINTS,
+        "salts": SALTS,
+        "structures": MorganCounts.splits,
         "formats of export": FORMATS,
         "input types of export": INPUT_TYPES,
         "descriptors": descriptors.CATALOGUE,

@@ -66,7 +66,7 @@ def describe(
     }
     return facts, {
         "rows": f"{source.n_rows:,}"
-        + (f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""),
+        + (f"; {source.n_left_out:,} left out, without a label or not readable" if source.n_left_out else ""),
         "ids": None if source.row_ids is None else ", ".join(map(str, source.row_ids[:3])) + ", ...",
         "bins": f"{source.n_features:,}"
         + (", stored sparse" if source.is_sparse else "")

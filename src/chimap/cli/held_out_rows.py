@@ -9,17 +9,20 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._validation import DataError
+from chimap.cli.declared import names
 from chimap.cli.messages import in_flags, say
 from chimap.cli.options import AS_IT_IS, TableOptions
 from chimap.data import split_by, split_source
 from chimap.data.doubts import doubts_of_groups, repeated_rows
 from chimap.data.label_kinds import is_text, texts_of
+from chimap.data.table import NoColumnError
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON, Parameters
     from chimap.data import Source
+    from chimap.data.formats.fields import Reading
     from chimap.data.split import PartSource
 
 
@@ -76,42 +79,61 @@ class Parts:
 
         Raise ValueError if both flags are given, and DataError if the columns do not allow a split.
         """
-        if table.split is not None and test_fraction:
+        by_structure = table.splits_by_structure(source.reading)
+        groups = groups_of(source, table)
+        if table.split is not None and test_fraction and not by_structure:
             raise InputError(
                 "--split names the held-out rows, but --test-fraction draws them: leave one of them out."
             )
-        groups = groups_of(source, table)
         about: JSON | None = None
-        if table.split is not None:
+        if table.split is not None and not by_structure:
             about = {"column": table.split}
         elif test_fraction:
-            about = {"test_fraction": test_fraction, "seed": seed} | (
-                {} if groups is None else {"groups": table.groups}
+            about = {"test_fraction": test_fraction, "seed": seed}
+            about |= (
+                {} if groups is None else {"split" if by_structure else "groups": table.split or table.groups}
             )
         is_held_out = np.zeros(source.n_rows, dtype=bool)
         if about is None:
             return cls(source, None, groups, is_held_out, None)
-        training, held_out = parts_again(source, about)
+        training, held_out = _divided(source, about, groups)
         is_held_out[held_out.places] = True
         return cls(training, held_out, None if groups is None else groups[~is_held_out], is_held_out, about)
 
 
 def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
-    """Return the groups (n_rows,) of --groups, or None. Raise DataError if all rows are in one group."""
-    if table.groups is None:
+    """Return the groups (n_rows,) of --groups, or of --split by structure; None without.
+
+    Raise DataError if all rows are in one group.
+    """
+    if table.splits_by_structure(source.reading):
+        if table.groups is not None:
+            raise InputError(
+                f"--split {table.split} groups the rows, and so does --groups: leave one of them out."
+            )
+        flag, groups = f"--split {table.split}", structures_of(source, str(table.split))
+    elif table.groups is not None:
+        flag, groups = f"--groups {table.groups}", source.column(table.groups)
+    else:
         return None
-    groups = source.column(table.groups)
     if np.unique(groups).size < 2:
         raise DataError(
-            f"{source.name}: --groups {table.groups}: all rows are in one group, {groups[0]!s}, so none can be held "
-            "out. Name another column, or leave --groups out."
+            f"{source.name}: {flag}: all rows are in one group, {groups[0]!s}, so none can be held "
+            f"out. Name another column, or leave {flag.split()[0]} out."
         )
     return groups
 
 
+def structures_of(source: Source, split: str) -> np.ndarray:
+    """Return the groups (n_rows,) of the rows by what they are, such as scaffolds of molecules."""
+    reading: Reading = source.reading
+    return reading.groups(split, source.column(reading.column))
+
+
 def warn_of_groups(source: Source, table: TableOptions) -> None:
     """Note, in the words of a fit, that a column looks like a group where --groups is not given."""
-    for doubt in () if table.groups is not None else doubts_of_groups(source):
+    has_groups = table.groups is not None or table.splits_by_structure(source.reading)
+    for doubt in () if has_groups else doubts_of_groups(source):
         say("note", in_flags(doubt))
 
 
@@ -128,6 +150,7 @@ def warn_of_repeats(training: Source | None, held_out: Source | None) -> None:
         )
 
 
+STRUCTURES = names("structures")  # values of --split that group rows by what they are
 _MANY_REPEATS = 0.1  # share of held-out rows; fewer repeats hardly change a score
 _TRAIN, _TEST = ("train", "training"), ("test", "testing")
 
@@ -138,7 +161,14 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     The values of the column are train and test, or true and false if its name contains one of these words, as
     is_train does. Raise DataError, naming the row, for any other value, and if all rows are in the same part.
     """
-    values = source.column(column)
+    try:
+        values = source.column(column)
+    except NoColumnError as error:
+        if column not in STRUCTURES:
+            raise
+        raise NoColumnError(
+            f"{error} To split molecules by {column}, name the column of their SMILES with --smiles."
+        ) from error
     name = column.rpartition("::")[2].lower()
     word = next((word for word in ("train", "test") if word in name), None)
     texts = np.char.lower(np.char.strip(texts_of(values)))
@@ -166,9 +196,13 @@ def test_rows(source: Source, column: str) -> np.ndarray:
 
 def parts_again(source: Source, split: JSON) -> tuple[PartSource, PartSource]:
     """Return the training and held-out rows of a model, from the description of the split in its file."""
+    groups = None if split.get("groups") is None else source.column(split["groups"])
+    return _divided(source, split, structures_of(source, split["split"]) if "split" in split else groups)
+
+
+def _divided(source: Source, split: JSON, groups: np.ndarray | None) -> tuple[PartSource, PartSource]:
     if "column" in split:
         return split_by(source, test_rows(source, split["column"]))
-    groups = None if split.get("groups") is None else source.column(split["groups"])
     return split_source(source, split["test_fraction"], split["seed"], groups)
 
 
@@ -184,7 +218,7 @@ def choose_rows(
 ) -> Chosen:
     """Choose the rows that the model has not seen, as far as its file and --split tell."""
     training = getattr(model, "training_", None)
-    if table.split is not None and not all_rows:
+    if table.split is not None and not all_rows and not table.splits_by_structure(source.reading):
         seen, held_out = split_by(source, test_rows(source, table.split))
         which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} that are test in {table.split}"
         return Chosen(held_out, which, None, seen if _was_split_by(training, table.split, source) else None)

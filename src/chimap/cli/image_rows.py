@@ -218,9 +218,11 @@ def rows_for(
 ) -> Source:
     """Describe the images of DATA in the same way as the training images of the model.
 
-    ``check_labels`` runs first. Raise DataError if the model was fitted on rows.
+    ``check_labels`` runs first. Where labels are not read, as for a prediction, broken images keep their places and
+    have empty rows. Raise DataError if the model was fitted on rows.
     """
     from chimap._validation import DataError
+    from chimap.data.labels import UNREAD
     from chimap.images.histogram_source import ImageSource
 
     histograms = getattr(model, "histograms_", None)
@@ -232,6 +234,6 @@ def rows_for(
     images = open_set(data, labels, part)
     if check_labels is not None:
         check_labels(images.labels, images.name)
-    source = ImageSource(images, histograms, show.progress(silent))
-    warn_of(source.report)
+    source = ImageSource(images, histograms, show.progress(silent), blanks=labels is UNREAD)
+    warn_of(None if source.unread else source.report)
     return source

@@ -206,6 +206,14 @@ ClassWeight = Annotated[
         "active=5,inactive=1.",
     ),
 ]
+Positive = Annotated[
+    str | None,
+    optional(
+        "CLASS",
+        "The positive one of two classes: that of --threshold, of --scoring f1, precision, recall or "
+        "average_precision, and of the scores that are shown. By default the second in alphabetical order.",
+    ),
+]
 TimeLimit = Annotated[
     str | None,
     optional(
@@ -262,12 +270,15 @@ class TableOptions:
         genes by cells. Text tables are recognised; --no-transpose reads their lines as samples.
     rank : RANK
         Keep the clades of one rank, such as s__ for species, of bins that are named k__Bacteria|p__Firmicutes|...
+    missing_columns : zero|refuse
+        What to do about bins of MODEL that DATA lacks: take them as zero where the columns that are there hold at least
+        80 % of the training mass, or refuse. By default, zero for models of counts.
     groups : COLUMN
         Column with the group of each row, such as the patient. Rows of a group are held out together. Give a column
         or array of DATA, or TABLE::COLUMN joined by id. It is not a bin.
     split : COLUMN
         Column whose values are train and test. Give a column or array of DATA, or TABLE::COLUMN joined by id. It is
-        not a bin.
+        not a bin. With --smiles, scaffold holds molecules of the same scaffold out together, as --groups does.
     sample_weight : COLUMN
         Column with the weight of each row, 0 for none; --weights says what it is. Give a column or array of DATA,
         or TABLE::COLUMN joined by id. It is not a bin.
@@ -279,9 +290,14 @@ class TableOptions:
     missing: str | None = None
     transpose: bool | None = None
     rank: str | None = None
+    missing_columns: str | None = None
     groups: str | None = None
     split: str | None = None
     sample_weight: str | None = None
+
+    def splits_by_structure(self, reading: Reading | None) -> bool:
+        """Return whether --split names a way to group rows by what they are, such as molecules by scaffold."""
+        return reading is not None and self.split in reading.splits
 
     def given(self) -> JSON:
         """Return the options that are set, by name."""
@@ -291,6 +307,12 @@ class TableOptions:
 Tokens = StrEnum("Tokens", [(name, name) for name in names("tokens")])  # type: ignore[misc]
 """What is counted in a text: a name of ``TOKENS``."""
 _TOKENS = Tokens(default("tokens", "WordCounts"))
+Fingerprint = StrEnum("Fingerprint", [(name, name) for name in names("fingerprints")])  # type: ignore[misc]
+"""What is counted in a molecule: a name of ``FINGERPRINTS``."""
+_FINGERPRINT = Fingerprint(names("fingerprints")[0])
+Salts = StrEnum("Salts", [(name, name) for name in names("salts")])  # type: ignore[misc]
+"""What is counted of a molecule of several fragments: a name of ``SALTS``."""
+_SALTS = Salts(default("salts", "MorganCounts"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -302,25 +324,41 @@ class CountedColumn:
     text : COLUMN
         Column of text whose words are counted (for a folder of texts: text). The model stores the words.
     smiles : COLUMN
-        Column of SMILES whose Morgan fingerprints are counted (needs RDKit).
+        Column of SMILES, whatever the case of its heading, whose fingerprints are counted (needs RDKit). Molecules that
+        RDKit refuses are left out and named.
     tokens : TOKENS
         What --text counts: words, or, for texts without blanks between them, characters.
+    fingerprint : NAME
+        What --smiles counts: {fingerprints}. Morgan's neighbourhoods are hashed into bins, unless morgan-keys gives
+        each that occurs in two molecules a bin of its own.
+    salts : NAME
+        Of a molecule of several fragments, such as a salt: keep all, or count the largest.
     morgan_radius : N
-        Radius of the --smiles fingerprints, in bonds.
+        Radius of Morgan's neighbourhoods, in bonds.
     morgan_size : N
-        Number of bins of the --smiles fingerprints.
+        Number of bins of the --smiles fingerprints, if they are hashed.
     """
 
     text: str | None = None
     smiles: str | None = None
     tokens: Tokens = _TOKENS
+    fingerprint: Fingerprint = _FINGERPRINT
+    salts: Salts = _SALTS
     morgan_radius: int = default("radius", "MorganCounts")
     morgan_size: int = default("size", "MorganCounts")
+
+    def given(self) -> JSON:
+        """Return the options that are not as by default, by name."""
+        return {
+            field.name: getattr(value, "value", value)
+            for field in dataclasses.fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
 
     def reading(self) -> Reading | None:
         """Return the reading that turns the column into rows, or None if no column is named."""
         from chimap._validation import ParameterError, check_positive
-        from chimap.data import MorganCounts, WordCounts
+        from chimap.data import WordCounts
 
         if self.text is not None and self.smiles is not None:
             raise InputError(
@@ -331,8 +369,16 @@ class CountedColumn:
         check_positive(self.morgan_size, "morgan_size", integer=True)
         if self.morgan_radius < 0:
             raise ParameterError("morgan_radius", self.morgan_radius, "a whole number, 0 or more")
-        return (
-            None if self.smiles is None else MorganCounts(self.smiles, self.morgan_radius, self.morgan_size)
+        if self.smiles is None:
+            return None
+        from chimap.data.formats.molecules import fingerprint
+
+        return fingerprint(
+            self.fingerprint.value,
+            column=self.smiles,
+            salts=self.salts.value,
+            radius=self.morgan_radius,
+            size=self.morgan_size,
         )
 
 

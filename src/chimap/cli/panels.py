@@ -13,8 +13,8 @@ from typer.core import TyperCommand
 _PANELS = {
     "Data": """
         labels task test_fraction unlabelled blocks normalize part all_rows splits per_class rows id columns
-        exclude missing sample_weight groups split text tokens smiles morgan_radius morgan_size transpose
-        rank shape
+        exclude missing sample_weight groups split text tokens smiles fingerprint salts morgan_radius morgan_size
+        transpose rank shape
     """,
     "Model": """
         kernel normalization scoring bin_weights time_limit gamma terms components map maps features

@@ -204,20 +204,38 @@ def _write_csv(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
 def _csv_lines(text: IO[str], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
     """Write one line for each row: its name if rows have names, the prediction, and the extras.
 
-    The columns of extras are named after the classes, with the kind in front if there are several kinds.
+    The columns of extras are named after the classes, with the kind in front if there are several kinds. Where records
+    could not be read, their answers are blank and a last column says why.
     """
     lines = csv.writer(text, lineterminator="\n")
     named = source.row_ids is not None
     predicted = task_names(model) or ["prediction"]
     header = [*predicted, *(column for extra in extras.values() for column in extra.columns)]
-    lines.writerow([*([source.id_name] if named else []), *header])
+    reasons = [_REASON] if source.unread else []
+    lines.writerow([*([source.id_name] if named else []), *header, *reasons])
+    first = 0
     names = iter(() if source.row_ids is None else source.row_ids)
     for outputs in chunks:
         columns: list[Any] = [list(itertools.islice(names, len(outputs)))] if named else []
         columns.extend(np.atleast_2d(answers(model, outputs).T).tolist())
         for extra in extras.values():
             columns.extend(extra.text(outputs))
+        if source.unread:
+            why = [source.unread.get(row, "") for row in range(first, first + len(outputs))]
+            columns = [
+                values if named and values is columns[0] else _blanked(values, why) for values in columns
+            ]
+            columns.append(why)
         lines.writerows(zip(*columns, strict=True))
+        first += len(outputs)
+
+
+_REASON = "reason"
+
+
+def _blanked(values: list[Any], why: list[str]) -> list[Any]:
+    """Return the values of a column, blank in the rows that have a reason why they could not be read."""
+    return ["" if reason else value for value, reason in zip(values, why, strict=True)]
 
 
 def _precision(model: BaseEstimator) -> str:
@@ -225,15 +243,18 @@ def _precision(model: BaseEstimator) -> str:
 
 
 def _write_npy(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
-    dtype = _answer_dtype(model)
+    dtype = _answer_dtype(model, source)
     n_values = () if task_names(model) is None else (model.n_outputs,)
     _npy_header(file, (source.n_rows, *n_values), dtype)
     for outputs in chunks:
-        file.write(answers(model, outputs).astype(dtype, copy=False).tobytes())
+        file.write(_stored(answers(model, outputs), dtype).tobytes())
 
 
 def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
-    """Write ``predictions`` and the extras by name, ``classes`` or ``tasks``, and ``row_ids`` if rows have names."""
+    """Write ``predictions`` and the extras by name, ``classes`` or ``tasks``, and ``row_ids`` if rows have names.
+
+    ``reason`` says why rows have no answer, "" for others, where some have none.
+    """
     # A zip file is written one member at a time, so all extras but the first wait in memory.
     predicted: list[np.ndarray] = []
     first, *rest = extras or [""]
@@ -256,14 +277,25 @@ def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
         for name, blocks in waiting.items():
             _npz_member(archive, name, np.concatenate(blocks))
         predicted.extend(answers(model, outputs) for outputs in chunks)
-        values = np.concatenate(predicted).astype(_answer_dtype(model), copy=False)
-        _npz_member(archive, "predictions", values)
+        _npz_member(archive, "predictions", _stored(np.concatenate(predicted), _answer_dtype(model, source)))
+        if source.unread:
+            why = [source.unread.get(row, "") for row in range(source.n_rows)]
+            _npz_member(archive, _REASON, np.array(why))
 
 
-def _answer_dtype(model: BaseEstimator) -> np.dtype:
-    if is_classifier(model):
-        return np.dtype(np.int64) if model.multilabel_ else fixed_width(model.classes_).dtype
-    return np.dtype(np.float64)
+def _answer_dtype(model: BaseEstimator, source: Source) -> np.dtype:
+    """Return the type of stored answers; numbers are floats where some rows have no answer, NaN."""
+    if not is_classifier(model):
+        return np.dtype(np.float64)
+    dtype = np.dtype(np.int64) if model.multilabel_ else fixed_width(model.classes_).dtype
+    return np.dtype(np.float64) if source.unread and dtype.kind != "U" else dtype
+
+
+def _stored(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return answers in a type that files can hold: "" among text and NaN among numbers for rows without an answer."""
+    if values.dtype == object and dtype.kind == "U":
+        values = np.array(["" if value is None else value for value in values.tolist()])
+    return values.astype(dtype, copy=False)
 
 
 def _npy_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype) -> None:

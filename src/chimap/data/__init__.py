@@ -15,7 +15,7 @@ from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.dask import DaskSource
 from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.matrix_market import MatrixMarketSource
-from chimap.data.formats.molecules import MorganCounts
+from chimap.data.formats.molecules import AtomPairCounts, MorganCounts, MorganKeys, TorsionCounts
 from chimap.data.formats.named_counts import NamedCounts
 from chimap.data.formats.npy import NpySource
 from chimap.data.formats.npz import NpzSource
@@ -49,6 +49,9 @@ __all__ = [
     "DataWarning",
     "WordCounts",
     "MorganCounts",
+    "MorganKeys",
+    "AtomPairCounts",
+    "TorsionCounts",
     "NamedCounts",
     "split_source",
     "split_by",

@@ -28,6 +28,7 @@ from chimap.data.formats.records import (
     TextRecords,
     has_records,
     records_of,
+    refuse_undecoded,
 )
 from chimap.data.io.files import (
     base_name,
@@ -66,6 +67,8 @@ class NoLabelsError(DataError):
 def labelled(source: Source, missing: object = None) -> Source:
     """Return the source with only the rows that have a label, or unchanged where all have one or none needs one.
 
+    Rows whose record could not be read are left out too, with a note that names the first of them.
+
     Whole labels that contain a single negative value, -1 beside 0 and 1, get a note: -1 often marks a missing label,
     but may be a class.
 
@@ -79,7 +82,7 @@ def labelled(source: Source, missing: object = None) -> Source:
     Raises
     ------
     DataError
-        If no label is left.
+        If no label is left, or most records could not be read.
 
     Examples
     --------
@@ -91,6 +94,8 @@ def labelled(source: Source, missing: object = None) -> Source:
     y = source.labels()
     if y is None:
         return source
+    if source.unread:
+        return labelled(_readable(source, y), missing)
     if y.ndim == 2:
         return _with_entries(source, y, missing)
     is_missing = np.ma.getmaskarray(y) | _marked(y, missing)
@@ -115,6 +120,36 @@ def labelled(source: Source, missing: object = None) -> Source:
         *_doubts(source, labels),
     )
     return kept
+
+
+_MOST_SHARE_UNREAD = 0.5  # beyond it, the column or the encoding is more likely at fault than the records
+
+
+def _readable(source: Source, y: np.ndarray) -> Source:
+    """Return the rows whose record could be read. Raises DataError where that is less than half of them."""
+    rows = np.setdiff1d(np.arange(source.n_rows), [*source.unread])
+    if len(source.unread) > _MOST_SHARE_UNREAD * source.n_rows:
+        raise DataError(
+            f"{note_on_unread(source)}. Is this the column, and the encoding of the file, that you mean?"
+        )
+    kept = ChosenRows(source, rows, y[rows])
+    kept.notes = (*source.notes, f"{note_on_unread(source)}. They are left out.")
+    return kept
+
+
+def note_on_unread(source: Source) -> str:
+    """Return how many records could not be read, and the first of them, for messages."""
+    places = source.places_in_file()
+    first = [
+        f"{f'record {places[row]}' if source.row_ids is None else repr(str(source.row_ids[row]))} ({reason})"
+        for row, reason in [*source.unread.items()][:_MOST_UNREAD_LISTED]
+    ]
+    more = ", ..." if len(source.unread) > len(first) else ""
+    n_unread = f"{len(source.unread):,} of {source.n_rows:,} records"
+    return f"{source.name}: {n_unread} cannot be read: {', '.join(first)}{more}"
+
+
+_MOST_UNREAD_LISTED = 3
 
 
 def with_numbers(source: Source) -> Source:
@@ -369,8 +404,11 @@ def _id_and_label(
     labels: list[object] = []
     texts = TextLabels(where, missing)
     for batch in table.batches(names):
-        ids += [record[0] for record in batch]
-        (labels.extend if table.has_types else texts.add)([record[1] for record in batch])
+        batch_ids, batch_labels = ([record[place] for record in batch] for place in (0, 1))
+        refuse_undecoded(batch_ids, len(ids), f"{address}, column {names[0]!r}")
+        refuse_undecoded(batch_labels, len(ids), where)
+        ids += batch_ids
+        (labels.extend if table.has_types else texts.add)(batch_labels)
     if not ids:
         raise DataError(f"{address}: no rows, only a heading. Write it again.")
     if not table.has_types:

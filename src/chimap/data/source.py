@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,6 +88,8 @@ class Source(ABC):
         Whether rows in the middle can be read without those before them.
     column_names : tuple of str, or None
         Names of the ``n_features`` columns, where the data have them. Models match columns by these names.
+    other_names : tuple of str, or None
+        Second names of these columns, such as the ids of genes beside their symbols, by which models may know them.
     has_object_labels : bool
         Whether labels came as Python objects, so that classes must be objects too.
     task_names : tuple of str, or None
@@ -103,6 +106,9 @@ class Source(ABC):
         The rows that were left out because they have no label.
     n_left_out : int
         Number of rows of the data that this source leaves out, for want of a label for example.
+    unread : mapping of int to str
+        Why the record of a row could not be read, by row, such as a broken image. Such a row is empty, a fit leaves it
+        out, and it has no prediction.
     notes : tuple of str
         Sentences for the user about how the data were read.
     reading : Reading or None
@@ -142,12 +148,14 @@ class Source(ABC):
     from_files: bool = False
     can_seek: bool = False
     column_names: tuple[str, ...] | None = None
+    other_names: tuple[str, ...] | None = None
     row_ids: np.ndarray | None = None
     has_object_labels: bool = False
     task_names: tuple[str, ...] | None = None
     weights: np.ndarray | None = None
     counts: np.ndarray | None = None
     n_left_out: int = 0
+    unread: Mapping[int, str] = MappingProxyType({})
     notes: tuple[str, ...] = ()
     id_name: str = "id"
     reading: Any = None

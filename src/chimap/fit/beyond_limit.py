@@ -16,14 +16,16 @@ from chimap.data import Source
 from chimap.data.views import ChosenRows
 from chimap.engines import Progress
 from chimap.fit.collecting import Request
+from chimap.fit.doubling import ModelAndOutputs
 from chimap.fit.resolve import ChooseGamma, resolve
 from chimap.models.model import Model
 from chimap.models.predict import outputs_of_source
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.sizes import landmarks_in
 from chimap.recipe.task import Task, scoring_of
-from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
+from chimap.selection.jackknife import parts_of_rows
 from chimap.selection.leave_one_out import FEW_ROWS
+from chimap.selection.scoring import gain_and_error
 from chimap.solvers.blocks import USUAL_SECONDS
 
 _SHARE = 0.5  # of the usual seconds of a fit that landmarks for all rows may take besides
@@ -42,7 +44,7 @@ def better_of(
     task: Task,
     source: Source,
     groups: np.ndarray | None,
-    learn: Callable[[Recipe, Source, np.ndarray | None], Model],
+    learn: Callable[[Recipe, Source, np.ndarray | None], ModelAndOutputs],
     choose_gamma: ChooseGamma,
     progress: Progress,
 ) -> Model:
@@ -61,7 +63,7 @@ def better_of(
     groups : array of shape (n,) or None
         Their groups.
     learn : callable
-        Returns the model of a recipe, for rows and their groups.
+        Returns what is learned by a recipe, for rows and their groups.
     choose_gamma : callable
         See ``resolve``.
     progress : Progress
@@ -83,16 +85,15 @@ def better_of(
         recipe = resolve(recipe, rows, task, choose_gamma, of_rows, Request(can_keep=False))
         most = landmarks_in(_SHARE * USUAL_SECONDS, source.n_rows)
         n_components = most if isinstance(recipe.n_components, str) else min(recipe.n_components, most)
-        rival = learn(replace(recipe, n_components=n_components), rows, of_rows)
+        rival = learn(replace(recipe, n_components=n_components), rows, of_rows).model
     except MemoryBudgetError:
         return model  # the machine in blocks stands
     score = task.codec.score(y, scoring_of(asked.scoring, asked.is_classifier, y), source.weights)
     outputs = held_out[latest], outputs_of_source(rival, ChosenRows(source, latest, None))
     parts = parts_of_rows(latest.size, None if groups is None else groups[latest], recipe.seed)
-    ours, theirs = (deviations_of(score.without_each(o, latest, parts)) for o in outputs)
-    gain = score(outputs[1], latest) - score(outputs[0], latest)
+    gain, error = gain_and_error(score, *outputs, latest, parts)
     progress.note(
         f"{score.name} of rows left out: {score(outputs[0], latest):.4f} by {model.learned['n_rows_']:,} rows in "
         f"blocks, {score(outputs[1], latest):.4f} by {rival.features.describe()} for all rows"
     )
-    return rival if gain > standard_error(theirs - ours) else model
+    return rival if gain > error else model

@@ -33,6 +33,7 @@ from chimap.fit.beyond_limit import asks_for_rival, better_of
 from chimap.fit.checkpoint import Checkpoint, Choice, Known, Standing
 from chimap.fit.collecting import COLLECTORS, Request, Sample
 from chimap.fit.dominance import warn_of_dominance
+from chimap.fit.doubling import ModelAndOutputs, doubled, may_double
 from chimap.fit.method import Method, objective_of
 from chimap.fit.passes import Passes
 from chimap.fit.resolve import advice_on_components, gamma_sample, resolve
@@ -110,13 +111,16 @@ def fit(
         try:
             with progress, engine_of(engine) as running, compilation(clock, progress):
 
-                def learned(recipe: Recipe, rows: Source, of_rows: np.ndarray | None) -> Model:
+                def learned(recipe: Recipe, rows: Source, of_rows: np.ndarray | None) -> ModelAndOutputs:
                     return learn(recipe, task, rows, running, progress, request, clock, of_rows, shown=shown)
 
-                model = learn(
+                first = learn(
                     resolved, task, source, running, progress, request, clock, groups, unlabelled, log, ends_at,
                     shown,
                 )  # fmt: skip
+                model = first.model
+                if may_double(recipe, resolved, task, request):
+                    model = doubled(first, resolved, task, source, groups, learned, progress)
                 if asks_for_rival(asked, model):
                     model = better_of(
                         model, asked, recipe, task, source, groups, learned, gamma_of_sample, progress
@@ -184,7 +188,7 @@ def learn(
     checkpoint: Checkpoint | None = None,
     ends_at: float | None = None,
     shown: Scoring = None,
-) -> Model:
+) -> ModelAndOutputs:
     """Learn features and weights, with a value for every setting. See ``fit``; ``shown`` is the score of the curve."""
     method = Method.of(recipe, source.column_names, has_gaps=task.has_gaps, ends_at=ends_at)
     sources = [source] if unlabelled is None else [source, unlabelled]
@@ -217,10 +221,11 @@ def learn(
     curve = collector.curve(collected, learned, shown, clock)
     learned = learned.in_units(rows.codec.units)
     kept = features.simplified(learned.solution.coef, learned.solution.intercept)
-    return model_of_fit(
+    model = model_of_fit(
         method, task, source, replace(known, features=kept.features), learned, kept.coef, kept.intercept,
         rows.held_out_rows(learned.held_out), collected.shift, {"learning_curve_": curve},
     )  # fmt: skip
+    return ModelAndOutputs(model, learned.held_out)
 
 
 def model_of_fit(
@@ -245,7 +250,7 @@ def model_of_fit(
         if classes is None
         else ClassAnswers.of(
             held_out, classes, task.n_targets, is_multilabel=task.is_multilabel, class_weight=task.class_weight,
-            threshold=task.threshold,
+            threshold=task.threshold, positive=task.positive,
         )
     )  # fmt: skip
     attributes: JSON = {**learned.attributes, **known.attributes}

@@ -32,6 +32,8 @@ class ImageSource(Source):
     strict : bool, default=False
         Whether a broken image is an error. Otherwise it has no row, ``report`` names it, and ``row_ids`` are the names
         of the other images.
+    blanks : bool, default=False
+        Whether a broken image has an empty row and its reason in ``unread``, rather than no row.
     described : iterable of (i, row) or None, default=None
         Rows of the images that have one, where the images are described already.
     """
@@ -46,6 +48,7 @@ class ImageSource(Source):
         progress: Progress | None = None,
         *,
         strict: bool = False,
+        blanks: bool = False,
         described: Iterable[tuple[int, np.ndarray]] | None = None,
     ) -> None:
         progress = progress or Progress()
@@ -55,13 +58,19 @@ class ImageSource(Source):
             with progress:
                 progress.stage("describing", len(images), "images")
                 for i, row in described or reader or ():
+                    if blanks:
+                        file.seek(i * row.nbytes)  # what is skipped is zeros
                     file.write(row.tobytes())
                     kept.append(i)
                     progress.advance()
+            if blanks:
+                kept = [*range(len(images))]
+                file.truncate(len(images) * histograms.n_columns * np.dtype(np.float32).itemsize)
             file.flush()
             # The memory map stays valid after the file is closed; the file has no name, so it is then gone.
             rows = np.memmap(file, np.float32, "r", shape=(len(kept), histograms.n_columns))
         self.report = None if reader is None else reader.report()
+        self.unread = reader.broken if reader is not None and blanks else {}
         self._images = images.take(kept)
         self._rows = ArraySource(np.asarray(rows), self._images.labels, images.name)
         self.name, self.n_rows, self.n_features = images.name, len(kept), histograms.n_columns

@@ -52,6 +52,7 @@ class ClassAnswers:
         is_multilabel: bool = False,
         class_weight: np.ndarray | None = None,
         threshold: str | float | None = None,
+        positive: int | None = None,
     ) -> ClassAnswers:
         """Learn the calibration, the sets and the threshold from outputs for rows that the machine has not seen."""
         conformal: Conformal | None = None
@@ -74,17 +75,28 @@ class ClassAnswers:
             calibration = Calibration.of(held_out.outputs, place, held_out.counted(held_out.weights))
             scores = -calibration.log(held_out.outputs)[np.arange(place.size), place]
             conformal = Conformal(scores[:, None], counts)
-        chosen = None if threshold is None else chosen_threshold(threshold, held_out, classes, counts)
+        chosen = (
+            None if threshold is None else chosen_threshold(threshold, held_out, classes, counts, positive)
+        )
         return cls(classes, is_multilabel, calibration, conformal, chosen)
 
     def labels(self, outputs: np.ndarray) -> np.ndarray:
-        """Return the labels for linear outputs: (n,) or, with several tasks, (n, t)."""
+        """Return the labels for linear outputs: (n,) or, with several tasks, (n, t).
+
+        Rows without outputs, NaN, have no label: None.
+        """
+        is_blank = np.isnan(outputs[:, 0])
         if self.is_multilabel:
-            return (outputs > 0).astype(np.int64)
-        if outputs.shape[1] == 1:
+            labels = (outputs > 0).astype(np.int64)
+        elif outputs.shape[1] == 1:
             is_second = outputs[:, 0] > float(self.threshold or 0.0)
-            return self.classes[is_second.astype(np.intp)]
-        return self.classes[np.argmax(outputs, axis=1)]
+            labels = self.classes[is_second.astype(np.intp)]
+        else:
+            labels = self.classes[np.argmax(outputs, axis=1)]
+        if is_blank.any():
+            labels = labels.astype(object)
+            labels[is_blank] = None  # type: ignore[call-overload]
+        return labels
 
     predicted = labels
 

@@ -12,6 +12,7 @@ from chimap._types import Rows
 from chimap._validation import finite_outputs
 from chimap.data import Source
 from chimap.data.doubts import FEWEST_ROWS, Units, say
+from chimap.data.labelling import note_on_unread
 from chimap.data.read_ahead import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
@@ -55,18 +56,32 @@ def outputs_in_chunks(
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the first row of each chunk of a source with the columns of the fit, and its outputs (rows, t), float64.
 
+    Rows whose record could not be read, such as a broken image, have NaN for outputs, with a warning.
+
     units: those of the rows of the fit; other units are said.
     """
     progress = progress or Progress()
     room = model.room(min(model.rows_at_once, source.n_rows))
     with progress, compilation(Stopwatch(), progress):
         progress.stage("predicting", source.n_rows)
+        if source.unread:
+            say([f"{note_on_unread(source)}. They have no prediction."])
         for chunk in chunks_ahead(source, model.rows_at_once):
             if chunk.start == 0:
                 _say_doubts(units, chunk.X, source.name)
             outputs = model.scores(chunk.X, chunk.start, source.name, room)
-            yield chunk.start, finite_outputs(outputs, chunk.start, source.name)
+            outputs = finite_outputs(outputs, chunk.start, source.name)
+            yield chunk.start, _without_unread(outputs, chunk.start, source)
             progress.advance(chunk.X.shape[0])
+
+
+def _without_unread(outputs: np.ndarray, first: int, source: Source) -> np.ndarray:
+    """Return the outputs of rows from ``first`` on, with NaN for those whose record could not be read."""
+    places = [row - first for row in source.unread if first <= row < first + outputs.shape[0]]
+    if places:
+        outputs = outputs.astype(np.float64)
+        outputs[places] = np.nan
+    return outputs
 
 
 def outputs_of_source(

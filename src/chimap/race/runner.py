@@ -36,6 +36,7 @@ from chimap.race.rows import (
     n_repeated,
     rounds_of,
     rows_of_round,
+    score_name,
     shared_tasks,
 )
 from chimap.race.shared import BestSetting, SharedMachines
@@ -188,8 +189,9 @@ class Race:
     @property
     def measure(self) -> str:
         """Name of the score."""
-        name = self.codec.score(self.y, self.scoring).name
-        return name.replace("r2", "R2") if self.scoring is None else name
+        if self.scoring is None and not self.asked.is_classifier:
+            return self.codec.score(self.y, None).name.replace("r2", "R2")
+        return score_name(self.scoring, self.asked.is_classifier, self.y, self.asked.positive)
 
     @property
     def footprint(self) -> int:

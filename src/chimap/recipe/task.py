@@ -18,7 +18,7 @@ from chimap._validation import DataError
 from chimap.data.label_kinds import is_missing, is_text
 from chimap.data.labels import check_labels
 from chimap.data.source import Source
-from chimap.losses import CATALOGUE, Square, requested
+from chimap.losses import CATALOGUE, Loss, Square, requested
 from chimap.moments import as_counts
 from chimap.recipe.codecs import (
     ClassCodec,
@@ -26,9 +26,11 @@ from chimap.recipe.codecs import (
     LossCodec,
     RealCodec,
     TaskCodec,
+    check_scoring,
     check_tasks,
     check_varies,
     is_matrix,
+    with_positive,
 )
 from chimap.recipe.recipe import Recipe
 from chimap.recipe.weights import (
@@ -133,6 +135,11 @@ class Task:
         return self.codec.of(y)
 
     @property
+    def positive(self) -> int | None:
+        """Place of the positive one of two classes, if it was named."""
+        return self.codec.positive if isinstance(self.codec, ClassCodec) else None
+
+    @property
     def is_multilabel(self) -> bool:
         """Whether targets are several tasks of two classes."""
         return isinstance(self.codec, TaskCodec)
@@ -154,14 +161,22 @@ class Task:
 
 
 def codec_of(recipe: Recipe, y: np.ndarray) -> Codec:
-    """Return how the labels of a recipe become numbers. Raise DataError for labels that its loss does not take."""
-    if recipe.is_classifier:
-        return ClassCodec.of(y)
+    """Return how the labels of a recipe become numbers.
+
+    Raise DataError for labels that its loss does not take, and ValueError for a positive class or a score that it has
+    not.
+    """
     loss = requested(recipe.loss, recipe.quantile)
-    shown = CATALOGUE[loss]() if isinstance(loss, str) else loss
-    if shown.score_name != Square.score_name:
-        return LossCodec.of_targets(y, shown)
-    return RealCodec.of_loss(loss).of(y)
+    shown = CATALOGUE[loss]() if isinstance(loss, str) and loss in CATALOGUE else loss
+    codec: Codec
+    if recipe.is_classifier:
+        codec = ClassCodec.of(y)
+    elif isinstance(shown, Loss) and shown.score_name != Square.score_name:
+        codec = LossCodec.of_targets(y, shown)
+    else:
+        codec = RealCodec.of_loss(loss).of(y)
+    check_scoring(recipe.scoring, codec)
+    return codec if recipe.positive is None else with_positive(codec, recipe.positive)
 
 
 def classes_of(codec: Codec, has_objects: bool) -> np.ndarray | None:
@@ -375,9 +390,16 @@ def check_threshold(threshold: str | float | None, y: np.ndarray, n_classes: int
 
 
 def chosen_threshold(
-    threshold: str | float, held_out: HeldOutRows | None, classes: np.ndarray, counts: np.ndarray | None
+    threshold: str | float,
+    held_out: HeldOutRows | None,
+    classes: np.ndarray,
+    counts: np.ndarray | None,
+    positive: int | None = None,
 ) -> float:
-    """Return the best threshold for held-out rows that count so often. Raise DataError if there are no such rows."""
+    """Return the best threshold for held-out rows that count so often. Raise DataError if there are no such rows.
+
+    Scores above it mean the second class, whichever is the positive one.
+    """
     if held_out is None:
         raise DataError(
             Message(
@@ -385,7 +407,10 @@ def chosen_threshold(
                 threshold,
             )
         )
-    return best_threshold(held_out.outputs[:, 0], held_out.y == classes[1], threshold, counts)
+    outputs = held_out.outputs[:, 0]
+    if positive == 0:
+        return -best_threshold(-outputs, held_out.y == classes[0], threshold, counts)
+    return best_threshold(outputs, held_out.y == classes[1], threshold, counts)
 
 
 def scoring_of(

@@ -112,7 +112,7 @@ class Evaluation(Page):
         metrics, left_out = self.metrics, self.data.get("rows left out, without a label")
         rows = f"{self.data.get('which rows', metrics.n_rows)}"
         lines: dict[str, str | None] = {
-            "rows": rows + (f"; {left_out:,} without a label are left out" if left_out else "")
+            "rows": rows + (f"; {left_out:,} left out, without a label or not readable" if left_out else "")
         }
         if isinstance(metrics, TaskMetrics):
             lines |= task_lines(metrics)

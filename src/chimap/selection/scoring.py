@@ -22,7 +22,7 @@ from chimap._types import Scoring
 from chimap._validation import DataError
 from chimap.losses import Loss
 from chimap.moments import of_entries
-from chimap.selection.jackknife import scores_without
+from chimap.selection.jackknife import deviations_of, scores_without, standard_error
 
 
 def area_under_curve(is_second: np.ndarray, outputs: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -83,6 +83,9 @@ class SortedOutputs:
         return np.divide(won, pairs, out=np.full(pairs.shape, np.nan), where=pairs > 0)
 
 
+OF_POSITIVE = ("f1", "precision", "recall", "jaccard", "average_precision")
+"""Scorers of scikit-learn that look at the positive one of two classes, and not at both alike."""
+
 _TEMPERATURES = (-3.0, 3.0)  # range of the search for a factor of the outputs, in decades
 
 
@@ -101,6 +104,8 @@ class HeldOutScore:
         ``scorer(model, rows, y)``. Scorers of probabilities get ``probabilities`` at the best temperature.
     sample_weight : array of shape (n,) or None, default=None
         Weights of all rows.
+    positive : int or None, default=None
+        Place of the positive one of two classes, for scorers such as "f1"; None is the second.
 
     Examples
     --------
@@ -113,12 +118,16 @@ class HeldOutScore:
     classes: np.ndarray | None
     scoring: Scoring = None
     sample_weight: np.ndarray | None = None
+    positive: int | None = None
 
     @property
     def name(self) -> str:
-        """Name of the score in tables."""
+        """Name of the score in tables; that of a scorer of the positive class names the class."""
         if self.scoring is None:
             return "r2" if self.classes is None else "accuracy"
+        two = self._two_classes
+        if two is not None and self.scoring in OF_POSITIVE:
+            return f"{self.scoring} of {two[self._positive]}"
         return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
 
     def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
@@ -132,10 +141,24 @@ class HeldOutScore:
             return area_under_curve(y == self.classes[1], outputs[:, 0], weight)
         from sklearn.metrics import check_scoring
 
-        model = _Regressor() if self.classes is None else _Classifier(self.classes, y)
+        classes = self.classes
+        if (two := self._two_classes) is not None:  # scorers know the positive class by the label 1
+            y, classes = (y == two[self._positive]).astype(np.intp), np.array([0, 1])
+            outputs = outputs if self._positive == 1 else -outputs
+        model = _Regressor() if classes is None else _Classifier(classes, y)
         scorer = check_scoring(model, self.scoring)
         weights = {} if weight is None else {"sample_weight": weight}
         return scored(scorer, self.scoring, model, outputs, y, **weights)
+
+    @property
+    def _positive(self) -> int:
+        return 1 if self.positive is None else self.positive
+
+    @property
+    def _two_classes(self) -> np.ndarray | None:
+        """The two classes whose score is one of scikit-learn by name; None for other classes or scores."""
+        has_two = isinstance(self.scoring, str) and self.classes is not None and self.classes.size == 2
+        return self.classes if has_two else None
 
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """See ``OutputScore``."""
@@ -239,6 +262,18 @@ class OutputScore(Protocol):
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """Return the scores (k,) without the rows of each part; ``parts`` (n,) has the part of each row, from 0."""
         ...
+
+
+def gain_and_error(
+    score: OutputScore, before: np.ndarray, after: np.ndarray, rows: np.ndarray, parts: np.ndarray
+) -> tuple[float, float]:
+    """Return how much more outputs (n, t) score than those before them, for the same rows, and its standard error.
+
+    ``rows`` and ``parts`` are those of ``without_each``. The error is NaN where the score is not defined without some
+    part.
+    """
+    deviations = [deviations_of(score.without_each(outputs, rows, parts)) for outputs in (before, after)]
+    return score(after, rows) - score(before, rows), standard_error(np.subtract(*deviations))
 
 
 @dataclass(frozen=True)

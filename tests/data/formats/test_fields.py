@@ -3,7 +3,6 @@
 import bz2
 import csv
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from chimap import HistogramRegressor
 from chimap._validation import DataError
 from chimap.data import open_source, row_file
-from chimap.data.formats.molecules import MorganCounts
+from chimap.data.formats.molecules import AtomPairCounts, MorganCounts, MorganKeys, TorsionCounts
 from chimap.data.formats.named_counts import NamedCounts
 from chimap.data.formats.records import records_of
 from chimap.data.formats.words import WordCounts
@@ -103,7 +102,7 @@ def test_a_folder_of_texts(tmp_path):
     ("content", "reason"),
     [
         (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "byte 8 is 0"),
-        ("renard à côté".encode("latin-1"), "'utf-8' codec can't decode byte 0xe0 in position 7"),
+        ("renard à côté".encode("latin-1"), "not text in UTF-8: byte 0xe0 in position 7"),
         ("a red fox".encode("utf-16-be"), "byte 0 is 0, as in files that are not text"),
         (b"BM\x46\x00\x00", "byte 3 is 0, as in files that are not text"),
     ],
@@ -114,10 +113,17 @@ def test_a_folder_of_texts_with_a_file_that_is_none(content, reason, tmp_path):
     (tmp_path / "fox" / "b.txt").write_text("\ufeffred fox")  # as editors on Windows begin a text
     assert WordCounts().source(str(tmp_path)).column_names == ("fox", "red")
     (tmp_path / "fox" / "logo.png").write_bytes(content)
-    message = f"{tmp_path}/fox/logo.png: not text in UTF-8 ({reason}"
-    with pytest.raises(DataError, match=re.escape(message)) as caught:
-        WordCounts().source(str(tmp_path))
-    assert "or take it out of the folder" in str(caught.value)
+    source = WordCounts().source(str(tmp_path))
+    assert source.column_names == ("fox", "red")
+    assert [*source.unread] == [2]
+    assert reason in source.unread[2]
+    fitted = open_source(str(tmp_path), reading=WordCounts())
+    assert fitted.row_ids.tolist() == ["fox/a.txt", "fox/b.txt"]
+    assert fitted.n_left_out == 1
+    assert (
+        f"1 of 3 records cannot be read: 'fox/logo.png' ({source.unread[2]}). They are left out"
+        in fitted.notes[0]
+    )
 
 
 def test_the_most_frequent_words_are_kept_and_a_vocabulary_is_not_learned_anew():
@@ -135,18 +141,95 @@ def test_large_vocabularies_forget_words_of_a_single_text(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "reading", [WordCounts("body", ("a", "b")), MorganCounts("s", 3, 64), NamedCounts("c", ("x",))]
+    "reading",
+    [
+        WordCounts("body", ("a", "b")),
+        MorganCounts("s", 3, 64, salts="largest", rdkit="2024.03.1", reference=(1, 2)),
+        MorganKeys("s", 1, (3, 2**32 - 1)),
+        AtomPairCounts("s", 64),
+        TorsionCounts("s", 64),
+        NamedCounts("c", ("x",)),
+    ],
 )
 def test_readings_are_kept_in_model_files(reading):
     arrays = {}
     assert decode(json.loads(json.dumps(encode(reading, "reading", arrays))), arrays) == reading
 
 
+BAD_TEXTS = ["red fox", None, "a hen", 3, "red hen", float("nan"), "the fox"]
+
+
+def test_texts_that_are_missing_are_left_out_and_told():
+    source = open_source(BAD_TEXTS, list("abababa"), reading=WordCounts())
+    assert (source.n_rows, source.n_left_out) == (4, 3)
+    assert source.labels().tolist() == list("aaaa")
+    (note,) = source.notes
+    assert note == (
+        "list: 3 of 7 records cannot be read: record 1 (no text), record 3 (it is 3, expected text), "
+        "record 5 (no text). They are left out."
+    )
+    assert source.places_in_file().tolist() == [0, 2, 4, 6]
+
+
+def test_data_of_which_most_cannot_be_read_are_refused():
+    with pytest.raises(DataError, match=r"4 of 6 records cannot be read: .*, \.\.\.\. Is this the column"):
+        open_source(["red fox", None, None, None, None, "red"], list("ababab"), reading=WordCounts())
+
+
+def test_lines_of_another_encoding_are_left_out(tmp_path):
+    lines = [
+        "id,text,kind",
+        "a,a red fox,fox",
+        "b,caf\u00e9 et th\u00e9,hen",
+        'c,"the red, fox",fox',
+        "d,a hen,hen",
+    ]
+    encodings = ["ascii", "ascii", "latin-1", "ascii", "ascii"]
+    path = tmp_path / "texts.csv"
+    path.write_bytes(b"\n".join(line.encode(how) for line, how in zip(lines, encodings, strict=True)))
+    source = open_source(path, "kind", reading=WordCounts())
+    assert source.row_ids.tolist() == ["a", "c", "d"]
+    assert (
+        "1 of 4 records cannot be read: 'b' (not text in UTF-8: byte 0xe9 in position 3 (as in"
+        in source.notes[0]
+    )
+    for column, text in (("kind", "x,a red fox,caf\u00e9"), ("id", "caf\u00e9,a red fox,hen")):
+        path.write_bytes("\n".join([*lines[:2], text]).encode("latin-1"))
+        with pytest.raises(DataError, match=rf"column '{column}', record 1: not text in UTF-8: byte 0xe9"):
+            open_source(path, "kind", reading=WordCounts())
+
+
+def test_ids_and_labels_of_another_encoding_are_refused(tmp_path):
+    rows = {"id": ["a", "b"], "x": [1.0, 5.0], "z": [2.0, 1.0]}
+    (tmp_path / "m.csv").write_bytes("id,kind\na,caf\u00e9\nb,th\u00e9\n".encode("latin-1"))
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(
+        DataError, match=r"m\.csv::kind, record 0: not text in UTF-8: byte 0xe9 in position 3"
+    ):
+        open_source(pandas.DataFrame(rows), f"{tmp_path}/m.csv::kind", id="id")
+
+
+@pytest.mark.parametrize("heading", ["BODY", "Body", "body"])
+def test_the_heading_is_found_whatever_its_case(tmp_path, heading):
+    (tmp_path / "t.csv").write_text(f"{heading},kind\na red fox,x\nred hen,z\n")
+    source = open_source(tmp_path / "t.csv", "kind", reading=WordCounts("body"))
+    assert source.column_names == ("red",)
+    assert source.reading.column == heading
+    (tmp_path / "new.csv").write_text("bOdY\nred\n")
+    assert open_source(tmp_path / "new.csv", reading=source.reading).n_rows == 1
+
+
+def test_a_heading_that_two_columns_have_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("BODY,Body\na,b\n")
+    with pytest.raises(DataError, match=r"'BODY' and 'Body' may both be the column 'body'"):
+        open_source(tmp_path / "t.csv", reading=WordCounts("body"))
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (["red fox", None], "record 1: 'text' is None, expected text"),
-        (["red fox", 3], "record 1: 'text' is 3, expected text"),
+        ([None, None], "no word is in 2 texts or more, and one of them cannot be read: no text"),
+        ([3, 4], "no word is in 2 texts or more, and one of them cannot be read: it is 4, expected text"),
         (["red", "fox"], "no word is in 2 texts or more"),
         ([], "no word is in 2 texts or more"),
     ],
@@ -188,30 +271,6 @@ def test_a_table_that_changes(tmp_path):
     path.write_text(path.read_text() + "x,red,fox\n")
     with pytest.raises(DataError, match="the file has changed since it was opened"):
         list(source.chunks(50))
-
-
-SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN"]
-
-
-def test_molecules_are_counts_of_rdkit():
-    generators = pytest.importorskip("rdkit.Chem.rdFingerprintGenerator")
-    chem = pytest.importorskip("rdkit.Chem")
-    source = MorganCounts(radius=1, size=256).source(SMILES)
-    generator = generators.GetMorganGenerator(radius=1, fpSize=256)
-    expected = [generator.GetCountFingerprintAsNumPy(chem.MolFromSmiles(smiles)) for smiles in SMILES]
-    np.testing.assert_array_equal(next(source.chunks(9)).X.toarray(), expected)
-    assert source.column_names[-1] == "morgan_255"
-
-
-def test_molecules_that_cannot_be_read():
-    pytest.importorskip("rdkit")
-    for wrong in ("C1CC", "", None):
-        with pytest.raises(
-            DataError, match=r"record 1: 'smiles' is .* which RDKit does not read as a molecule"
-        ):
-            MorganCounts().source(["CCO", wrong])
-    with pytest.raises(ValueError, match="size must be a positive whole number"):
-        MorganCounts(size=0)
 
 
 def write_counts(folder, *counts, **more):

@@ -1,11 +1,13 @@
 """Fields of objects in memory: data frames and data sets with a column of text, and sequences of texts."""
 
+import re
+
 import numpy as np
 import pytest
 
 from chimap import HistogramClassifier
 from chimap._validation import DataError
-from chimap.data import NamedCounts, WordCounts, open_source
+from chimap.data import DataWarning, NamedCounts, WordCounts, open_source
 
 pandas = pytest.importorskip("pandas")
 
@@ -80,9 +82,6 @@ def test_models_of_text_take_any_sequence_of_texts(kind, model):
     [
         ("a red fox", r"X is a single text, 'a red fox'; expected a list of them"),
         ([], "list: no records"),
-        ([None, "fox"], "list, record 0: 'review' is None, expected text"),
-        (["fox", 3], "list, record 1: 'review' is 3, expected text"),
-        (FRAME["review"].where(FRAME.index != 3), "Series, record 3: 'review' is nan, expected text"),
         (FRAME[["id"]], "DataFrame: no column 'review'; there are id"),
         (FRAME[["review", "review"]], "DataFrame: two columns are called 'review'"),
     ],
@@ -92,6 +91,32 @@ def test_what_is_no_sequence_of_texts_is_refused(X, message, model):
         model.predict(X)
     with pytest.raises(DataError, match=message):
         model.explain(X)
+
+
+@pytest.mark.parametrize(
+    ("X", "blank", "reason"),
+    [
+        ([None, "fox"], 0, "list: 1 of 2 records cannot be read: record 0 (no text)"),
+        (["fox", 3], 1, "record 1 (it is 3, expected text)"),
+        (
+            FRAME["review"].where(FRAME.index != 3),
+            3,
+            "Series: 1 of 40 records cannot be read: record 3 (no text)",
+        ),
+    ],
+)
+def test_records_that_cannot_be_read_have_no_answer(X, blank, reason, model):
+    with pytest.warns(DataWarning, match=re.escape(reason)):
+        answers = model.predict(X)
+    assert [row for row, answer in enumerate(answers.tolist()) if answer is None] == [blank]
+    with pytest.warns(DataWarning, match="They have no prediction"):
+        probabilities = model.predict_proba(X)
+    assert np.flatnonzero(np.isnan(probabilities).any(axis=1)).tolist() == [blank]
+    with pytest.warns(DataWarning):
+        assert not model.predict_set(X)[blank].any()
+    others = np.delete(np.arange(len(answers)), blank)
+    rest = [text for text in X if isinstance(text, str)]
+    assert answers[others].tolist() == model.predict(rest).tolist()
 
 
 def test_rows_of_counts_are_still_rows(model):

@@ -11,7 +11,9 @@ from chimap._validation import DataError
 from chimap.data import MorganCounts, NamedCounts, WordCounts, open_source
 from chimap.estimators import HistogramClassifier
 
-from .test_fields import KINDS, SMILES, TEXTS, write_csv
+from .test_fields import KINDS, TEXTS, write_csv
+
+SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN"]
 
 CHI2 = {"kernel": "chi2", "random_state": 0}
 

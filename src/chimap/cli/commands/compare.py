@@ -12,7 +12,7 @@ from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.declared import sizes
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import flag_of, in_flags
-from chimap.cli.options import TableOptions, TaskName
+from chimap.cli.options import CountedColumn, TableOptions, TaskName, Without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,6 +67,7 @@ class CompareSettings:
     normalization: options.Normalization = None
     scoring: options.Scoring = None
     class_weight: options.ClassWeight = None
+    positive: options.Positive = None
     kernel_errors: bool = False
     maps: str | None = None
     terms: Annotated[
@@ -176,7 +177,7 @@ class CompareSettings:
 
     def for_fit(self) -> JSON:
         """Return the options that the recommended ``chimap fit`` shares, by flag."""
-        names = ("task", "seed", "memory", "precision", "scoring", "class_weight")
+        names = ("task", "seed", "memory", "precision", "scoring", "class_weight", "positive")
         return {name.replace("_", "-"): getattr(self, name) for name in names}
 
     def _estimator(self, task: TaskName, y: np.ndarray, name: str) -> BaseEstimator:
@@ -194,8 +195,9 @@ class CompareSettings:
             )
         weights = flag_values.class_weight_of(self.class_weight, y)
         return HistogramClassifier(
-            scoring=self.scoring, time_limit=seconds, class_weight=weights, **self._common()
-        )
+            scoring=self.scoring, time_limit=seconds, class_weight=weights,
+            positive=flag_values.label_of(self.positive, y), **self._common(),
+        )  # fmt: skip
 
     def _common(self) -> JSON:
         return {
@@ -210,7 +212,8 @@ def compare(
     data: options.Data,
     *,
     labels: options.Labels = None,
-    table: TableOptions,
+    table: Annotated[TableOptions, Without("missing_columns")],
+    counted: CountedColumn,
     output: Path | None = None,
     settings: CompareSettings,
     overwrite: options.Overwrite = False,
@@ -233,6 +236,7 @@ def compare(
       chimap compare data.npz
       chimap compare data.npz --output comparison.html
       chimap compare samples.csv --labels site --groups subject
+      chimap compare molecules.csv --smiles smiles --labels toxic --split scaffold
       chimap compare data.npz --kernel exp-chi2 --components 256,1024,4096
       chimap compare data.npz --kernel chi2 --kernel-errors --terms 1,2,3,5
       chimap compare rows.npy --kernel intersection --kernel-errors --maps optimal,homogeneous
@@ -244,7 +248,7 @@ def compare(
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
     settings.check()
-    source = data_rows.open_data(data, labels, table=table)
+    source = data_rows.open_data(data, labels, table=table, reading=counted.reading())
     data_rows.weigh(source, table)
     result: Comparison | None = None
     errors_by_kernel: KernelErrors | None = None
@@ -260,7 +264,7 @@ def compare(
         # names the row of the file, not that of a part of it
         data_rows.check_every_row(source, settings.precision.value)
         raise
-    commands = {} if result is None else _commands(result, data, labels, table, settings)
+    commands = {} if result is None else _commands(result, data, labels, (table, counted), settings)
     if output is not None:
         with show.busy("drawing the page"):
             command = next(iter(commands.values()), None)
@@ -281,7 +285,11 @@ def compare(
 
 
 def _commands(
-    result: Comparison, data: str, labels: str | None, table: TableOptions, settings: CompareSettings
+    result: Comparison,
+    data: str,
+    labels: str | None,
+    columns: tuple[TableOptions, CountedColumn],
+    settings: CompareSettings,
 ) -> dict[str, str]:
     """Return the commands that fit the recommended machine and, if it is another, the one of the best score.
 
@@ -292,7 +300,7 @@ def _commands(
     if advice.best is not advice.chosen:
         entrants["For the best score, whatever the prediction time:"] = advice.best
     return {
-        purpose: fit_command(entrant.fit_settings or {}, data, labels, table, shared_flags)
+        purpose: fit_command(entrant.fit_settings or {}, data, labels, columns, shared_flags)
         for purpose, entrant in entrants.items()
     }
 
@@ -336,7 +344,11 @@ def _print(
 
 
 def fit_command(
-    settings: Parameters, data: str, labels: str | None, table: TableOptions, given: Parameters
+    settings: Parameters,
+    data: str,
+    labels: str | None,
+    columns: tuple[TableOptions, CountedColumn],
+    given: Parameters,
 ) -> str:
     """Return the command on one line.
 
@@ -348,8 +360,8 @@ def fit_command(
         Value of DATA.
     labels : str or None
         Value of --labels.
-    table : TableOptions
-        Roles of the columns.
+    columns : tuple of TableOptions and CountedColumn
+        Roles of the columns, and the one that is counted.
     given : dict
         Flags of ``chimap compare`` that ``chimap fit`` shares. Those with their default values are left out.
 
@@ -360,7 +372,7 @@ def fit_command(
     parts = ["chimap fit", show.quoted(data)]
     flags: Parameters = {
         "labels": labels,
-        **{name.replace("_", "-"): value for name, value in table.given().items()},
+        **{name.replace("_", "-"): value for each in columns for name, value in each.given().items()},
     }
     flags |= {
         name: value for name, value in given.items() if value != getattr(Settings, name.replace("-", "_"))

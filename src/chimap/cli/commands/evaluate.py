@@ -119,11 +119,13 @@ def measure(
         )
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
-    drawn = None if splits is None else splits_of(fitted, splits, per_class, table.groups is not None)
+    by_structure = table.splits_by_structure(getattr(fitted, "reading_", None))
+    by_group = table.groups is not None or by_structure
+    drawn = None if splits is None else splits_of(fitted, splits, per_class, by_group)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
         y_true = as_answers(fitted, present(y, name, fitted), name)
-        if drawn is not None and table.groups is None:
+        if drawn is not None and not by_group:
             check_splits(fitted, y_true, name, drawn)
 
     source = data_rows.open_data(

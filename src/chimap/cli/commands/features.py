@@ -76,10 +76,9 @@ def features(
         messages.written.append(str(words_file))
     broken = list(table.broken.values())
     if broken:
-        more = f" ... and {len(broken) - 5} more" if len(broken) > 5 else ""
-        image_rows.warn_of(
-            f"{len(broken)} of {len(image_set)} images are broken: {' '.join(broken[:5])}{more}"
-        )
+        from chimap.images.reading.reader import broken_in_words
+
+        image_rows.warn_of(broken_in_words(broken, len(image_set)))
     seconds = time.perf_counter() - began
     described = len(image_set) - table.n_resumed
     if json:

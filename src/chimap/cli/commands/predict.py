@@ -35,6 +35,7 @@ def predict(
     Predictions are labels, or numbers if MODEL is a regression, in the order of the rows. A model of several tasks
     writes one column for each task. DATA needs no labels: if a table has a column of labels that is not called y or
     label, name it with --labels so that it is not read as a bin. Predictions for images carry the names of the images.
+    SMILES, texts and images that cannot be read have blank predictions, and a last column with the reason.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ def predict(
     from chimap import load
     from chimap.cli import data_rows
     from chimap.cli.predictions import writer
+    from chimap.reports.in_words import threshold_in_words
 
     to_stdout = str(output) == "-"
     if to_stdout and json:
@@ -85,13 +87,18 @@ def predict(
         return
     messages.written.append(str(output))
     facts = _found(model, data, output, source.n_rows, time.perf_counter() - began)
+    facts["positive"] = getattr(fitted, "positive_", None)  # a LookupClassifier has none
+    facts["threshold"] = getattr(fitted, "threshold_", None)
     if json:
         show.as_json(facts)
         return
     seconds = show.duration(facts["seconds"])
+    blank = f", {len(source.unread):,} of them blank," if source.unread else ""
     print(
-        f"Wrote {source.n_rows:,} predictions to {output} ({show.size(facts['output_bytes'])}) in {seconds}"
+        f"Wrote {source.n_rows:,} predictions{blank} to {output} ({show.size(facts['output_bytes'])}) in {seconds}"
     )
+    if facts["threshold"] is not None:
+        print(f"threshold {threshold_in_words(facts['threshold'], fitted.classes_, facts['positive'])}")
 
 
 def _found(model: Path, data: str, output: Path, rows: int, seconds: float) -> JSON:

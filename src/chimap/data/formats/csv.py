@@ -166,7 +166,10 @@ class TextTable:
                 raise self.fault(str(error), () if kind == "string" else places) from error
 
     def records(self) -> Iterator[list[str]]:
-        """Yield the fields of each record. Raises DataError, naming the line, for another number of them."""
+        """Yield the fields of each record. Raises DataError, naming the line, for another number of them.
+
+        Bytes that are not text in UTF-8 come as lone surrogates, as Python writes them for names of files.
+        """
         for line, record in self.numbered_records(strict=True):
             if len(record) != self.width:
                 raise self.misfit(line, record)
@@ -205,7 +208,8 @@ class TextTable:
         """Open the records below the heading that are not blank, each with the number of its last line."""
         csv.field_size_limit(_LONGEST_FIELD)
         with self._stream() as stream:
-            lines = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+            errors = "surrogateescape" if strict else "strict"
+            lines = io.TextIOWrapper(stream, "utf-8-sig", errors, newline="")
             records = csv.reader(lines, delimiter=self.delimiter, strict=strict)
             try:
                 yield (

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
 from chimap import _sparse as sp
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.data.formats.frames import check_same_order
-from chimap.data.formats.records import Records, has_records, records_in, records_of
+from chimap.data.formats.records import Records, has_records, records_in, records_of, refuse_undecoded
 from chimap.data.formats.stored_matrices import checked_names
 from chimap.data.label_kinds import why_text
 from chimap.data.labels import UNREAD, Labels, clean_labels, labels_elsewhere, numbers_or_text
@@ -40,16 +42,39 @@ class Reading(ABC):
         Whether the rows are CSR.
     dtype : dtype
         Type of the rows.
+    splits : tuple of str
+        Names of the ways to group fields by what they are, see ``groups``.
     """
 
     column: str
     is_sparse = True
     dtype = np.dtype(np.float32)
+    splits: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Names of the bins."""
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether the reading knows its bins."""
+        return bool(self.names)
+
+    def headed(self, columns: Sequence[str], where: str) -> Self:
+        """Return the reading of the column as it is called among ``columns``, whatever the case of its name.
+
+        Raises DataError where several are called so.
+        """
+        if self.column in columns:
+            return self
+        alike = [name for name in columns if name.strip().lower() == self.column.strip().lower()]
+        if len(alike) > 1:
+            raise DataError(
+                f"{where}: {' and '.join(map(repr, alike))} may both be the column {self.column!r}. Name one of them "
+                "as it is written."
+            )
+        return replace(self, column=alike[0]) if alike else self  # type: ignore[type-var]
 
     @abstractmethod
     def learned(self, fields: Iterator[Fields], where: str) -> Reading:
@@ -94,8 +119,8 @@ class Reading(ABC):
         return self.source(X, UNREAD) if self.takes(X) else None
 
     @abstractmethod
-    def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
-        """Return the rows of consecutive fields.
+    def rows(self, fields: Fields, first: int, where: str) -> tuple[sp.csr_matrix, dict[int, str]]:
+        """Return the rows of consecutive fields, and why some of them cannot be read.
 
         Parameters
         ----------
@@ -108,13 +133,30 @@ class Reading(ABC):
 
         Returns
         -------
-        CSR matrix of shape (len(fields), bins)
+        X : CSR matrix of shape (len(fields), bins)
+            The rows; those of fields that cannot be read are empty.
+        unread : dict of int to str
+            The reason for each field that cannot be read, by its place.
 
         Raises
         ------
         DataError
-            If a field cannot be read; the message names the record.
+            If a field is of another kind than the reading; the message names the record.
         """
+
+    def groups(self, split: str, fields: np.ndarray) -> np.ndarray:
+        """Return the groups of fields that one of ``splits`` keeps together, as text (n,).
+
+        Parameters
+        ----------
+        split : str
+            One of ``splits``.
+        fields : array of shape (n,)
+            Fields that can be read.
+        """
+        raise InputError(
+            f"{type(self).__name__} has no groups {split!r}; it has {', '.join(self.splits) or 'none'}."
+        )
 
     def doubts(self, n_unknown: int, n_records: int, where: str) -> tuple[str, ...]:
         """Return notes for the user where so many of the records have none of the bins.
@@ -127,6 +169,28 @@ class Reading(ABC):
             Name of the data.
         """
         return ()
+
+    def column_of(self, data: Any, name: str) -> np.ndarray | None:
+        """Return the values (n,) of another column of the data, as labels, without counting anything.
+
+        None says that there is no column of this name.
+
+        Parameters
+        ----------
+        data : str, path, data frame or sequence
+            What ``source`` takes.
+        name : str
+            Name of the column.
+        """
+        records = (
+            records_of(os.fspath(data))
+            if isinstance(data, str | os.PathLike)
+            else records_in(data, self.column)
+        )
+        if records is None or name not in records.columns:
+            return None
+        values = [record[0] for batch in records.batches([name]) for record in batch]
+        return _labels_in(records, values, name)
 
     def source(self, data: Any, labels: Labels = None, id: str | int | None = None) -> FieldSource:
         """Return the rows of a file, a folder, a data frame or a sequence of fields, made by this reading.
@@ -156,7 +220,8 @@ class FieldSource(OrderedSource):
     """Rows that a reading makes from one column of a table.
 
     A first pass counts the rows, reads labels and ids and lets the reading learn, unless it has already. A second pass
-    makes the rows and writes them as CSR to a temporary file, from which all later passes read. Without ``labels`` the
+    makes the rows and writes them as CSR to a temporary file, from which all later passes read. Fields that cannot be
+    read have empty rows, and a reason in ``unread``. Without ``labels`` the
     column ``y`` or ``label`` is taken, without ``id`` a column ``id``, or else the first column if it is text without
     repeats.
     """
@@ -166,6 +231,7 @@ class FieldSource(OrderedSource):
     ) -> None:
         self._records, self._stored, self.name = records, records.stored, records.name
         columns = records.columns
+        reading = reading.headed(columns, records.address)
         self._field = reading.column
         label = labels if isinstance(labels, str) and labels in columns else None
         others = [name for name in columns if name != self._field]
@@ -183,7 +249,7 @@ class FieldSource(OrderedSource):
         ids: Fields = []
         self.n_rows = 0
         first_pass = self._first_pass(label, id, texts, ids)
-        if reading.names:
+        if reading.is_learned:
             for _ in first_pass:
                 pass
         else:
@@ -199,38 +265,48 @@ class FieldSource(OrderedSource):
                 checked_ids(np.array(ids, object), where), self.n_rows, where, _REMEDY_FOR_REPEATS
             )
         if label is not None:
-            self._y = self._labels_of(texts, label)
+            self._y = _labels_in(records, texts, label)
         else:
             self._y = labels_elsewhere(labels, self.n_rows, records.address, columns)
         self._open()
-        self.notes = (*self.notes, *reading.doubts(self._n_unknown, self.n_rows, records.address))
+        n_read = self.n_rows - len(self.unread)
+        self.notes = (*self.notes, *reading.doubts(n_read - self._n_known, n_read, records.address))
 
     def _first_pass(self, label: str | None, id: str | None, labels: Fields, ids: Fields) -> Iterator[Fields]:
         """Yield the fields in batches, and append labels and ids to the lists."""
         others_read = [name for name in (label, id) if name is not None]
         for batch in self._records.batches([self._field, *others_read]):
-            self.n_rows += len(batch)
             for place, column in enumerate(others_read, 1):
-                (labels if column == label and place == 1 else ids).extend(record[place] for record in batch)
+                values = [record[place] for record in batch]
+                if column == id:
+                    refuse_undecoded(values, self.n_rows, f"{self._records.address}, column {column!r}")
+                (labels if column == label and place == 1 else ids).extend(values)
+            self.n_rows += len(batch)
             yield [record[0] for record in batch]
 
     def _filled(self) -> RowFile:
         file = RowFile(self.n_rows, self.n_features, 128 * self.n_rows, self.dtype)
         start = n_known = 0
+        reasons: dict[int, str] = {}
         for batch in self._records.batches([self._field]):
-            rows = self.reading.rows([record[0] for record in batch], start, self._records.address).tocoo()
+            X, unread = self.reading.rows([record[0] for record in batch], start, self._records.address)
+            rows = X.tocoo()
+            reasons |= {start + place: reason for place, reason in unread.items()}
             file.add(rows.row.astype(np.int64) + start, rows.col, rows.data)
             start += rows.shape[0]
             n_known += np.unique(rows.row).size
         file.finish()
-        self._n_unknown = self.n_rows - n_known
+        self._n_known, self.unread = n_known, reasons
         return file
 
-    def _labels_of(self, values: Fields, label: str) -> np.ndarray:
-        where = f"{self._records.address}, column {label!r}"
-        if all(value is None or isinstance(value, str) for value in values):
-            return numbers_or_text(values, where, as_text=self._records.has_types)
-        return clean_labels(np.array(values, dtype=object), self.n_rows, where)
+
+def _labels_in(records: Records, values: Fields, label: str) -> np.ndarray:
+    """Return the values of a column as labels."""
+    where = f"{records.address}, column {label!r}"
+    refuse_undecoded(values, 0, where)
+    if all(value is None or isinstance(value, str) for value in values):
+        return numbers_or_text(values, where, as_text=records.has_types)
+    return clean_labels(np.array(values, dtype=object), len(values), where)
 
 
 def _may_be_ids(values: Fields, has_types: bool) -> bool:

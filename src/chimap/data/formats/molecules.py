@@ -1,37 +1,273 @@
-"""Molecules, written as SMILES, as counts of Morgan fingerprints."""
+"""Molecules, written as SMILES, as counts of their substructures: fingerprints of RDKit."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from chimap import _sparse as sp
-from chimap._validation import DataError, check_positive
+from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.formats.fields import Fields, Reading
 from chimap.data.io.files import needed
+from chimap.data.label_kinds import is_missing
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
+    from rdkit.Chem.MolStandardize.rdMolStandardize import LargestFragmentChooser
+    from rdkit.Chem.rdFingerprintGenerator import AdditionalOutput, FingerprintGenerator64
+
+# Penicillin G as its sodium salt: rings, an aromatic one, stereo centres, charges, hetero atoms and two fragments.
+REFERENCE = "CC1(C)S[C@@H]2[C@H](NC(=O)Cc3ccccc3)C(=O)N2[C@H]1C(=O)[O-].[Na+]"
+SALTS = ("keep", "largest")
+
+
+def _rdkit(module: str) -> ModuleType:
+    return needed(f"rdkit.{module}", "columns of SMILES", "chem")
+
+
+class MoleculeCounts(Reading):
+    """How often each substructure of a kind occurs in a molecule, counted by RDKit.
+
+    SMILES that RDKit refuses give empty rows, with the reason: a fit leaves them out, a prediction of them is blank.
+
+    Attributes
+    ----------
+    salts : {"keep", "largest"}
+        What is counted of a molecule of several fragments: all of them, or the largest.
+    rdkit : str
+        Version of RDKit that counted the molecules of the fit; "" before ``learned``.
+    reference : tuple of int
+        Bins and counts of one molecule, in turn, as that version counts them: another version may differ.
+    """
+
+    salts: str
+    rdkit: str
+    reference: tuple[int, ...]
+    splits: ClassVar[tuple[str, ...]] = ("scaffold",)
+
+    def __post_init__(self) -> None:
+        check_choice(self.salts, "salts", SALTS)
+        object.__setattr__(self, "reference", tuple(map(int, self.reference)))
+
+    @abstractmethod
+    def generator(self) -> FingerprintGenerator64:
+        """Return RDKit's generator of the fingerprint."""
+
+    @abstractmethod
+    def fingerprint(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
+        """Return how often each bin occurs, by its number in RDKit; ``output`` receives where."""
+
+    @abstractmethod
+    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+        """Return the atoms of each occurrence of each bin, by its number in RDKit."""
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether the version of RDKit is known, from a fit."""
+        return bool(self.rdkit)
+
+    def learned(self, fields: Iterator[Fields], where: str) -> Self:
+        """Return the reading with the version of RDKit, and its counts of a reference molecule."""
+        for _ in fields:
+            pass
+        return self.with_version()
+
+    def with_version(self) -> Self:
+        """Return the reading with the version of RDKit, and its counts of a reference molecule."""
+        counts = self._counts_of_reference()
+        return replace(self, rdkit=_rdkit("rdBase").rdkitVersion, reference=counts)  # type: ignore[type-var]
+
+    def molecule(self, smiles: object) -> tuple[Mol | None, str]:
+        """Return the molecule of a SMILES, and ""; or None and the reason why RDKit does not read it."""
+        if is_missing(smiles):
+            return None, "no SMILES"
+        if not isinstance(smiles, str):
+            return None, f"it is {smiles!r}, expected SMILES"
+        chem = _rdkit("Chem")
+        with _rdkit("rdBase").BlockLogs():
+            molecule = chem.MolFromSmiles(smiles.strip())
+            if molecule is None:
+                parsed = chem.MolFromSmiles(smiles.strip(), sanitize=False)
+                problems = [] if parsed is None else chem.DetectChemistryProblems(parsed)
+                reason = problems[0].Message() if problems else "not SMILES"
+                return None, f"{smiles[:_MOST_CHARACTERS_SHOWN]!r}: {reason}"
+            return (molecule if self.salts == "keep" else self._chooser.choose(molecule)), ""
+
+    def rows(self, fields: Fields, first: int, where: str) -> tuple[sp.csr_matrix, dict[int, str]]:
+        """Return the counts of each molecule, and why others cannot be read."""
+        places = self._places
+        bins, counts, borders, unread = [], [], [0], {}
+        for row, smiles in enumerate(fields):
+            molecule, reason = self.molecule(smiles)
+            if molecule is None:
+                unread[row] = reason
+            else:
+                for place, count in sorted(self.fingerprint(molecule).items()):
+                    if places is None or place in places:
+                        bins.append(place if places is None else places[place])
+                        counts.append(count)
+            borders.append(len(bins))
+        csr = (np.array(counts, np.float32), np.array(bins, np.int32), np.array(borders, np.int32))
+        return sp.csr_matrix(csr, shape=(len(fields), len(self.names))), unread
+
+    def groups(self, split: str, fields: np.ndarray) -> np.ndarray:
+        """Return the scaffold of each molecule as SMILES: its rings and what links them; "no ring" without any.
+
+        Parameters
+        ----------
+        split : str
+            "scaffold".
+        fields : array of shape (n,)
+            SMILES that RDKit reads.
+
+        References
+        ----------
+        Bemis and Murcko, "The Properties of Known Drugs. 1. Molecular Frameworks", J. Med. Chem. 39 (1996).
+
+        Examples
+        --------
+        >>> MorganCounts().groups("scaffold", np.array(["CC(=O)Nc1ccc(O)cc1", "Cc1ccccc1", "CCO"])).tolist()
+        ['c1ccccc1', 'c1ccccc1', 'no ring']
+        """
+        check_choice(split, "split", self.splits)
+        murcko = _rdkit("Chem.Scaffolds.MurckoScaffold")
+        molecules = (self.molecule(smiles)[0] for smiles in fields.tolist())
+        scaffolds = [murcko.MurckoScaffoldSmiles(mol=each, includeChirality=False) for each in molecules]
+        return np.array([scaffold or "no ring" for scaffold in scaffolds])
+
+    def doubts(self, n_unknown: int, n_records: int, where: str) -> tuple[str, ...]:
+        """Return a note if RDKit is of another version than at the fit; it says whether that shows."""
+        version = _rdkit("rdBase").rdkitVersion
+        if version == self.rdkit:
+            return ()
+        counts = self._counts_of_reference()
+        if counts == self.reference:
+            return (
+                f"{where}: RDKit {version} counts the molecules, and RDKit {self.rdkit} did at the fit. Both count a "
+                "reference molecule alike.",
+            )
+        differing = len({*_pairs(counts)} ^ {*_pairs(self.reference)})
+        return (
+            f"{where}: RDKit {version} counts a reference molecule otherwise than RDKit {self.rdkit} did at the fit "
+            f"({differing:,} differing counts), so predictions may be off. Fit the model again, or install "
+            f"rdkit=={self.rdkit}.",
+        )
+
+    def atoms_of_bins(self, smiles: str) -> tuple[Mol, dict[int, list[tuple[int, ...]]]]:
+        """Return a molecule, and the atoms of each occurrence of each bin by the place of the bin.
+
+        Raises DataError for SMILES that RDKit does not read.
+        """
+        molecule, reason = self.molecule(smiles)
+        if molecule is None:
+            raise DataError(f"{self.column!r}: {reason}. Mend the SMILES.")
+        places = self._places
+        occurrences = self.occurrences(molecule)
+        return molecule, {
+            place if places is None else places[place]: atoms
+            for place, atoms in occurrences.items()
+            if places is None or place in places
+        }
+
+    @property
+    def _places(self) -> dict[int, int] | None:
+        """The column of each bin by its number in RDKit; None where they are the same."""
+        return None
+
+    @cached_property
+    def _chooser(self) -> LargestFragmentChooser:
+        return _rdkit("Chem.MolStandardize.rdMolStandardize").LargestFragmentChooser()
+
+    @cached_property
+    def _generator(self) -> FingerprintGenerator64:
+        return self.generator()
+
+    def __getstate__(self) -> dict[str, object]:
+        # Objects of RDKit are made again in another process.
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def _counts_of_reference(self) -> tuple[int, ...]:
+        molecule, _ = self.molecule(REFERENCE)
+        assert molecule is not None
+        return tuple(value for pair in sorted(self.fingerprint(molecule).items()) for value in pair)
+
+
+_MOST_CHARACTERS_SHOWN = 60
+
+
+def _pairs(flat: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    return zip(flat[::2], flat[1::2], strict=True)
+
+
+class _HashedCounts(MoleculeCounts):
+    """Counts that are hashed into ``size`` bins."""
+
+    prefix: ClassVar[str]
+    size: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self.size, "size", integer=True)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the bins, numbered from 0."""
+        return tuple(f"{self.prefix}_{place}" for place in range(self.size))
+
+    def fingerprint(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
+        """Return counts as ``MoleculeCounts`` does."""
+        counts = self._generator.GetCountFingerprint(molecule, additionalOutput=output)
+        return dict(counts.GetNonzeroElements())
+
+
+def _neighbourhoods(reading: MoleculeCounts, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+    """Return the atoms of the circular neighbourhoods of each bin."""
+    chem, output = _rdkit("Chem"), _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
+    output.AllocateBitInfoMap()
+    reading.fingerprint(molecule, output)
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for place, centres in output.GetBitInfoMap().items():
+        for centre, radius in centres:
+            bonds = chem.FindAtomEnvironmentOfRadiusN(molecule, radius, centre) if radius else ()
+            ends = {
+                atom
+                for bond in map(molecule.GetBondWithIdx, bonds)
+                for atom in (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())
+            }
+            found.setdefault(place, []).append(tuple(sorted({centre, *ends})))
+    return found
 
 
 @dataclass(frozen=True)
-class MorganCounts(Reading):
-    """How often each circular environment of atoms occurs in a molecule, hashed into ``size`` bins by RDKit.
+class MorganCounts(_HashedCounts):
+    """How often each circular neighbourhood of atoms occurs in a molecule, hashed into ``size`` bins by RDKit.
 
     Parameters
     ----------
     column : str, default="smiles"
-        Name of the column of SMILES.
+        Name of the column of SMILES; case does not matter where a single column is called so.
     radius : int, default=2
-        Radius of an environment in bonds; 2 is called ECFP4.
+        Radius of a neighbourhood in bonds; 2 is called ECFP4.
     size : int, default=2048
         Number of bins.
+    salts : {"keep", "largest"}, default="keep"
+        What is counted of a molecule of several fragments, such as a salt: all of them, or the largest.
+    rdkit : str, default=""
+        Version of RDKit that counted the molecules of the fit; "" finds out.
+    reference : tuple of int, default=()
+        Bins and counts of one molecule, in turn, as that version counts them.
 
     Raises
     ------
     ImportError
         Without RDKit.
-    DataError
-        For a SMILES that cannot be read, naming its record.
 
     References
     ----------
@@ -39,48 +275,242 @@ class MorganCounts(Reading):
 
     Examples
     --------
-    >>> source = MorganCounts(size=64).source(["CCO", "c1ccccc1"])
+    >>> source = MorganCounts(size=64).source(["CCO", "c1ccccc1", "C1CC"])
     >>> source.n_rows, source.n_features, source.column_names[0]
-    (2, 64, 'morgan_0')
+    (3, 64, 'morgan_0')
+    >>> source.unread[2]
+    "'C1CC': not SMILES"
+    """
+
+    prefix: ClassVar[str] = "morgan"
+    column: str = "smiles"
+    radius: int = 2
+    size: int = 2048
+    salts: str = field(default="keep", kw_only=True)
+    rdkit: str = field(default="", kw_only=True)
+    reference: tuple[int, ...] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.radius != 0:
+            check_positive(self.radius, "radius", integer=True)
+
+    def generator(self) -> FingerprintGenerator64:
+        """Return RDKit's generator."""
+        module = _rdkit("Chem.rdFingerprintGenerator")
+        return module.GetMorganGenerator(radius=self.radius, fpSize=self.size)
+
+    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+        """Return the atoms of each neighbourhood."""
+        return _neighbourhoods(self, molecule)
+
+
+@dataclass(frozen=True)
+class MorganKeys(MoleculeCounts):
+    """How often each circular neighbourhood of atoms occurs, without hashing: a bin for each that the fit has seen.
+
+    Parameters
+    ----------
+    column : str, default="smiles"
+        Name of the column of SMILES; case does not matter where a single column is called so.
+    radius : int, default=2
+        Radius of a neighbourhood in bonds.
+    keys : tuple of int, default=()
+        RDKit's numbers of the neighbourhoods that are counted; () learns them. Others are not counted.
+    least_rows : int, default=2
+        Learn only neighbourhoods that occur in at least this many molecules: one of a single molecule says nothing
+        about others.
+    salts, rdkit, reference : str, str, tuple of int
+        As for ``MorganCounts``.
+
+    Raises
+    ------
+    ImportError
+        Without RDKit.
+    DataError
+        Where no neighbourhood occurs in so many molecules.
+
+    References
+    ----------
+    Rogers and Hahn, "Extended-Connectivity Fingerprints", J. Chem. Inf. Model. 50 (2010).
+
+    Examples
+    --------
+    >>> source = MorganKeys(radius=0).source(["CCO", "CCN", "c1ccccc1"])
+    >>> source.column_names, next(source.chunks(3)).X.toarray().tolist()
+    (('morgan_2245384272', 'morgan_2246728737'), [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
     """
 
     column: str = "smiles"
     radius: int = 2
-    size: int = 2048
+    keys: tuple[int, ...] = ()
+    least_rows: int = 2
+    salts: str = field(default="keep", kw_only=True)
+    rdkit: str = field(default="", kw_only=True)
+    reference: tuple[int, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
-        check_positive(self.size, "size", integer=True)
+        super().__post_init__()
+        object.__setattr__(self, "keys", tuple(map(int, self.keys)))
+        check_positive(self.least_rows, "least_rows", integer=True)
         if self.radius != 0:
             check_positive(self.radius, "radius", integer=True)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the bins, ``morgan_0`` and on."""
-        return tuple(f"morgan_{place}" for place in range(self.size))
+        """Names of the bins, with RDKit's number of the neighbourhood."""
+        return tuple(f"morgan_{key}" for key in self.keys)
 
-    def learned(self, fields: Iterator[Fields], where: str) -> MorganCounts:
-        """Return the reading unchanged: there is nothing to learn."""
-        return self
+    @property
+    def is_learned(self) -> bool:
+        """Whether the neighbourhoods are known."""
+        return bool(self.keys)
 
-    def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
-        """Return the counts of each molecule."""
-        chem = needed("rdkit.Chem", "columns of SMILES", "chem")
-        generators = needed("rdkit.Chem.rdFingerprintGenerator", "columns of SMILES", "chem")
-        generator = generators.GetMorganGenerator(radius=self.radius, fpSize=self.size)
-        bins, counts, borders = [], [], [0]
-        with needed("rdkit.rdBase", "columns of SMILES", "chem").BlockLogs():
-            for row, smiles in enumerate(fields):
-                molecule = (
-                    chem.MolFromSmiles(smiles.strip()) if isinstance(smiles, str) and smiles.strip() else None
-                )
-                if molecule is None:
-                    raise DataError(
-                        f"{where}, record {first + row}: {self.column!r} is {smiles!r}, which RDKit does not read as a "
-                        "molecule. Mend it, or leave the record out."
-                    )
-                fingerprint = sorted(generator.GetCountFingerprint(molecule).GetNonzeroElements().items())
-                bins += [place for place, _ in fingerprint]
-                counts += [count for _, count in fingerprint]
-                borders.append(len(bins))
-        csr = (np.array(counts, np.float32), np.array(bins, np.int32), np.array(borders, np.int32))
-        return sp.csr_matrix(csr, shape=(len(fields), self.size))
+    def learned(self, fields: Iterator[Fields], where: str) -> Self:
+        """Return the reading with the neighbourhoods of all molecules, in the order of their numbers."""
+        rows_with = Counter[int]()
+        for batch in fields:
+            for smiles in batch:
+                molecule, _ = self.molecule(smiles)
+                if molecule is not None:
+                    rows_with.update({*self.fingerprint(molecule)})
+        keys = sorted(key for key, count in rows_with.items() if count >= self.least_rows)
+        if not keys:
+            raise DataError(
+                f"{where}, column {self.column!r}: no substructure is in {self.least_rows} molecules or more. Is this "
+                "the column of SMILES?"
+            )
+        return replace(self, keys=tuple(keys)).with_version()
+
+    def generator(self) -> FingerprintGenerator64:
+        """Return RDKit's generator."""
+        return _rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=self.radius)
+
+    def fingerprint(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
+        """Return counts as ``MoleculeCounts`` does."""
+        counts = self._generator.GetSparseCountFingerprint(molecule, additionalOutput=output)
+        return dict(counts.GetNonzeroElements())
+
+    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+        """Return the atoms of each neighbourhood."""
+        return _neighbourhoods(self, molecule)
+
+    @cached_property
+    def _places(self) -> dict[int, int] | None:
+        return {key: place for place, key in enumerate(self.keys)}
+
+
+@dataclass(frozen=True)
+class AtomPairCounts(_HashedCounts):
+    """How often two kinds of atoms occur at each distance in a molecule, hashed into ``size`` bins by RDKit.
+
+    Parameters
+    ----------
+    column : str, default="smiles"
+        Name of the column of SMILES; case does not matter where a single column is called so.
+    size : int, default=2048
+        Number of bins.
+    salts, rdkit, reference : str, str, tuple of int
+        As for ``MorganCounts``.
+
+    Raises
+    ------
+    ImportError
+        Without RDKit.
+
+    References
+    ----------
+    Carhart, Smith and Venkataraghavan, "Atom Pairs as Molecular Features in Structure-Activity Studies", J. Chem. Inf.
+    Comput. Sci. 25 (1985).
+
+    Examples
+    --------
+    >>> int(next(AtomPairCounts(size=64).source(["CCO"]).chunks(1)).X.sum())
+    3
+    """
+
+    prefix: ClassVar[str] = "pair"
+    column: str = "smiles"
+    size: int = 2048
+    salts: str = field(default="keep", kw_only=True)
+    rdkit: str = field(default="", kw_only=True)
+    reference: tuple[int, ...] = field(default=(), kw_only=True)
+
+    def generator(self) -> FingerprintGenerator64:
+        """Return RDKit's generator."""
+        return _rdkit("Chem.rdFingerprintGenerator").GetAtomPairGenerator(fpSize=self.size)
+
+    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+        """Return the two atoms of each pair."""
+        output = _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
+        output.AllocateBitInfoMap()
+        self.fingerprint(molecule, output)
+        return {place: [tuple(pair) for pair in pairs] for place, pairs in output.GetBitInfoMap().items()}
+
+
+@dataclass(frozen=True)
+class TorsionCounts(_HashedCounts):
+    """How often each path of four atoms occurs in a molecule, hashed into ``size`` bins by RDKit.
+
+    Parameters
+    ----------
+    column : str, default="smiles"
+        Name of the column of SMILES; case does not matter where a single column is called so.
+    size : int, default=2048
+        Number of bins.
+    salts, rdkit, reference : str, str, tuple of int
+        As for ``MorganCounts``.
+
+    Raises
+    ------
+    ImportError
+        Without RDKit.
+
+    References
+    ----------
+    Nilakantan, Bauman, Dixon and Venkataraghavan, "Topological Torsion: A New Molecular Descriptor for SAR
+    Applications", J. Chem. Inf. Comput. Sci. 27 (1987).
+
+    Examples
+    --------
+    >>> int(next(TorsionCounts(size=64).source(["CCCO"]).chunks(1)).X.sum())
+    1
+    """
+
+    prefix: ClassVar[str] = "torsion"
+    column: str = "smiles"
+    size: int = 2048
+    salts: str = field(default="keep", kw_only=True)
+    rdkit: str = field(default="", kw_only=True)
+    reference: tuple[int, ...] = field(default=(), kw_only=True)
+
+    def generator(self) -> FingerprintGenerator64:
+        """Return RDKit's generator."""
+        return _rdkit("Chem.rdFingerprintGenerator").GetTopologicalTorsionGenerator(fpSize=self.size)
+
+    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+        """Return the four atoms of each path."""
+        output = _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
+        output.AllocateBitPaths()
+        self.fingerprint(molecule, output)
+        return {place: [tuple(path) for path in paths] for place, paths in output.GetBitPaths().items()}
+
+
+FINGERPRINTS: dict[str, type[MoleculeCounts]] = {
+    "morgan": MorganCounts,
+    "morgan-keys": MorganKeys,
+    "atom-pairs": AtomPairCounts,
+    "torsions": TorsionCounts,
+}
+"""What is counted in a molecule, by the name of the flag ``--fingerprint``."""
+
+
+def fingerprint(name: str, **settings: object) -> MoleculeCounts:
+    """Return the reading of this name; settings that it does not have are left out.
+
+    >>> fingerprint("torsions", column="SMILES", radius=2, size=512).names[0]
+    'torsion_0'
+    """
+    kind = FINGERPRINTS[name]
+    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{setting: value for setting, value in settings.items() if setting in known})

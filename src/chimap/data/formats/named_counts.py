@@ -92,8 +92,8 @@ class NamedCounts(Reading):
             raise DataError(f"{where}: no counts in {self.column!r} of any record. Give at least one name.")
         return replace(self, bins=tuple(bins), is_list=is_list)
 
-    def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
-        """Return the counts of known names; others are skipped."""
+    def rows(self, fields: Fields, first: int, where: str) -> tuple[sp.csr_matrix, dict[int, str]]:
+        """Return the counts of known names; others are skipped. Fields of another kind are an error."""
         place = {name: bin_place for bin_place, name in enumerate(map(composed, self.bins))}
         counts, columns, borders = [], [], [0]
         for row, field in enumerate(fields):
@@ -114,7 +114,7 @@ class NamedCounts(Reading):
                     counts.append(count)
             borders.append(len(counts))
         csr = (np.array(counts, self.dtype), np.array(columns, np.int32), np.array(borders, np.int32))
-        return sp.csr_matrix(csr, shape=(len(fields), len(self.bins)))
+        return sp.csr_matrix(csr, shape=(len(fields), len(self.bins))), {}
 
     def _check(self, field: object, is_list: bool, record: int, where: str) -> None:
         expected, example = (list, "[2, 0, 1]") if is_list else (dict, '{"name": 2}')

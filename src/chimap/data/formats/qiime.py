@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO
 
 from chimap._types import JSON, Group
 from chimap._unicode import composed
@@ -108,7 +108,7 @@ class QiimeMetadata(Records):
             )
         return types
 
-    def _column(self, name: str, kind: str, cells: list[str]) -> list[Any]:
+    def _column(self, name: str, kind: str, cells: list[str]) -> list[object]:
         """Return the values of a column, None where a cell is blank."""
         where = f"{self.address}, column {name!r}"
         if kind == "numeric":
@@ -179,7 +179,7 @@ class _Artifact(Hdf5Container):
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
-        self._unpacked: Any = None
+        self._unpacked: IO[bytes] | None = None
 
     def __getstate__(self) -> JSON:
         # A copy in another process unpacks the archive itself: the temporary file cannot be sent.
@@ -197,19 +197,19 @@ class _Artifact(Hdf5Container):
         with root:
             yield root
 
-    def _table(self) -> Any:
+    def _table(self) -> IO[bytes]:
         """Return the feature table as a temporary file."""
         with self._file.open() as opened:
             try:
                 with zipfile.ZipFile(opened) as archive:
-                    return self._unpack(archive, opened)
+                    return self._unpack(archive)
             except zipfile.BadZipFile as error:
                 raise DataError(
                     f"{self.address}: not a zip archive as artifacts of QIIME 2 are ({error}). It is cut off or "
                     "damaged; copy it again."
                 ) from error
 
-    def _unpack(self, archive: zipfile.ZipFile, opened: IO[bytes]) -> Any:
+    def _unpack(self, archive: zipfile.ZipFile) -> IO[bytes]:
         names = {name.partition("/")[2]: name for name in archive.namelist() if "/" in name}
         if _MEMBER not in names:
             raise DataError(

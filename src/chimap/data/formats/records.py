@@ -6,13 +6,13 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from chimap._errors import InputError
 from chimap._frames import is_frame
 from chimap._types import JSON
 from chimap._validation import DataError
@@ -32,6 +32,7 @@ from chimap.data.io.files import (
     split_member,
     uncompressed_name,
 )
+from chimap.data.label_kinds import is_missing
 from chimap.data.source import Stored
 
 if TYPE_CHECKING:
@@ -83,6 +84,45 @@ LINES = (".jsonl", ".ndjson")
 
 Batch: TypeAlias = list[tuple[Any, ...]]
 """Consecutive records, each a tuple with the values of the requested columns."""
+
+
+@dataclass(frozen=True)
+class Undecoded:
+    """A field whose bytes are not text; ``reason`` says why. Whoever needs no text of it goes on."""
+
+    reason: str
+
+
+def text_or_undecoded(content: bytes) -> str | Undecoded:
+    """Return bytes as text in UTF-8.
+
+    >>> text_or_undecoded(b"a"), text_or_undecoded("caf\u00e9".encode("latin-1")).reason
+    ('a', "not text in UTF-8: byte 0xe9 in position 3 (as in Latin-1, where it is 'é')")
+    """
+    if 0 in content:
+        return Undecoded(f"no text: byte {content.index(0)} is 0, as in files that are not text")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = content[error.start : error.start + 1]
+        return Undecoded(
+            f"not text in UTF-8: byte 0x{byte.hex()} in position {error.start} (as in Latin-1, where it is "
+            f"{byte.decode('latin-1')!r})"
+        )
+
+
+def refuse_undecoded(values: list[Any], first: int, where: str) -> None:
+    """Refuse values of which one is not text; ``first`` is the number of the first record, ``where`` the column."""
+    for record, value in enumerate(values, first):
+        if isinstance(value, Undecoded):
+            raise DataError(f"{where}, record {record}: {value.reason}. Save the file as UTF-8.")
+
+
+def why_no_text(field: object) -> str:
+    """Return the reason why a field is no text, for messages."""
+    if isinstance(field, Undecoded):
+        return field.reason
+    return "no text" if is_missing(field) else f"it is {field!r}, expected text"
 
 
 class Records(ABC):
@@ -143,7 +183,19 @@ class TextRecords(Records):
         fields = itemgetter(*(self.columns.index(name) for name in columns))
         records = self._table.records()
         while batch := [fields(record) for record in islice(records, BATCH)]:
-            yield batch if len(columns) > 1 else [(field,) for field in batch]
+            several = batch if len(columns) > 1 else [(field,) for field in batch]
+            yield [tuple(map(_decoded, record)) for record in several]
+
+
+def _decoded(field: str) -> str | Undecoded:
+    """Return a field of a text table as it is, if all of its bytes are text."""
+    if field.isascii():
+        return field
+    try:
+        field.encode("utf-8")
+    except UnicodeEncodeError:
+        return text_or_undecoded(field.encode("utf-8", "surrogateescape"))
+    return field
 
 
 class ArrowRecords(Records):
@@ -226,7 +278,7 @@ class FolderRecords(Records):
                 tuple(self._field(path, name) for name in columns) for path in paths[start : start + BATCH]
             ]
 
-    def _field(self, inner: str, name: str) -> str | None:
+    def _field(self, inner: str, name: str) -> str | Undecoded | None:
         if name == "id":
             return inner
         if name == "label":
@@ -234,15 +286,7 @@ class FolderRecords(Records):
         file = self._files[inner]
         with decompressed(file) as stream:
             content = read_piece(file, stream, -1, "text")
-        try:
-            if 0 in content:
-                raise InputError(f"byte {content.index(0)} is 0, as in files that are not text")
-            return content.decode("utf-8-sig")
-        except ValueError as error:
-            raise DataError(
-                f"{self.address}/{inner}: not text in UTF-8 ({error}). Files of the folder are read as text: save it "
-                "as UTF-8 (from Latin-1 with iconv -f LATIN1 -t UTF-8), or take it out of the folder."
-            ) from error
+        return text_or_undecoded(content)
 
 
 def has_records(address: str) -> bool:

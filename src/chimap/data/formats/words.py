@@ -18,6 +18,7 @@ from chimap._messages import Message
 from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
 from chimap.data.formats.fields import Fields, Reading
+from chimap.data.formats.records import why_no_text
 
 _FEWEST_TEXTS = 10  # fewer texts may well have no word in common
 _MOST_WORDS_COUNTED = 2**21  # most distinct words that are counted at a time
@@ -78,7 +79,7 @@ class WordCounts(Reading):
     Raises
     ------
     DataError
-        For missing texts, and for texts without a word in common.
+        For texts without a word in common.
 
     References
     ----------
@@ -109,42 +110,49 @@ class WordCounts(Reading):
 
     def learned(self, fields: Iterator[Fields], where: str) -> WordCounts:
         """Return the reading with the words of all texts, in alphabetical order."""
-        words_of, rows_with, first = TOKENS[self.tokens], Counter[str](), 0
+        words_of, rows_with = TOKENS[self.tokens], Counter[str]()
+        unread: object = ""
         for texts in fields:
-            _check(texts, first, self.column, where)
-            first += len(texts)
             for text in texts:
-                rows_with.update({*words_of(text)})
+                if isinstance(text, str):
+                    rows_with.update({*words_of(text)})
+                else:
+                    unread = text
             if len(rows_with) > _MOST_WORDS_COUNTED:
                 rows_with = Counter({word: count for word, count in rows_with.items() if count > 1})
         common = [(-count, word) for word, count in rows_with.items() if count >= self.least_rows]
         if not common:
             raise DataError(
                 Message(
-                    "{}, column {!r}: no word is in {} texts or more. Is this the column of text? If it has no blanks "
-                    "between words, count its characters with {tokens='characters'}.",
+                    "{}, column {!r}: no word is in {} texts or more{}. Is this the column of text? If it has no "
+                    "blanks between words, count its characters with {tokens='characters'}.",
                     where,
                     self.column,
                     self.least_rows,
+                    "" if unread == "" else f", and one of them cannot be read: {why_no_text(unread)}",
                 )
             )
         chosen = sorted(word for _, word in sorted(common)[: self.most_words])
         return replace(self, vocabulary=tuple(chosen))
 
-    def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
-        """Return the counts of known words; other words are skipped."""
-        _check(fields, first, self.column, where)
+    def rows(self, fields: Fields, first: int, where: str) -> tuple[sp.csr_matrix, dict[int, str]]:
+        """Return the counts of known words, and why others are no text; other words are skipped."""
+        unread: dict[int, str] = {}
         places = {composed(word): place for place, word in enumerate(self.vocabulary)}
         counts: list[int] = []
         columns: list[int] = []
         borders = [0]
-        for text in fields:
+        for row, text in enumerate(fields):
+            if not isinstance(text, str):
+                unread[row] = why_no_text(text)
+                borders.append(len(columns))
+                continue
             known = Counter(places[word] for word in TOKENS[self.tokens](text) if word in places)
             counts += known.values()
             columns += known.keys()
             borders.append(len(columns))
         csr = (np.array(counts, self.dtype), np.array(columns, np.int32), np.array(borders, np.int32))
-        return _arrays.as_csr(sp.csr_matrix(csr, shape=(len(fields), len(self.vocabulary))))
+        return _arrays.as_csr(sp.csr_matrix(csr, shape=(len(fields), len(self.vocabulary)))), unread
 
     def doubts(self, n_unknown: int, n_texts: int, where: str) -> tuple[str, ...]:
         """Return a note if most texts have no word that is counted.
@@ -167,12 +175,3 @@ class WordCounts(Reading):
             n_texts,
         )
         return (note,)
-
-
-def _check(texts: Fields, first: int, column: str, where: str) -> None:
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise DataError(
-                f"{where}, record {first + row}: {column!r} is {text!r}, expected text. Fill it, or leave the record "
-                "out."
-            )

@@ -21,7 +21,7 @@ from chimap.images.reading.image_set import ImageSet
 IMAGES_AHEAD = (
     3  # images per thread that are started or finished, so that a slow image does not stop the others
 )
-MOST_LISTED = 5  # broken images that a message lists
+MOST_LISTED = 3  # broken images that a message lists
 
 
 class ImageReader:
@@ -115,13 +115,7 @@ class ImageReader:
 
     def report(self) -> str | None:
         """Return a sentence on which images were left out and why; None if there are none."""
-        if not self.broken:
-            return None
-        reasons = list(self.broken.values())
-        more = f" ... and {len(reasons) - MOST_LISTED} more" if len(reasons) > MOST_LISTED else ""
-        return (
-            f"{len(reasons)} of {len(self.rows)} images are broken: {' '.join(reasons[:MOST_LISTED])}{more}"
-        )
+        return broken_in_words([*self.broken.values()], len(self.rows)) if self.broken else None
 
     def _taken(
         self, budget: _Budget, place: int, i: int, result: Future[object]
@@ -151,6 +145,16 @@ class ImageReader:
             )
         budget.take(place, needed)
         return self._work(i, self.images.pixels(i, picture))
+
+
+def broken_in_words(reasons: Sequence[str], n_images: int) -> str:
+    """Return how many of the images are broken, and why the first of them are.
+
+    >>> broken_in_words(["a.png: cut off."], 10)
+    '1 of 10 images are broken: a.png: cut off.'
+    """
+    more = f" ... and {len(reasons) - MOST_LISTED} more" if len(reasons) > MOST_LISTED else ""
+    return f"{len(reasons)} of {n_images} images are broken: {' '.join(reasons[:MOST_LISTED])}{more}"
 
 
 class _Budget:

@@ -1,0 +1,155 @@
+"""Molecules from the command line: those that RDKit refuses, fingerprints and salts."""
+
+import csv
+
+import pytest
+
+from chimap import load
+from chimap.cli.held_out_rows import parts_again, structures_of
+from chimap.data import open_source
+
+from .terminal import run_many_here
+
+pytest.importorskip("rdkit")
+
+CHAINS, RINGS = ["C" * n + "O" for n in range(1, 31)], ["C" * n + "c1ccccc1" for n in range(1, 31)]
+ROWS = [(f"m{i}", smiles, "ring" if "c1" in smiles else "chain") for i, smiles in enumerate(CHAINS + RINGS)]
+BAD = {3: "C1CC", 8: "CN(C)(C)(C)C", 40: ""}
+
+
+def write(path, heading, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([heading, *rows])
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("molecules")
+    rows = [(name, BAD.get(i, smiles), kind) for i, (name, smiles, kind) in enumerate(ROWS)]
+    write(folder / "rows.csv", ("name", "Smiles", "kind"), rows)
+    write(folder / "new.csv", ("name", "SMILES"), [("a", "CCO"), ("b", "C1CC"), ("c", "CCCc1ccccc1.Cl")])
+    rings = ["C1CC1", "C1CCC1", "C1CCCC1", "c1ccccc1", "c1ccncc1", "c1ccoc1"]
+    heads = [("C" * n + ring, ring) for ring in rings for n in range(1, 9)] + [
+        ("C" * n + "O", "") for n in range(1, 9)
+    ]
+    rows = [(f"m{i}", smiles, len(smiles) % 2) for i, (smiles, _) in enumerate(heads)]
+    write(folder / "scaffolds.csv", ("name", "smiles", "kind"), rows)
+    write(folder / "numbers.csv", ("a", "b", "y"), [(i * i, i % 3, i % 2) for i in range(1, 9)])
+    scaffold = ["fit", "scaffolds.csv", "--smiles", "smiles", "--labels", "kind", "--kernel", "minmax"]
+    scaffold += ["--split", "scaffold"]
+    fit = ["fit", "rows.csv", "--smiles", "smiles", "--labels", "kind", "--kernel", "minmax"]
+    commands = {
+        "fit": [*fit, "-o", "rows.model", "--test-fraction", "0.2", "--save-config", "rows.toml"],
+        "keys": [*fit, "-o", "keys.model", "--fingerprint", "morgan-keys", "--morgan-radius", "1"],
+        "pairs": [*fit, "-o", "pairs.model", "--fingerprint", "atom-pairs", "--salts", "largest"],
+        "unknown": [*fit, "-o", "no.model", "--fingerprint", "ecfp"],
+        "predict": ["predict", "rows.model", "new.csv", "--probabilities", "-o", "answers.csv"],
+        "evaluate": ["evaluate", "rows.model", "rows.csv"],
+        "scaffold": [
+            *scaffold,
+            "--test-fraction",
+            "0.3",
+            "-o",
+            "scaffold.model",
+            "--report",
+            "scaffold.html",
+        ],
+        "held out": [
+            "evaluate",
+            "scaffold.model",
+            "scaffolds.csv",
+            "--splits",
+            "2",
+            "--split",
+            "scaffold",
+            "--json",
+        ],
+        "compare": ["compare", *scaffold[1:], "--components", "16,32"],
+        "both": [*scaffold, "--groups", "name", "-o", "no.model"],
+        "no part": [*scaffold, "-o", "no.model", "--report", "no.html"],
+        "no molecules": ["fit", "numbers.csv", "--split", "scaffold", "-o", "no.model"],
+    }
+    listed = list(commands.values())
+    found = run_many_here(listed[:4], folder) + run_many_here(listed[4:], folder)
+    return folder, dict(zip(commands, found, strict=True))
+
+
+def test_molecules_that_cannot_be_read_are_left_out_of_the_fit(results):
+    _, found = results
+    assert found["fit"].code == 0, found["fit"].err
+    note = "3 of 60 records cannot be read: 'm3' ('C1CC': not SMILES), 'm8' ('CN(C)(C)(C)C': Explicit valence"
+    assert note in found["fit"].err
+    assert "'m40' (no SMILES). They are left out." in found["fit"].err
+    assert "3 left out, without a label or not readable" in found["fit"].out
+
+
+def test_and_have_blank_predictions_with_a_reason(results):
+    folder, found = results
+    assert found["predict"].code == 0, found["predict"].err
+    assert (
+        "1 of 3 records cannot be read: 'b' ('C1CC': not SMILES). They have no prediction."
+        in found["predict"].err
+    )
+    assert "Wrote 3 predictions, 1 of them blank, to answers.csv" in found["predict"].out
+    heading, *rows = csv.reader((folder / "answers.csv").open())
+    assert heading == ["id", "prediction", "chain", "ring", "reason"]
+    assert [row[:2] for row in rows] == [["a", "chain"], ["b", ""], ["c", "ring"]]
+    assert [row[-1] for row in rows] == ["", "'C1CC': not SMILES", ""]
+    assert rows[1][2:4] == ["", ""]
+
+
+def test_and_are_left_out_of_the_evaluation(results):
+    _, found = results
+    assert found["evaluate"].code == 0, found["evaluate"].err
+    assert "They are left out." in found["evaluate"].err
+
+
+def test_fingerprints_have_names(results):
+    folder, found = results
+    for name in ("keys", "pairs"):
+        assert found[name].code == 0, found[name].err
+    assert found["unknown"].code == 2
+    assert "'morgan', 'morgan-keys', 'atom-pairs', 'torsions'" in " ".join(found["unknown"].err.split())
+    assert load(folder / "pairs.model").feature_names_in_[0] == "pair_0"
+    assert load(folder / "pairs.model").reading_.salts == "largest"
+    assert load(folder / "keys.model").reading_.radius == 1
+    assert load(folder / "keys.model").n_features_in_ < 64
+
+
+def test_whole_scaffolds_are_held_out(results):
+    folder, found = results
+    for name in ("scaffold", "held out", "compare"):
+        assert found[name].code == 0, found[name].err
+    model = load(folder / "scaffold.model")
+    source = open_source(folder / "scaffolds.csv", "kind", like=model)
+    seen, unseen = parts_again(source, model.training_["split"])
+    scaffolds = structures_of(source, "scaffold")
+    assert model.training_["split"]["split"] == "scaffold"
+    assert {*scaffolds[seen.places]}.isdisjoint(scaffolds[unseen.places])
+    assert seen.n_rows + unseen.n_rows == source.n_rows == 56
+    assert "held out" in found["scaffold"].out
+    assert (folder / "scaffold.html").exists()
+
+
+def test_scaffolds_stay_together_in_splits_and_races(results):
+    _, found = results
+    evaluated = found["held out"].json
+    assert "held out when the model was fitted" in evaluated["data"]["which rows"]
+    assert evaluated["splits"]["n_test"] % 8 == 0  # each scaffold has eight molecules
+    assert "held out, by 7 groups" in " ".join(found["compare"].out.split())
+    assert "--smiles smiles" in " ".join(found["compare"].out.split())
+    assert "--split scaffold" in " ".join(found["compare"].out.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("both", "--split scaffold groups the rows, and so does --groups: leave one of them out"),
+        ("no part", "--report needs held-out rows: add --test-fraction 0.2"),
+        ("no molecules", "To split molecules by scaffold, name the column of their SMILES with --smiles"),
+    ],
+)
+def test_scaffolds_that_cannot_be(results, name, message):
+    _, found = results
+    assert found[name].code == 2
+    assert message in " ".join(found[name].err.split())
