@@ -61,8 +61,12 @@ def nearest_distances(features: FittedFeatures, rows: Rows, empty: np.ndarray) -
         assert distances is not None  # the features keep rows
         distances[:, empty] = np.inf
         out[first : first + size] = np.sqrt(distances.min(axis=1).clip(0))
-    filled = np.diff(rows.indptr) > 0 if _arrays.is_sparse(rows) else rows.any(axis=1)
-    return np.where(filled, out, FAR)
+    return np.where(has_entries(rows), out, FAR)
+
+
+def has_entries(rows: Rows) -> np.ndarray:
+    """Return which rows have an entry that is not 0, (n,)."""
+    return np.asarray(np.diff(rows.indptr) > 0 if _arrays.is_sparse(rows) else rows.any(axis=1))
 
 
 def distances_among(

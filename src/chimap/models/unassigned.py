@@ -17,6 +17,7 @@ import numpy as np
 from chimap._errors import InputError, ParameterError
 from chimap._messages import Message
 from chimap._types import Rows
+from chimap.features.nearest import has_entries
 from chimap.models.answers import ClassAnswers
 from chimap.models.model import Model
 
@@ -65,7 +66,8 @@ class ModelWithShares:
         assert answers.novelty is not None
         least_unlike = -answers.log_probabilities(outputs).max(axis=1)
         far = answers.novelty.shares(self.model.signs(outputs, prepared))
-        return np.minimum(answers.conformal.shares(least_unlike[:, None])[:, 0], far)
+        shares = np.minimum(answers.conformal.shares(least_unlike[:, None])[:, 0], far)
+        return np.where(has_entries(prepared), shares, 0.0)
 
 
 def with_shares(model: Model) -> ModelWithShares:
