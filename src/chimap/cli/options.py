@@ -206,6 +206,14 @@ ClassWeight = Annotated[
         "active=5,inactive=1.",
     ),
 ]
+Positive = Annotated[
+    str | None,
+    optional(
+        "CLASS",
+        "The positive one of two classes: that of --threshold, of --scoring f1, precision, recall or "
+        "average_precision, and of the scores that are shown. By default the second in alphabetical order.",
+    ),
+]
 TimeLimit = Annotated[
     str | None,
     optional(

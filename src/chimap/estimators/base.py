@@ -156,6 +156,7 @@ class HistogramModel(BaseEstimator):
         class_weight: ClassWeight = None,
         weights: str = "importance",
         threshold: str | float | None = None,
+        positive: object = None,
         alpha: str | float | Sequence[float] = "auto",
         selection: str | int | BaseCrossValidator = "auto",
         scoring: Scoring = None,
@@ -178,6 +179,7 @@ class HistogramModel(BaseEstimator):
         self.class_weight = class_weight
         self.weights = weights
         self.threshold = threshold
+        self.positive = positive
         self.alpha = alpha
         self.selection = selection
         self.scoring = scoring
@@ -507,6 +509,12 @@ class HistogramModel(BaseEstimator):
     nearest = forwarded(nearest)
     save = saved.save
     load = saved.Load()
+
+    @property
+    def positive_(self) -> object:
+        """The class that ``positive`` named when the model was fitted, as in ``classes_``; None for none."""
+        place, classes = self.fitted.task.positive, self.fitted.task.classes
+        return None if place is None or classes is None else classes[place]
 
     @property
     def _answers(self) -> ClassAnswers | RealAnswers:

@@ -439,15 +439,20 @@ class RealTargets(RegressorMixin):
         return self._answers.intervals(outputs, alpha)
 
 
-def without_shares(self: object, X: MatrixLike) -> tuple[np.ndarray, np.ndarray]:
-    """Raise ValueError: this estimator does not know how far left-out rows are from the others."""
-    raise InputError(
+def keeps_no_shares(model: object) -> InputError:
+    """Return the error of an estimator that does not know how unlike the others left-out rows are."""
+    return InputError(
         Message(
             "{unassigned} compares rows with the left-out rows of a fit, which a {} does not keep: use a "
             "HistogramClassifier, with {features='exact'} or {features='landmarks'} for distances to its rows.",
-            type(self).__name__,
+            type(model).__name__,
         )
     )
+
+
+def without_shares(self: object, X: MatrixLike) -> tuple[np.ndarray, np.ndarray]:
+    """Raise ValueError; see ``keeps_no_shares``."""
+    raise keeps_no_shares(self)
 
 
 class CountedRows(NamedTuple):

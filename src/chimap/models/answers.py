@@ -56,6 +56,7 @@ class ClassAnswers:
         class_weight: np.ndarray | None = None,
         threshold: str | float | None = None,
         distances: Distances | None = None,
+        positive: int | None = None,
     ) -> ClassAnswers:
         """Learn the calibration, the sets and the threshold from outputs for rows that the machine has not seen.
 
@@ -81,7 +82,9 @@ class ClassAnswers:
             calibration = Calibration.of(held_out.outputs, place, held_out.counted(held_out.weights))
             scores = -calibration.log(held_out.outputs)[np.arange(place.size), place]
             conformal = Conformal(scores[:, None], counts)
-        chosen = None if threshold is None else chosen_threshold(threshold, held_out, classes, counts)
+        chosen = (
+            None if threshold is None else chosen_threshold(threshold, held_out, classes, counts, positive)
+        )
         novelty = None
         if held_out is not None and not is_multilabel:
             novelty = novelty_of(-largest(held_out.outputs), counts, distances)

@@ -193,6 +193,7 @@ def describe_model(path: Path) -> Described:
         "loss": facts["loss"],
         "alpha": None if alpha is None else f"{alpha:.4g}",
         "class weights": class_weights_in_words(facts["classes"] or facts["tasks"], facts["class_weight"]),
+        "positive": facts["positive"],
         "threshold": None if facts["threshold"] is None else f"{facts['threshold']:.4g}",
         "fitted in": None if facts["seconds"] is None else f"{facts['seconds']:.3g} s",
         "trained on": _training_line(training) if training else None,
