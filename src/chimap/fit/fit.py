@@ -250,10 +250,11 @@ def model_of_fit(
     distances: of held-out rows to the nearest of the others, if they were measured.
     """
     recipe, loss = replace(method.recipe, seed=known.seed), learned.loss
+    plain = loss.loss if isinstance(loss, Observed) else loss
     task = replace(task, codec=known.codec)
     classes = task.classes
     answers: ClassAnswers | RealAnswers = (
-        RealAnswers.of(held_out)
+        RealAnswers.of(held_out, plain)
         if classes is None
         else ClassAnswers.of(
             held_out, classes, task.n_targets, is_multilabel=task.is_multilabel, class_weight=task.class_weight,
@@ -265,7 +266,7 @@ def model_of_fit(
     kernel = attributes.pop("kernel_", known.features.kernel_)
     shown = {
         "alpha_": learned.solution.alpha, "selection_": learned.selection,
-        "loss_": loss.loss if isinstance(loss, Observed) else loss, "n_passes_": learned.n_passes,
+        "loss_": plain, "n_passes_": learned.n_passes,
         "n_rows_": learned.n_rows,
     }  # fmt: skip
     has_posterior = recipe.keeps_posterior and recipe.n_principal is None
