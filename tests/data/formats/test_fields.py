@@ -26,6 +26,7 @@ TEXTS = [
     "nothing",
 ] * 30
 KINDS = ["fox", "hen", "fox", "hen", "none"] * 30
+SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN"]
 IDS = [f"text {i}" for i in range(len(TEXTS))]
 
 
