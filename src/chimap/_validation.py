@@ -232,7 +232,7 @@ def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
             raise
         raise DataError(
             f"{error}Pass the columns that it was fitted on, in their order: X[list(model.feature_names_in_)]; or pass "
-            "open_source(X, like=model) to predict_source, which matches them by name."
+            "open_source(X, like=model) to predict_source, which matches them by name and takes missing counts as zero."
         ) from None
 
 

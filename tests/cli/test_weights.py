@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    precision_recall_fscore_support,
+    roc_auc_score,
+)
 
 from chimap import HistogramClassifier, load
 
@@ -118,9 +125,54 @@ def test_weights_of_classes_and_thresholds(hits):
     assert plainly.json["class_weight"] is None
 
 
+def test_the_positive_class_is_said_wherever_it_counts(hits):
+    """Active is the first of two classes; the flag makes it the one that everything is about."""
+    given = [
+        "--exclude",
+        "times",
+        "--split",
+        "part",
+        "--positive",
+        "active",
+        "--threshold",
+        "f1",
+        "--scoring",
+        "f1",
+    ]
+    exact = ["fit", "hits.csv", "--labels", "kind", "--kernel", "exp-chi2", "--features", "exact", *given]
+    fitted, found = run_many([[*exact, "-o", "p.model"], [*exact, "-o", "q.model", "--json"]], hits)
+    assert fitted.code == found.code == 0, fitted.err + found.err
+    told, shown, predicted, page, info = run_many(
+        [
+            ["evaluate", "p.model", "hits.csv", "--labels", "kind", "--split", "part"],
+            ["evaluate", "p.model", "hits.csv", "--labels", "kind", "--split", "part", "--json"],
+            ["predict", "p.model", "hits.csv", "--labels", "kind", "-o", "p.csv"],
+            ["evaluate", "p.model", "hits.csv", "--labels", "kind", "--split", "part", "-o", "p.html"],
+            ["info", "p.model"],
+        ],
+        hits,
+    )
+    line = "scores below it mean active (chosen by f1 of active on held-out rows)"
+    assert line in " ".join(fitted.out.split())
+    assert "scores below it mean active" in predicted.out
+    assert "f1 of active" in fitted.out
+    assert found.json["positive"] == shown.json["metrics"]["positive_class"] == "active"
+    test = PART == "test"
+    model = load(hits / "p.model")
+    y, f = KINDS[test], model.decision_function(X[test])
+    counted = precision_recall_fscore_support(y, model.predict(X[test]), labels=["active"])
+    precision, recall, f1 = (float(100 * part[0]) for part in counted[:3])
+    assert f"precision {precision:.1f} %, recall {recall:.1f} %, F1 {f1:.1f} %" in " ".join(told.out.split())
+    assert f"{average_precision_score(y == 'active', -f):.4f}, for class active" in told.out
+    assert "The positive class is active" in (hits / "p.html").read_text()
+    assert re.search(r"positive +active", info.out)
+    assert page.code == 0
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
+        (["--positive", "activ"], "--positive activ is none of the classes 'active' and 'inactive'"),
         (["--class-weight", "equal"], "--class-weight must be balanced, or labels with weights above 0"),
         (["--class-weight", "active=0"], "got 'active=0'"),
         (["--threshold", "best"], "--threshold must be f1, balanced, or the cost of a missed row"),

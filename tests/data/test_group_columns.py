@@ -51,6 +51,22 @@ def test_kinds_within_a_class_are_no_groups():
     assert not looks_like_groups(X, kinds, kinds % 2)
 
 
+def test_a_dense_kind_among_scattered_rows_is_no_group():
+    """Its rows are nearest to each other, as most of all rows are by chance; the others are nearest to it."""
+    scattered = np.abs(np.eye(30) + 0.3)
+    X = np.vstack([1 + 1e-3 * RNG.random((70, 30)), scattered])
+    assert not looks_like_groups(X, np.repeat([0, 1], [70, 30]))
+
+
+@pytest.mark.parametrize("labels", [[f"n{i}" for i in range(120)], np.tile([0.25, 0.75], 60)])
+def test_labels_that_are_no_classes_part_no_rows(labels):
+    """Names of rows, and numbers: rows of a group that differ in them are compared all the same."""
+    table, groups = frame()
+    table["kind"] = np.repeat(labels[:1], 120) if len(set(labels)) == 1 else labels
+    source = open_source(table.assign(track=groups), "kind", aside="track")
+    assert group_column(source) == "track"
+
+
 def test_rows_that_cannot_be_compared_are_left_to_the_fit():
     X, y, groups = tracks(10, 4)
     assert not looks_like_groups(np.where(X > 0.2, np.nan, X), groups, y)

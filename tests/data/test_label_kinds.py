@@ -10,6 +10,7 @@ from chimap.data.label_kinds import (
     TextLabels,
     alike,
     as_targets,
+    check_binary,
     is_real,
     is_text,
     kind_of,
@@ -125,6 +126,13 @@ def test_targets_from_text():
     assert (view.has_object_labels, view.task_names) == (False, None)
     plain = ArraySource(np.eye(2), [1, 2])
     assert with_numbers(plain) is plain
+
+
+def test_labels_of_tasks_are_0_and_1():
+    check_binary(np.array([[0, 1, np.nan], [1, 0, 1]]), "y")
+    for bad in (2.0, -1.0, 0.5):
+        with pytest.raises(DataError, match=rf"y: .*row 1, task 0 has {bad:g}"):
+            check_binary(np.array([[0, 1], [bad, 0]]), "y")
 
 
 # --- columns of so many numbers that their words are not kept

@@ -45,6 +45,7 @@ def write_tables(folder: Path) -> None:
     times = map(str, np.arange(len(sites)) % 3)
     write("hits.csv", f"{head},active,times", *map(",".join, zip(rows, rare, times, strict=True)))
     write("new-plots.csv", head, *rows[:20])
+    write("fewer-plots.csv", head.rpartition(",")[0], *(row.rpartition(",")[0] for row in rows[:20]))
     write("counts.csv", f"plot,{head}", *(f"p{i},{row}" for i, row in enumerate(rows)))
     write("metadata.csv", "plot,site", *(f"p{i},{site}" for i, site in reversed(list(enumerate(sites)))))
     tests = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
+from scipy.special import expit, log_expit, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
@@ -22,7 +22,7 @@ from chimap import (
     PrincipalFeatures,
 )
 from chimap.estimators.from_moments import MomentsRidgeClassifier
-from chimap.selection.calibration import Calibration
+from chimap.selection.calibration import Calibration, _sigmoid
 
 from ..held_out import watched
 
@@ -192,6 +192,23 @@ def test_partial_fit_saved_and_compiled_models_have_them(tmp_path):
     expected = model.predict_proba(X[:9])
     np.testing.assert_allclose(chimap.load(tmp_path / "a.model").predict_proba(X[:9]), expected)
     np.testing.assert_allclose(model.compile().predict_proba(X[:9]), expected, atol=0.02)
+
+
+@pytest.mark.parametrize(("n_second", "n_first"), [(3, 5), (1, 9), (20, 4)])
+def test_without_a_difference_in_outputs_the_probability_is_the_mean_of_platts_targets(n_second, n_first):
+    place = np.repeat([1, 1, 0, 0], [n_second, n_second, n_first, n_first])
+    outputs = np.concatenate([np.repeat([-1.0, 1.0], n_second), np.repeat([-1.0, 1.0], n_first)])[:, None]
+    n1, n0 = 2 * n_second, 2 * n_first
+    expected = (n1 * (n1 + 1) / (n1 + 2) + n0 / (n0 + 2)) / place.size
+    p = Calibration.of(outputs, place)(np.array([[np.sign(n_second - n_first)]]))
+    assert p[0, 1] == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_sigmoid_and_its_logarithm():
+    scores = np.array([-800.0, -30, -1e-9, 0, 1e-9, 0.3, 30, 800])
+    found, logs = _sigmoid(scores)
+    np.testing.assert_allclose(found, expit(scores), rtol=1e-15)
+    np.testing.assert_allclose(logs, log_expit(scores), rtol=1e-15)
 
 
 def test_classes_of_equal_outputs_and_offsets_keep_their_probabilities():

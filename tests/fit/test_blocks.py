@@ -15,7 +15,6 @@ from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.features.exact import ExactFeatures
 from chimap.features.landmarks import LandmarkFeatures
-from chimap.fit.collecting import kernel
 from chimap.recipe import sizes
 from chimap.solvers import blocks
 from chimap.solvers.blocks import BlockRidge
@@ -79,7 +78,7 @@ def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypa
     )  # the first is solved with its choice
     assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.95
     steps.clear()
-    monkeypatch.setattr(kernel, "USUAL_SECONDS", 1e-9)  # of the collector: two sweeps would take longer
+    monkeypatch.setattr(sizes, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 0)
     digits()
     assert len(steps) == n_blocks - 1
 
@@ -220,6 +219,28 @@ def test_a_time_limit_ends_the_sweep_with_the_best_machine_so_far():
     assert model.n_rows_ < 1500
     assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.8
     assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize("share", [0.0, np.inf], ids=["far", "near"])
+def test_rows_that_two_sweeps_can_take_in_are_enough_where_one_is_far_from_the_exact_solution(
+    monkeypatch, share
+):
+    monkeypatch.setattr(sizes, "MOST_BLOCK_ROWS", 300)
+    monkeypatch.setattr(sizes, "FEWEST_BLOCK_ROWS", 200)
+    monkeypatch.setattr(
+        sizes, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 1100
+    )
+    monkeypatch.setattr(blocks, "UNCONVERGED", share)
+    steps = []
+    learn = BlockRidge.learn
+    monkeypatch.setattr(BlockRidge, "learn", lambda self, block: steps.append(block) or learn(self, block))
+    model = digits()
+    n_blocks = model.block_rows_.size
+    assert len(steps) == (2 * n_blocks - 1 if share == 0 else n_blocks - 1)
+    assert model.n_rows_ == model.block_rows_.sum()
+    assert 800 < model.n_rows_ <= 1100 if share == 0 else model.n_rows_ == 1500
+    assert model.n_unlearned_ == 1500 - model.n_rows_
+    assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.9
 
 
 def test_time_that_is_left_goes_into_more_sweeps(monkeypatch):

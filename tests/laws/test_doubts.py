@@ -89,6 +89,13 @@ def test_targets_among_the_bins():
     assert said(lambda: HistogramRegressor("chi2", random_state=0).fit(FRAME.assign(dose=y), noisy)) == []
 
 
+def test_targets_less_their_mean_among_the_bins():
+    y = COUNTS[:, 0] * 2.0 + COUNTS[:, 1]
+    signed = FRAME.assign(dose=3 * (y.mean() - y))
+    [doubt] = said(lambda: HistogramRegressor("gaussian", random_state=0).fit(signed, y))
+    assert "the bin 'dose' alone tells every label exactly" in doubt
+
+
 def test_good_columns_are_not_accused():
     assert at_fit(FRAME) == []
     almost = np.where(np.arange(N) == 5, 1 - (KINDS == "less"), KINDS == "less")  # wrong in one row

@@ -28,8 +28,8 @@ def test_of_unequal_classes_auc_average_precision_and_balanced_accuracy_lead():
     metrics = evaluation.metrics
     found, there = metrics.confusion[0, 0], metrics.support[0]
     assert (
-        f"{found} of the {there} rows of class active are found, with {metrics.confusion[1, 0]} false positives"
-        in head
+        f"{found} of the {there} rows of class active are found (recall {100 * found / there:.1f}\u202f%), "
+        f"with {metrics.confusion[1, 0]} false positives (precision " in head
     )
     assert "Balanced accuracy on" not in page_of("ten classes")
 

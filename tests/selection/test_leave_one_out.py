@@ -141,6 +141,16 @@ def test_a_strength_of_some_rows_is_raised_until_that_of_all_can_be_solved(monke
     assert raised["alpha"] == pytest.approx(given["alpha"] * 10**0.5)
 
 
+def test_the_learning_curve_is_of_machines_of_the_first_rows_for_the_last_half(monkeypatch):
+    monkeypatch.setattr(learning_curve, "_FEWEST", 10)
+    rule = problem(octaves=0, alphas=[0.1])
+    rule.score = lambda residuals, rows: -float(np.square(residuals).mean())
+    growth, gamma = dict(rule.choose().growth), rule.problem.gamma(0)
+    later = np.arange(60, 120)
+    expected = -np.square(rule.Y[later] - refitted(rule, 0.1, gamma, later)).mean()
+    assert growth[60] == pytest.approx(expected, rel=1e-6)
+
+
 @pytest.mark.parametrize("few", [3000, 40])
 def test_the_learning_curve_is_that_of_the_setting_that_was_chosen(few, monkeypatch):
     monkeypatch.setattr(leave_one_out, "FEW_ROWS", few)
@@ -161,6 +171,14 @@ def test_the_best_of_a_grid_is_taken():
         only = problem(alphas=[alpha], octaves=0).choose()
         scores[alpha] = only.result.means[only.result.chosen]
     assert scores[choice.result.best["alpha"]] == max(scores.values())
+
+
+def test_several_strengths_are_compared_on_some_rows_and_a_single_one_is_not(monkeypatch):
+    monkeypatch.setattr(leave_one_out, "FEW_ROWS", 40)
+    for alphas in ([0.1], [0.01, 0.1, 1.0]):
+        rows = [row["n_rows"] for row in problem(alphas=alphas, octaves=0).choose().result.table()]
+        assert rows.count(120) == 1
+        assert (len(rows) > 1) == (len(alphas) > 1)
 
 
 def test_equal_scores_go_to_the_smaller_error_and_then_to_the_stronger():
@@ -191,6 +209,15 @@ def test_no_strength_is_large_enough():
     rule.problem.features.rows_ = rule.problem.features.rows_.take(np.zeros(120, dtype=int))
     with pytest.raises(DataError, match=r"none of the strengths .* is large enough"):
         rule.choose()
+
+
+def test_the_strongest_that_was_tried_is_named_if_none_is_large_enough(monkeypatch):
+    tried = []
+    monkeypatch.setattr(DualRidge, "solve", lambda ridge, alpha: tried.append(alpha))
+    with pytest.raises(DataError, match="all rows are nearly equal") as raised:
+        problem(octaves=0).choose()
+    assert len(tried) > 2
+    assert f"no strength up to {max(tried):.3g} makes" in str(raised.value)
 
 
 def test_gammas_come_from_one_matrix():
@@ -240,6 +267,8 @@ def test_of_many_rows_a_settled_strength_leaves_out_the_last(grouped, monkeypatc
     assert np.isnan(some.held_out[:-36]).all()
     np.testing.assert_allclose(some.held_out[-36:], every.held_out[-36:], rtol=1e-6)
     np.testing.assert_array_equal(some.solution.weights, every.solution.weights)
+    asked = problem(**given, is_settled=True, leaves_all=True).choose()
+    np.testing.assert_allclose(asked.held_out, every.held_out, rtol=1e-6)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -287,6 +316,16 @@ def test_of_many_rows_with_gaps_the_best_of_few_is_solved_once_on_all(monkeypatc
     assert [row["n_rows"] for row in choice.result.table()].count(120) == 1
     assert np.isnan(choice.held_out[:48]).all()
     assert np.isfinite(choice.held_out[60:, 1]).all()
+
+
+@pytest.mark.parametrize(("n", "n_targets"), [(10, 1), (100, 3), (2000, 12), (20_000, 12), (100_000, 1)])
+def test_there_are_as_many_parts_as_the_work_allows(n, n_targets):
+    parts = leave_one_out.parts_of(None, n, n_targets)
+    np.testing.assert_array_equal(np.concatenate(parts), np.arange(n))
+    work = n_targets * float(n) ** 2  # of a part
+    allowed = leave_one_out._WORK / work
+    assert len(parts) <= max(5, allowed)
+    assert len(parts) >= min(n, max(5, allowed)) - 1
 
 
 @pytest.mark.parametrize("sizes", [[99, 1], [1, 99], [1, 1, 98], [20] * 5, [50, 50]])

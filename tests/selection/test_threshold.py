@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score
@@ -38,6 +40,25 @@ def test_no_cut_is_better(wanted, seed, is_weighted):
     best = max(value(y, outputs > cut, weights) for cut in cuts)
     assert value(y, outputs > found, weights) == pytest.approx(best, abs=1e-12)
     assert not np.isin(found, outputs)
+
+
+@pytest.mark.parametrize("wanted", ["f1", "balanced", 1.5])
+def test_no_cut_of_a_few_rows_is_better(wanted):
+    """Of every order of up to two, three or four rows of each class, with unequal weights."""
+    value = measure(wanted)
+    for n_second, n_first in [(1, 1), (2, 2), (3, 2), (2, 3), (1, 4), (4, 1)]:
+        for places in combinations(range(n_second + n_first), n_second):
+            y = np.isin(np.arange(n_second + n_first), places)
+            outputs = np.arange(y.size) - 1.7
+            weights = 1.0 + (np.arange(y.size) * 0.37) % 1
+            found = best_threshold(outputs, y, wanted, weights)
+            best = max(value(y, outputs > cut, weights) for cut in np.arange(y.size + 1) - 2.2)
+            assert value(y, outputs > found, weights) == pytest.approx(best, abs=1e-12)
+
+
+def test_a_row_at_0_is_above_the_threshold_if_that_is_right():
+    assert best_threshold(np.array([-1.0, 0.0]), np.array([False, True]), "balanced") == -0.5
+    assert best_threshold(np.array([0.0, 1.0]), np.array([False, True]), "balanced") == 0.5
 
 
 def test_of_cuts_that_are_as_good_the_nearest_to_0():

@@ -46,7 +46,8 @@ class Settings:
         stands for.
     threshold : RULE
         How to choose, on held-out rows, the score above which a row belongs to the second of two classes: f1,
-        balanced, or the cost of missing such a row in units of a false alarm.
+        balanced, or the cost of missing such a row in units of a false alarm. With --positive, f1 and the cost are
+        about that class.
     alpha : S
         Strength of the penalty alpha/2 |w|^2 on the weights: a number, or auto for cross-validation.
     bin_weights : RULE
@@ -84,6 +85,7 @@ class Settings:
     class_weight: options.ClassWeight = None
     weights: str = default("weights")
     threshold: str | None = None
+    positive: options.Positive = None
     alpha: str = default("alpha")
     normalize: options.Normalize = False
     normalization: options.Normalization = None
@@ -183,10 +185,11 @@ class Settings:
         parse_memory(self.memory)
 
     def weighing(self, y: np.ndarray) -> JSON:
-        """Return the parameters ``class_weight`` and ``threshold`` of a model for the labels ``y``."""
+        """Return the parameters of a model for the labels ``y``: ``class_weight``, ``threshold`` and ``positive``."""
         return {
             "class_weight": flag_values.class_weight_of(self.class_weight, y),
             "threshold": flag_values.threshold_of(self.threshold),
+            "positive": flag_values.label_of(self.positive, y),
         }
 
     def estimator(self, task: TaskName) -> BaseEstimator:

@@ -43,6 +43,17 @@ def class_weight_of(text: str | None, y: np.ndarray | None = None) -> ClassWeigh
     return weights
 
 
+def label_of(text: str | None, y: np.ndarray) -> object:
+    """Return the label in the type that it has in ``y``; the text itself if no row has it, and None for None.
+
+    >>> import numpy as np
+    >>> label_of("1", np.array([0, 1])), label_of("case", np.array(["case", "control"]))
+    (1, 'case')
+    """
+    known: dict[str, object] = {str(label): label for label in set(y.reshape(-1).tolist())}
+    return None if text is None else known.get(text, text)
+
+
 def threshold_of(text: str | None) -> float | str | None:
     """Return "f1", "balanced" or the cost in the text. Raise ValueError, naming the flag, for other text."""
     from chimap.selection.threshold import WORDS

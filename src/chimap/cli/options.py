@@ -206,6 +206,14 @@ ClassWeight = Annotated[
         "active=5,inactive=1.",
     ),
 ]
+Positive = Annotated[
+    str | None,
+    optional(
+        "CLASS",
+        "The positive one of two classes: that of --threshold, of --scoring f1, precision, recall or "
+        "average_precision, and of the scores that are shown. By default the second in alphabetical order.",
+    ),
+]
 TimeLimit = Annotated[
     str | None,
     optional(
@@ -262,6 +270,9 @@ class TableOptions:
         genes by cells. Text tables are recognised; --no-transpose reads their lines as samples.
     rank : RANK
         Keep the clades of one rank, such as s__ for species, of bins that are named k__Bacteria|p__Firmicutes|...
+    missing_columns : zero|refuse
+        What to do about bins of MODEL that DATA lacks: take them as zero where the columns that are there hold at least
+        80 % of the training mass, or refuse. By default, zero for models of counts.
     groups : COLUMN
         Column with the group of each row, such as the patient. Rows of a group are held out together. Give a column
         or array of DATA, or TABLE::COLUMN joined by id. It is not a bin.
@@ -279,6 +290,7 @@ class TableOptions:
     missing: str | None = None
     transpose: bool | None = None
     rank: str | None = None
+    missing_columns: str | None = None
     groups: str | None = None
     split: str | None = None
     sample_weight: str | None = None

@@ -12,7 +12,7 @@ from chimap._errors import InputError
 from chimap._frames import is_frame
 from chimap._messages import Message
 from chimap._types import Columns
-from chimap._validation import DataError
+from chimap._validation import DataError, check_choice
 from chimap.data.catalogue import (
     CONTAINERS,
     WITH_MEMBERS,
@@ -33,6 +33,7 @@ from chimap.data.io.files import split_member
 from chimap.data.label_kinds import is_real
 from chimap.data.labelling import is_join, joined, labelled, task_words, values_by_id, with_tasks
 from chimap.data.labels import UNREAD, Labels, marked, read_with
+from chimap.data.overlap import MISSING_COLUMNS
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, words_of
 from chimap.data.views import choice_like, chosen, fitted_names, matched
@@ -50,6 +51,7 @@ def open_source(
     transpose: bool | None = None,
     rank: str | None = None,
     like: object = None,
+    missing_columns: str | None = None,
     with_labels: bool | None = None,
     reading: Reading | None = None,
 ) -> Source:
@@ -94,6 +96,9 @@ def open_source(
         The source takes the columns that this model was fitted on, by name where both have names, and ignores all
         others. Text, molecules and named counts become rows in the same way as those that the model was fitted on, and
         svmlight text is read with the model's first column and width.
+    missing_columns : {"zero", "refuse"}, default=None
+        What to do about columns of ``like`` that the data lack: take them as zero where the others hold at least 80 %
+        of the rows that it was fitted on, or refuse. None takes them as zero for a model of counts.
     with_labels : bool, default=None
         Whether labels are read and rows without a label left out. False keeps every row, whatever the column of labels
         holds, as a prediction needs. None is True, but False where ``like`` is given and ``labels`` is not.
@@ -121,10 +126,12 @@ def open_source(
     >>> open_source(np.eye(3), labels=["a", "b", "a"]).n_rows
     3
     """
+    if missing_columns is not None:
+        check_choice(missing_columns, "missing_columns", MISSING_COLUMNS)
     if isinstance(path_or_array, Source):
         if labels is not None:
             raise InputError("labels must be None for a Source, because a source brings its labels.")
-        return _matched(path_or_array, like)
+        return _matched(path_or_array, like, missing_columns)
     aside_names = () if aside is None else tuple(map(str, words_of(aside)))
     if not (like is None or labels is not None if with_labels is None else with_labels):
         named = words_of(labels) if isinstance(labels, str | int) else []
@@ -154,7 +161,7 @@ def open_source(
         )
         without_tasks = replace(choice, aside=(*choice.aside, *(opened.task_names or ())))
         opened.origin = _OpenedData(path_or_array, without_tasks, opened.reading, transpose, None)
-        return labelled(_matched(opened, like), missing)
+        return labelled(_matched(opened, like, missing_columns), missing)
     join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else marked(labels, missing)
 
@@ -166,17 +173,20 @@ def open_source(
         source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
         source = joined(source, join, id, missing)
-    source = labelled(_matched(source, like), missing)
+    source = labelled(_matched(source, like, missing_columns), missing)
     if labels is None:
         _check_target(source)
     return source
 
 
-def _matched(source: Source, like: object) -> Source:
+def _matched(source: Source, like: object, missing_columns: str | None) -> Source:
     """Return the source with the columns of a model; unchanged for None, and for what was fitted on no columns."""
     if not hasattr(like, "n_features_in_"):
         return source
-    return matched(source, fitted_names(like), like.n_features_in_, type(like).__name__)
+    mass = getattr(like, "mass_", None)
+    return matched(
+        source, fitted_names(like), like.n_features_in_, type(like).__name__, mass, missing_columns
+    )
 
 
 def _check_target(source: Source) -> None:

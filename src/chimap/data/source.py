@@ -88,6 +88,8 @@ class Source(ABC):
         Whether rows in the middle can be read without those before them.
     column_names : tuple of str, or None
         Names of the ``n_features`` columns, where the data have them. Models match columns by these names.
+    other_names : tuple of str, or None
+        Second names of these columns, such as the ids of genes beside their symbols, by which models may know them.
     has_object_labels : bool
         Whether labels came as Python objects, so that classes must be objects too.
     task_names : tuple of str, or None
@@ -146,6 +148,7 @@ class Source(ABC):
     from_files: bool = False
     can_seek: bool = False
     column_names: tuple[str, ...] | None = None
+    other_names: tuple[str, ...] | None = None
     row_ids: np.ndarray | None = None
     has_object_labels: bool = False
     task_names: tuple[str, ...] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -19,6 +19,7 @@ from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.clades import of_rank
 from chimap.data.label_kinds import is_missing, is_text, texts_of
+from chimap.data.overlap import Overlap
 from chimap.data.remedies import readings_of
 
 # By which HTSeq and STAR report reads that belong to no gene, among the genes.
@@ -293,10 +294,12 @@ def roles_of(
         if place_of_name != label and place_of_name not in {*aside}
     ]
     if choice.names is not None and has_names:
-        place_of_name = {name: i for i, name in enumerate(names)}
-        bins = [
-            place_of_name[name] for name in present_names(composed_names(choice.names), place_of_name, where)
-        ]
+        wanted, free = {*composed_names(choice.names)}, {*candidates}
+        among = [i for i, name in enumerate(names) if i in free or name in wanted]
+        overlap = Overlap.of(choice.names, [names[i] for i in among])
+        bins = [among[place] for place in overlap.places.tolist() if place >= 0]
+        if not bins:
+            overlap.refuse(where)
         taken = {*bins}
         unknown = tuple(names[i] for i in candidates if i not in taken)
         return Roles(bins, label, id_place, True, unknown, is_index=is_index)
@@ -346,18 +349,6 @@ def _present(names: Sequence[str], words: Iterable[str], has_names: bool) -> lis
         return [place % len(names) for place in positions if -len(names) <= place < len(names)]
     place = {name: i for i, name in enumerate(names)}
     return [place[word] for word in words if word in place]
-
-
-def present_names(wanted: Sequence[str], there: Container[str], where: str) -> Sequence[str]:
-    """Return the column names of a model if all are there; else raise DataError with the names that are missing."""
-    missing = [name for name in wanted if name not in there]
-    if missing:
-        raise DataError(
-            f"{where}: no column {_shown(missing)}, which the model was fitted on ({len(missing):,} of "
-            f"{len(wanted):,} columns are missing). Columns are matched by name; add them, or rename those that have "
-            "another name."
-        )
-    return wanted
 
 
 def check_same_names(names: Sequence[str], first: Sequence[str], where: str) -> None:

@@ -13,9 +13,10 @@ from chimap._types import JSON, Rows
 from chimap._unicode import composed_names
 from chimap._validation import DataError, check_counted
 from chimap.data.label_kinds import whole_numbers
-from chimap.data.rows import check_exact, digest, regroup
+from chimap.data.overlap import Overlap, TrainingMass
+from chimap.data.rows import check_exact, csr_rows, digest, regroup
 from chimap.data.source import Chunk, Source
-from chimap.data.table import ColumnChoice, ignored, present_names, roles_of, unique_ids
+from chimap.data.table import ColumnChoice, ignored, roles_of, unique_ids
 
 
 class _View(Source):
@@ -28,7 +29,8 @@ class _View(Source):
         self.is_sparse = source.is_sparse
         self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
         self.from_files, self.can_seek = source.from_files, source.can_seek
-        self.column_names, self.row_ids = source.column_names, source.row_ids
+        self.column_names, self.other_names = source.column_names, source.other_names
+        self.row_ids = source.row_ids
         self.weights, self.counts = source.weights, source.counts
         self.task_names, self.has_object_labels = source.task_names, source.has_object_labels
         self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
@@ -59,7 +61,9 @@ class ChosenColumns(_View):
     source : Source
         The source to read.
     places : sequence of int
-        Positions of the ``n_features`` columns in the source, each at most once.
+        Positions of the ``n_features`` columns in the source, each at most once; -1 for a column of zeros.
+    names : tuple of str, default=None
+        Names of these columns; None for those of the source.
 
     Examples
     --------
@@ -69,12 +73,19 @@ class ChosenColumns(_View):
     [[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
     """
 
-    def __init__(self, source: Source, places: Sequence[int]) -> None:
+    def __init__(
+        self, source: Source, places: Sequence[int] | np.ndarray, names: tuple[str, ...] | None = None
+    ) -> None:
         super().__init__(source)
         self._places = np.asarray(places, dtype=np.int64)
+        self._there = np.flatnonzero(self._places >= 0)
         self.n_features = self._places.size
-        if source.column_names is not None:
+        if names is not None:
+            self.column_names = names
+        elif source.column_names is not None:
             self.column_names = tuple(source.column_names[place] for place in self._places)
+        if source.other_names is not None:
+            self.other_names = None if names else tuple(source.other_names[place] for place in self._places)
         # A chunk of the source and the columns taken from it are in memory together.
         self.held_bytes = source.held_bytes + source.row_bytes
         share = self.n_features / source.n_features
@@ -104,11 +115,23 @@ class ChosenColumns(_View):
         return {**whole, "shape": [self.n_rows, self.n_features], "columns": digest(self._places)}
 
     def _taken(self, X: Rows) -> Rows:
+        if self._there.size < self._places.size:
+            return self._with_zeros(X)
         taken = X[:, self._places]
         if _arrays.is_sparse(taken):
             taken.sort_indices()
             return taken
         return np.ascontiguousarray(taken)
+
+    def _with_zeros(self, X: Rows) -> Rows:
+        """Return the columns that are there, and zeros for the others."""
+        taken = X[:, self._places[self._there]]
+        if not _arrays.is_sparse(taken):
+            rows = np.zeros((taken.shape[0], self.n_features), taken.dtype)
+            rows[:, self._there] = taken
+            return rows
+        columns = self._there.astype(taken.indices.dtype)[taken.indices]
+        return csr_rows(taken.data, columns, taken.indptr, self.n_features, taken.dtype)
 
 
 class ChosenRows(_View):
@@ -241,11 +264,20 @@ class Labelled(_View):
 GENES = "Gene Expression"  # the kind of column of 10x Genomics that is a bin by default
 
 
-def matched(source: Source, names: Sequence[str] | None, n_features: int, owner: str) -> Source:
+def matched(
+    source: Source,
+    names: Sequence[str] | None,
+    n_features: int,
+    owner: str,
+    mass: TrainingMass | None = None,
+    missing_columns: str | None = None,
+) -> Source:
     """Return the source with the columns that a model was fitted on, in the model's order.
 
-    Columns are matched by name; unknown ones are ignored, with a note. Where the source or the model has no names,
-    columns are taken by position and their number must agree.
+    Columns are matched by name: the same name, or a name that differs in the version of an Ensembl id, in case or in
+    the form of Unicode, with a note. Unknown ones are ignored, with a note. Missing ones are taken as zero, with a
+    note, where the model was fitted on counts and the others hold 80 % of their mass. Where the source or the model has
+    no names, columns are taken by position and their number must agree.
 
     Parameters
     ----------
@@ -257,6 +289,10 @@ def matched(source: Source, names: Sequence[str] | None, n_features: int, owner:
         Number of the model's columns.
     owner : str
         Class of the model, for errors.
+    mass : TrainingMass or None, default=None
+        What the model's columns hold of the rows that it was fitted on; None refuses missing columns.
+    missing_columns : {"zero", "refuse"} or None, default=None
+        Whether missing columns are taken as zero where the others hold enough; None is "zero" for counts.
 
     Returns
     -------
@@ -265,7 +301,8 @@ def matched(source: Source, names: Sequence[str] | None, n_features: int, owner:
     Raises
     ------
     DataError
-        If columns are missing (the message names them), or if their number differs and there are no names.
+        If columns are missing that are not taken as zero (the message names them), or if their number differs and
+        there are no names.
 
     Examples
     --------
@@ -288,12 +325,14 @@ def matched(source: Source, names: Sequence[str] | None, n_features: int, owner:
     model_names, source_names = composed_names(names), composed_names(source.column_names)
     if model_names == source_names:
         return source
-    place_of_name = {name: i for i, name in enumerate(source_names)}
-    places = [place_of_name[name] for name in present_names(model_names, place_of_name, source.name)]
-    view = ChosenColumns(source, places)
-    names_known = {*model_names}
-    unknown = [name for name in source_names if name not in names_known]
-    view.notes = (*source.notes, *ignored(unknown, source.name))
+    overlap = Overlap.of(model_names, source_names, source.other_names, source.columns_aside)
+    told = [*overlap.notes(source.name)]
+    if not overlap.is_complete:
+        told.append(overlap.check(mass, missing_columns, source.name))
+    view = ChosenColumns(source, overlap.places, model_names)
+    taken = {*overlap.places.tolist()}
+    unknown = [name for i, name in enumerate(source_names) if i not in taken]
+    view.notes = (*source.notes, *ignored(unknown, source.name), *told)
     return view
 
 

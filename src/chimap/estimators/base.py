@@ -33,6 +33,7 @@ from chimap._validation import checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.catalogue import check_rows_order
 from chimap.data.doubts import Units, first_look
+from chimap.data.overlap import TrainingMass
 from chimap.data.views import fitted_names
 from chimap.engines import Progress, RichProgress, current_engine
 from chimap.estimators.forwarding import (
@@ -50,7 +51,7 @@ from chimap.estimators.rows import (
     source_of_batch,
     source_to_fit,
     source_to_predict,
-    units_to_fit,
+    units_and_mass,
 )
 from chimap.features.base import FittedFeatures
 from chimap.features.prescribed import Prescribed
@@ -129,6 +130,7 @@ class HistogramModel(BaseEstimator):
     first_column_: Sometimes[int | None] = None  # see ``Source.first_column``
     reading_: Sometimes[Reading | None] = None
     units_: Sometimes[Units | None] = None  # of the rows of the fit; None where they do not matter
+    mass_: Sometimes[TrainingMass | None] = None  # what the bins hold of these rows
     training_: Sometimes[JSON]
     histograms_: Sometimes[BaseEstimator | None]
     _batches: Batches | None = None
@@ -152,6 +154,7 @@ class HistogramModel(BaseEstimator):
         class_weight: ClassWeight = None,
         weights: str = "importance",
         threshold: str | float | None = None,
+        positive: object = None,
         alpha: str | float | Sequence[float] = "auto",
         selection: str | int | BaseCrossValidator = "auto",
         scoring: Scoring = None,
@@ -174,6 +177,7 @@ class HistogramModel(BaseEstimator):
         self.class_weight = class_weight
         self.weights = weights
         self.threshold = threshold
+        self.positive = positive
         self.alpha = alpha
         self.selection = selection
         self.scoring = scoring
@@ -293,7 +297,7 @@ class HistogramModel(BaseEstimator):
         """
         recipe = self._recipe()
         source, groups = source_to_fit(source, recipe, sample_weight, groups)
-        units = units_to_fit(source, recipe, groups is not None)
+        units, self.mass_ = units_and_mass(source, recipe, groups is not None)
         bind_columns(self, source)
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
@@ -334,7 +338,11 @@ class HistogramModel(BaseEstimator):
         recipe, _ = race(recipe, source, task, None, fit_candidate, Progress(), False)
         recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, is_batch=True))
         batches = batches_of(Method.of(recipe, source.column_names), task, source)
-        self.units_ = None if recipe.normalize == "l1" else Units.of(first_look(source)[0])
+        first = first_look(source)[0]
+        self.units_, self.mass_ = (
+            None if recipe.normalize == "l1" else Units.of(first),
+            TrainingMass.of(first),
+        )
         return batches
 
     # --- the fitted model
@@ -499,6 +507,12 @@ class HistogramModel(BaseEstimator):
     load = saved.Load()
 
     @property
+    def positive_(self) -> object:
+        """The class that ``positive`` named when the model was fitted, as in ``classes_``; None for none."""
+        place, classes = self.fitted.task.positive, self.fitted.task.classes
+        return None if place is None or classes is None else classes[place]
+
+    @property
     def _answers(self) -> ClassAnswers | RealAnswers:
         return self.fitted.answers
 
@@ -529,7 +543,7 @@ class HistogramModel(BaseEstimator):
 
 
 _OWN = (
-    "n_features_in_", "feature_names_in_", "first_column_", "reading_", "units_", "_batches", "_stale",
+    "n_features_in_", "feature_names_in_", "first_column_", "reading_", "units_", "mass_", "_batches", "_stale",
     "_sklearn_output_config",
 )  # fmt: skip
 """Attributes of an estimator that are not of its model: they say where rows come from."""

@@ -15,6 +15,7 @@ from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
 from chimap.data.doubts import Units
+from chimap.data.overlap import TrainingMass
 from chimap.estimators.forwarding import outputs_of_rows, predict_chunks, predict_source
 from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_posterior
 from chimap.features.additive import AnchorMap
@@ -110,6 +111,7 @@ class CompiledModel(BaseEstimator):
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
     first_column_: Sometimes[int | None] = None
+    mass_: Sometimes[TrainingMass | None] = None
     reading_: Sometimes[Reading | None] = None
     units_: Sometimes[Units | None] = None
     training_: Sometimes[JSON]
@@ -363,9 +365,9 @@ def _made_from(
     is_classifier = hasattr(model, "classes_")
     tables = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
     copied = (
-        "classes_", "multilabel_", "task_names_", "_calibration", "_conformal", "threshold_", "noise_variance_",
-        "training_",
-        "histograms_", "reading_", "feature_names_in_",
+        "classes_", "multilabel_", "task_names_", "_calibration", "_conformal", "threshold_", "positive_",
+        "noise_variance_", "training_",
+        "histograms_", "reading_", "feature_names_in_", "mass_",
     )  # fmt: skip
     for name in copied:
         if hasattr(model, name):

@@ -109,11 +109,14 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         (sum w)^2 / sum w^2 rows where a choice, a probability, a set or a deviation depends on their number, so that
         equal weights change none of these. "frequency": how many equal rows it stands for, a whole number.
     threshold : "f1", "balanced", float or None, default=None
-        For two classes, how to set the output above which a row is assigned to the second class, ``classes_[1]``, the
-        positive one. None is 0. "f1" and "balanced" maximise the F1 score of that class, or the balanced accuracy, on
-        held-out rows. A number is the cost of missing a positive row in units of a false alarm, and minimises the total
+        For two classes, how to set the output above which a row is assigned to the second class, ``classes_[1]``. None
+        is 0. "f1" and "balanced" maximise the F1 score of the positive class, or the balanced accuracy, on held-out
+        rows. A number is the cost of missing a positive row in units of a false alarm, and minimises the total
         cost there: 10 accepts ten false alarms for one more positive row found. ``decision_function`` and
         ``predict_proba`` do not change.
+    positive : label or None, default=None
+        The positive one of two classes: that of ``threshold``, and of ``scoring`` by "f1", "precision", "recall" or
+        "average_precision". None is the second, ``classes_[1]``. The signs of scores and the order of classes stay.
     alpha : float, sequence of float or "auto", default="auto"
         Strength of the penalty alpha/2 |w|^2 beside the sum of the losses, or several to choose from: ``alpha`` of
         scikit-learn's ridge, 1/C elsewhere. "auto" tries decades around the scatter of the features, then half decades,
@@ -347,6 +350,8 @@ class HistogramRegressor(RealTargets, HistogramModel):
     class_weight : None, default=None
         Not used in regression; must be None.
     threshold : None, default=None
+        Not used in regression; must be None.
+    positive : None, default=None
         Not used in regression; must be None.
     scoring : str, callable or None, default=None
         scikit-learn scorer by which the race and ``features="exact"`` choose; None is R^2.

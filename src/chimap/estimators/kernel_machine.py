@@ -24,6 +24,7 @@ from chimap._validation import (
 )
 from chimap.data.doubts import Units
 from chimap.data.formats.frames import frame_rows
+from chimap.data.overlap import TrainingMass
 from chimap.data.views import fitted_names
 from chimap.estimators.forwarding import forwarded, outputs_of_rows, rows_as_read
 from chimap.estimators.targets import ClassTargets, CountedRows, Encoding
@@ -157,6 +158,7 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
     selection_: SelectionResult | None
     units_: ClassVar[Units | None] = None
     first_column_: ClassVar[int | None] = None
+    mass_: ClassVar[TrainingMass | None] = None
     reading_: ClassVar[Reading | None] = None
 
     def __init__(

@@ -19,6 +19,7 @@ from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_loo
 from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.labelling import labelled, task_words, with_numbers
 from chimap.data.labels import UNREAD
+from chimap.data.overlap import TrainingMass
 from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order
 from chimap.data.views import choice_like, fitted_names
 from chimap.recipe import Recipe
@@ -40,6 +41,7 @@ class OfColumns(Protocol):
 
     n_features_in_: int
     first_column_: int | None
+    mass_: TrainingMass | None
     reading_: Reading | None
 
 
@@ -78,7 +80,9 @@ def source_as_fitted(model: OfColumns, source: Source) -> Source:
             f"{source.name}: its columns were counted from {source.first_column}, but those of the model from {first}. "
             "Open it with open_source(path, like=model)."
         )
-    return matched(source, fitted_names(model), model.n_features_in_, type(model).__name__)
+    view = matched(source, fitted_names(model), model.n_features_in_, type(model).__name__, model.mass_)
+    say(view.notes[len(source.notes) :])
+    return view
 
 
 def bind_columns(model: LearnsColumns, source: Source) -> None:
@@ -115,18 +119,20 @@ def source_to_fit(
     return source if recipe.is_classifier else with_numbers(source), groups
 
 
-def units_to_fit(source: Source, recipe: Recipe, has_groups: bool) -> Units | None:
-    """Say what looks doubtful about some rows, and return their units; None where the fit will refuse the source.
+def units_and_mass(
+    source: Source, recipe: Recipe, has_groups: bool
+) -> tuple[Units | None, TrainingMass | None]:
+    """Say what looks doubtful about some rows; return their units and mass, None where the fit will refuse the source.
 
     The rows take a share of the memory, and are let go before the fit.
     """
     if source.held_bytes >= recipe.budget:
-        return None
+        return None, None
     rows, y = first_look(source, _LOOK_SHARE * recipe.budget)
     say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))
     if not has_groups:
         say(doubts_of_groups(source, rows))
-    return Units.of(rows)
+    return Units.of(rows), TrainingMass.of(rows)
 
 
 def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:

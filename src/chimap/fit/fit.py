@@ -249,7 +249,7 @@ def model_of_fit(
         if classes is None
         else ClassAnswers.of(
             held_out, classes, task.n_targets, is_multilabel=task.is_multilabel, class_weight=task.class_weight,
-            threshold=task.threshold,
+            threshold=task.threshold, positive=task.positive,
         )
     )  # fmt: skip
     attributes: JSON = {**learned.attributes, **known.attributes}

@@ -25,6 +25,7 @@ from chimap._validation import DataError
 from chimap.data import NamedCounts, WordCounts
 from chimap.data.doubts import Units
 from chimap.data.formats.molecules import FINGERPRINTS
+from chimap.data.overlap import TrainingMass
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import (
     OTHERS,
@@ -93,7 +94,9 @@ def register(*classes: type, older: Callable[[JSON], None] | None = None) -> Non
 
 
 register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
-register(*LOSSES.values(), Observed, PCA, WordCounts, *FINGERPRINTS.values(), NamedCounts, Units)
+register(
+    *LOSSES.values(), Observed, PCA, WordCounts, *FINGERPRINTS.values(), NamedCounts, TrainingMass, Units
+)
 
 
 def _import_folders() -> None:

@@ -51,6 +51,7 @@ class ClassAnswers:
         is_multilabel: bool = False,
         class_weight: np.ndarray | None = None,
         threshold: str | float | None = None,
+        positive: int | None = None,
     ) -> ClassAnswers:
         """Learn the calibration, the sets and the threshold from outputs for rows that the machine has not seen."""
         conformal: Conformal | None = None
@@ -73,7 +74,9 @@ class ClassAnswers:
             calibration = Calibration.of(held_out.outputs, place, held_out.counted(held_out.weights))
             scores = -calibration.log(held_out.outputs)[np.arange(place.size), place]
             conformal = Conformal(scores[:, None], counts)
-        chosen = None if threshold is None else chosen_threshold(threshold, held_out, classes, counts)
+        chosen = (
+            None if threshold is None else chosen_threshold(threshold, held_out, classes, counts, positive)
+        )
         return cls(classes, is_multilabel, calibration, conformal, chosen)
 
     def labels(self, outputs: np.ndarray) -> np.ndarray:

@@ -64,6 +64,7 @@ def header_of(path: Path) -> JSON:
                 "alpha": fitted.get("alpha_"),
                 "bin_weights": None if weights is None else file.get_tensor(weights["array"]).tolist(),
                 "class_weight": None if of_classes is None else file.get_tensor(of_classes["array"]).tolist(),
+                "positive": fitted.get("positive"),
                 "threshold": state.get("threshold_"),
                 "bin_names": _classes(fitted.get("feature_names_in_"), file),
                 "classes": None if state.get("multilabel_") else _classes(state.get("classes_"), file),

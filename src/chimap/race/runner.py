@@ -189,7 +189,7 @@ class Race:
     @property
     def measure(self) -> str:
         """Name of the score."""
-        return score_name(self.scoring, self.asked.is_classifier, self.y)
+        return score_name(self.scoring, self.asked.is_classifier, self.y, self.asked.positive)
 
     @property
     def footprint(self) -> int:

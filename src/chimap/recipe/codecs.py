@@ -17,9 +17,11 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from chimap._errors import InputError
+from chimap._messages import Message
 from chimap._types import ArrayLike, Scoring
 from chimap._validation import DataError
-from chimap.data.label_kinds import kind_of
+from chimap.data.label_kinds import kind_of, places_among
 from chimap.data.labels import clean_targets
 from chimap.data.source import Source
 from chimap.losses import Loss, Square
@@ -27,6 +29,8 @@ from chimap.model_files import register
 from chimap.moments import OneVersusAll, Targets
 from chimap.recipe.precision import check_targets
 from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
+
+_OF_TWO_CLASSES = ("f1", "precision", "recall", "jaccard")
 
 
 class Codec(Protocol):
@@ -86,11 +90,14 @@ class ClassCodec:
     ----------
     classes : array of shape (k,)
         The classes, sorted.
+    positive : int or None, default=None
+        Place of the positive one of two classes, if it was named.
     """
 
     has_noise: ClassVar[bool] = False
     units: ClassVar[None] = None
     classes: np.ndarray
+    positive: int | None = None
 
     @classmethod
     def of_loss(cls, loss: str | Loss) -> type[Codec]:
@@ -140,7 +147,7 @@ class ClassCodec:
 
     def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
         """See ``Codec``."""
-        return HeldOutScore(y, self.classes, scoring, sample_weight)
+        return HeldOutScore(y, self.classes, scoring, sample_weight, self.positive)
 
     def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
         """See ``Codec``."""
@@ -354,6 +361,35 @@ def is_matrix(y: ArrayLike) -> bool:
     """Whether labels have a column for each of several tasks."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
+
+
+def with_positive(codec: Codec, label: object) -> Codec:
+    """Return the codec with a label as the positive one of two classes. Raise ValueError where it is none."""
+    if not isinstance(codec, ClassCodec) or codec.classes.size != 2:
+        came = (
+            f"y has {codec.classes.size}"
+            if isinstance(codec, ClassCodec)
+            else "y has numbers or several tasks"
+        )
+        raise InputError(Message("{positive=} names one of two classes, but {}. Leave it out.", label, came))
+    place = int(places_among(np.asarray([label]), codec.classes)[0])
+    if place < 0:
+        first, second = codec.classes.tolist()
+        raise InputError(Message("{positive=} is none of the classes {!r} and {!r}.", label, first, second))
+    return replace(codec, positive=place)
+
+
+def check_scoring(scoring: Scoring, codec: Codec) -> None:
+    """Raise ValueError for a score of the positive class where there are not two classes."""
+    if isinstance(codec, ClassCodec) and codec.classes.size > 2 and scoring in _OF_TWO_CLASSES:
+        raise InputError(
+            Message(
+                "{scoring=} is of the positive one of two classes, and y has {}: use {scoring='f1_macro'}, the mean "
+                "over the classes, or the like.",
+                scoring,
+                codec.classes.size,
+            )
+        )
 
 
 def check_tasks(source: Source) -> None:

@@ -110,6 +110,7 @@ class Recipe:
     class_weight: ClassWeight = None
     weights: str = "importance"
     threshold: str | float | None = None
+    positive: object = None
     alpha: str | float | Sequence[float] = AUTO
     selection: str | int | BaseCrossValidator = AUTO
     scoring: Scoring = None

@@ -19,7 +19,17 @@ from chimap.data.label_kinds import is_missing, is_text
 from chimap.data.labels import check_labels
 from chimap.data.source import Source
 from chimap.moments import as_counts
-from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, TaskCodec, check_tasks, check_varies, is_matrix
+from chimap.recipe.codecs import (
+    ClassCodec,
+    Codec,
+    RealCodec,
+    TaskCodec,
+    check_scoring,
+    check_tasks,
+    check_varies,
+    is_matrix,
+    with_positive,
+)
 from chimap.recipe.recipe import Recipe
 from chimap.recipe.weights import (
     checked_class_weight,
@@ -93,7 +103,7 @@ class Task:
             recipe.class_weight, recipe.threshold, classes, y, source.weights, names
         )
         task = cls(
-            codec_type(recipe).of(y), names, of_classes, has_gaps, source.has_object_labels, recipe.threshold
+            codec_of(recipe, y), names, of_classes, has_gaps, source.has_object_labels, recipe.threshold
         )
         return (
             task,
@@ -104,7 +114,7 @@ class Task:
     @classmethod
     def of_batches(cls, recipe: Recipe, y: np.ndarray, first: Source) -> Task:
         """Return the task of rows that come in batches: of all labels, or those of the first batch."""
-        task = cls(codec_type(recipe).of(y), threshold=recipe.threshold)
+        task = cls(codec_of(recipe, y), threshold=recipe.threshold)
         rows, _ = rows_that_count(first, None)
         labels = rows.labels()
         assert labels is not None
@@ -121,6 +131,11 @@ class Task:
     def codec_of(self, y: np.ndarray) -> Codec:
         """Return how labels of some of the rows become numbers: it knows no class, and no mean, that is not theirs."""
         return type(self.codec).of(y)
+
+    @property
+    def positive(self) -> int | None:
+        """Place of the positive one of two classes, if it was named."""
+        return self.codec.positive if isinstance(self.codec, ClassCodec) else None
 
     @property
     def is_multilabel(self) -> bool:
@@ -147,6 +162,13 @@ def codec_type(recipe: Recipe) -> type[Codec]:
     """Return the codec of a recipe."""
     codec: type[Codec] = ClassCodec if recipe.is_classifier else RealCodec
     return codec.of_loss(recipe.loss)
+
+
+def codec_of(recipe: Recipe, y: np.ndarray) -> Codec:
+    """Return the codec of a recipe for all labels. Raise ValueError for a positive class or a score that it has not."""
+    codec = codec_type(recipe).of(y)
+    check_scoring(recipe.scoring, codec)
+    return codec if recipe.positive is None else with_positive(codec, recipe.positive)
 
 
 def classes_of(codec: Codec, has_objects: bool) -> np.ndarray | None:
@@ -360,9 +382,16 @@ def check_threshold(threshold: str | float | None, y: np.ndarray, n_classes: int
 
 
 def chosen_threshold(
-    threshold: str | float, held_out: HeldOutRows | None, classes: np.ndarray, counts: np.ndarray | None
+    threshold: str | float,
+    held_out: HeldOutRows | None,
+    classes: np.ndarray,
+    counts: np.ndarray | None,
+    positive: int | None = None,
 ) -> float:
-    """Return the best threshold for held-out rows that count so often. Raise DataError if there are no such rows."""
+    """Return the best threshold for held-out rows that count so often. Raise DataError if there are no such rows.
+
+    Scores above it mean the second class, whichever is the positive one.
+    """
     if held_out is None:
         raise DataError(
             Message(
@@ -370,7 +399,10 @@ def chosen_threshold(
                 threshold,
             )
         )
-    return best_threshold(held_out.outputs[:, 0], held_out.y == classes[1], threshold, counts)
+    outputs = held_out.outputs[:, 0]
+    if positive == 0:
+        return -best_threshold(-outputs, held_out.y == classes[0], threshold, counts)
+    return best_threshold(outputs, held_out.y == classes[1], threshold, counts)
 
 
 def scoring_of(

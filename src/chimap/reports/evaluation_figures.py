@@ -338,7 +338,7 @@ def learning_curve(curve: LearningCurve) -> str:
 
 
 def roc_figure(two: TwoClasses, auc: float) -> str:
-    """Draw the ROC curve: true positive rate over false positive rate, the second class being positive."""
+    """Draw the ROC curve: true positive rate over false positive rate."""
     false_positives, true_positives = two.roc()
     with house_style():
         figure = new_figure(260, 260)
@@ -350,10 +350,10 @@ def roc_figure(two: TwoClasses, auc: float) -> str:
 
 
 def reliability_figure(two: TwoClasses) -> str:
-    """Draw the share of the second class among the rows of each band of predicted probabilities."""
-    x, y = "predicted probability", "share of the second class"
+    """Draw the share of the positive class among the rows of each band of predicted probabilities."""
+    x, y = "predicted probability", "share of the positive class"
     return _shares(
-        two.reliability(), "reliability", x, y, "Share of the second class by predicted probability"
+        two.reliability(), "reliability", x, y, "Share of the positive class by predicted probability"
     )
 
 

@@ -23,6 +23,16 @@ def _percent(share: float) -> str:
     return percent(share).replace(NARROW_SPACE, " ")
 
 
+def threshold_in_words(threshold: float, classes: np.ndarray, positive: object = None) -> str:
+    """Return '-0.42: scores above it mean active', of the positive class or else of the second.
+
+    >>> threshold_in_words(0.25, np.array(["case", "control"]), "case")
+    '0.25: scores below it mean case'
+    """
+    meant = classes[1] if positive is None else positive
+    return f"{threshold:.4g}: scores {'above' if meant == classes[1] else 'below'} it mean {meant}"
+
+
 def splits_lines(splits: SplitScores) -> str:
     """Return one line for each score, such as 'accuracy 64.2 % ± 0.8' or 'RMSE 0.1234 ± 0.0056'."""
     lines = []
@@ -53,17 +63,18 @@ def metric_lines(
         "ROC AUC": None if metrics.auc is None else f"{metrics.auc:.4f}",
         "worst classes": _worst_classes(metrics),
     }
-    if not metrics.is_unequal:
+    if not metrics.is_unequal and metrics.positive is None:
         return lines
     if metrics.average_precision is None:
         return {"balanced": lines.pop("balanced"), **lines}
-    precision = f"{metrics.average_precision:.4f}, for class {metrics.classes[metrics.rarer]}"
+    precision = f"{metrics.average_precision:.4f}, for class {metrics.classes[metrics.of_interest]}"
     headline: dict[str, str | None] = {
         "ROC AUC": lines.pop("ROC AUC"),
         "average precision": precision,
         "balanced": lines.pop("balanced"),
     }
-    return {**headline, "rare class": _rare_class(metrics), **lines}
+    kind = "rare class" if metrics.positive is None else "positive"
+    return {**headline, kind: _class_of_interest(metrics), **lines}
 
 
 def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:
@@ -99,10 +110,10 @@ def score_line(score: Score) -> str:
         return f"mean {metrics.first} {mean:.3f} over {len(metrics.names)} tasks on {metrics.n_rows:,} rows"
     if isinstance(metrics, ClassificationMetrics):
         low, high = (f"{100 * end:.1f}" for end in metrics.interval)
-        if metrics.is_unequal and metrics.auc is not None:
+        if (metrics.is_unequal or metrics.positive is not None) and metrics.auc is not None:
             return (
                 f"ROC AUC {metrics.auc:.3f}, average precision {metrics.average_precision:.3f}, balanced accuracy "
-                f"{_percent(metrics.balanced_accuracy)}; {_rare_class(metrics)}; accuracy "
+                f"{_percent(metrics.balanced_accuracy)}; {_class_of_interest(metrics)}; accuracy "
                 f"{_percent(metrics.accuracy)} on {metrics.n_rows:,} rows; {score.baseline.name}: "
                 f"{_percent(score.baseline.value)}"
             )
@@ -119,14 +130,21 @@ def score_line(score: Score) -> str:
     )
 
 
-def _rare_class(metrics: ClassificationMetrics) -> str:
-    """Return '12 of 40 rows of class active found (30.0 %), 7 false alarms' for the rarer of two classes."""
-    rare = metrics.rarer
-    n_found, n_rows = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
-    return (
-        f"{n_found:,} of {n_rows:,} rows of class {metrics.classes[rare]} found ({_percent(n_found / n_rows)}), "
-        f"{int(metrics.confusion[1 - rare, rare]):,} false alarms"
+def _class_of_interest(metrics: ClassificationMetrics) -> str:
+    """Return '12 of 40 rows of class active found (30.0 %), 7 false alarms' for the class that is to be found.
+
+    If it was named as the positive class, the line also has precision, recall and F1 by name.
+    """
+    k = metrics.of_interest
+    n_found, n_rows = int(metrics.confusion[k, k]), int(metrics.support[k])
+    line = (
+        f"{n_found:,} of {n_rows:,} rows of class {metrics.classes[k]} found ({_percent(n_found / n_rows)}), "
+        f"{int(metrics.confusion[1 - k, k]):,} false alarms"
     )
+    if metrics.positive is None:
+        return line
+    shares = {"precision": metrics.precision[k], "recall": metrics.recall[k], "F1": metrics.f1[k]}
+    return f"{line}; " + ", ".join(f"{name} {_percent(share)}" for name, share in shares.items())
 
 
 _MOST_TASKS = 20  # tasks shown on the terminal

@@ -51,32 +51,32 @@ class Mistake:
 
 @dataclass(frozen=True, eq=False)
 class TwoClasses:
-    """Labels and scores of rows of two classes.
+    """Labels and scores of rows of two classes, of which one is the positive one.
 
     Parameters
     ----------
-    of_second : ndarray of shape (n,), bool
-        Whether each row is of the second class.
+    is_positive : ndarray of shape (n,), bool
+        Whether each row is of the positive class.
     scores : ndarray of shape (n,)
-        Scores that are higher for the second class.
+        Scores that are higher for the positive class.
     probabilities : ndarray of shape (n,) or None, default=None
-        Predicted probabilities of the second class.
+        Predicted probabilities of the positive class.
     """
 
-    of_second: np.ndarray
+    is_positive: np.ndarray
     scores: np.ndarray
     probabilities: np.ndarray | None = None
 
     def roc(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the ROC curve: the false positive rates and the true positive rates, both ascending."""
-        false_positives, true_positives, _ = roc_curve(self.of_second, self.scores)
+        false_positives, true_positives, _ = roc_curve(self.is_positive, self.scores)
         return false_positives, true_positives
 
     def reliability(self) -> list[tuple[float, float, int]]:
-        """Return mean probability, share of the second class and number of rows for each band of 0.1 that has rows."""
+        """Return mean probability, share of the positive class and number of rows for each band of 0.1 with rows."""
         if self.probabilities is None:
             return []
-        return bands_of(self.probabilities, self.of_second)
+        return bands_of(self.probabilities, self.is_positive)
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,8 +269,12 @@ def _two(
     """Return the scores and probabilities of two classes, or None if there are not two classes with rows."""
     if len(classes) != 2 or np.unique(y).size < 2:
         return None
+    positive = getattr(model, "positive_", None)  # a LookupClassifier has none
+    k = 1 if positive is None else list(classes).index(positive)
     f = scores[:, 1].astype(np.float64)
-    return TwoClasses(y == classes[1], f, model.probabilities_of(f[:, None])[:, 1])
+    return TwoClasses(
+        y == classes[k], scores[:, k].astype(np.float64), model.probabilities_of(f[:, None])[:, k]
+    )
 
 
 @dataclass(frozen=True)

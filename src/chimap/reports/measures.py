@@ -253,7 +253,9 @@ class ClassificationMetrics:
     auc : float or None, default=None
         For two classes with scores, the probability that a row of the second class scores above a row of the first.
     average_precision : float or None, default=None
-        For two classes with scores, the average precision of the rarer class, sum (R_m - R_m-1) P_m.
+        For two classes with scores, the average precision of the class of interest, sum (R_m - R_m-1) P_m.
+    positive : int or None, default=None
+        Index of the positive one of two classes, if it was named.
     """
 
     classes: tuple[object, ...]
@@ -265,6 +267,7 @@ class ClassificationMetrics:
     confidence: float = 0.95
     auc: float | None = None
     average_precision: float | None = None
+    positive: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -280,6 +283,11 @@ class ClassificationMetrics:
     def rarer(self) -> int:
         """Index of the class with the fewest rows; ties go to the last."""
         return int(self.support.size - 1 - np.argmin(self.support[::-1]))
+
+    @property
+    def of_interest(self) -> int:
+        """Index of the class that is to be found: the positive one, if it was named, or else the rarer one."""
+        return self.rarer if self.positive is None else self.positive
 
     @property
     def n_correct(self) -> int:
@@ -322,6 +330,7 @@ class ClassificationMetrics:
             "auc": self.auc,
             "average_precision": self.average_precision,
             "rarer_class": plain(self.classes[self.rarer]) if self.is_unequal else None,
+            "positive_class": None if self.positive is None else plain(self.classes[self.positive]),
             "per_class": [dict(zip(names, plain(row), strict=True)) for row in columns],
             "confusion": plain(self.confusion),
         }
@@ -363,6 +372,7 @@ def classification_metrics(
     classes: Sequence[object] | None = None,
     scores: np.ndarray | None = None,
     confidence: float = 0.95,
+    positive: object = None,
 ) -> ClassificationMetrics:
     """Measure predicted labels against true ones.
 
@@ -379,6 +389,8 @@ def classification_metrics(
         For two classes, scores that are higher for the second; they give ROC AUC and average precision.
     confidence : float, default=0.95
         Confidence of the interval of the accuracy.
+    positive : label or None, default=None
+        The positive one of two classes, whose average precision is measured; None for the rarer one.
 
     Returns
     -------
@@ -404,15 +416,18 @@ def classification_metrics(
         y_true, y_pred, labels=labels, zero_division=np.nan
     )
     metrics = ClassificationMetrics(
-        tuple(labels.tolist()), confusion, precision, recall, f1, support.astype(np.int64), confidence
-    )
+        tuple(labels.tolist()), confusion, precision, recall, f1, support.astype(np.int64), confidence,
+        positive=None if positive is None else labels.tolist().index(positive),
+    )  # fmt: skip
     if scores is None or not support.all():  # a ranking needs rows of both classes
         return metrics
-    rarer_scores = scores if metrics.rarer == 1 else -scores
+    of_interest = metrics.of_interest
     return replace(
         metrics,
         auc=float(roc_auc_score(y_true == labels[1], scores)),
-        average_precision=float(average_precision_score(y_true == labels[metrics.rarer], rarer_scores)),
+        average_precision=float(
+            average_precision_score(y_true == labels[of_interest], scores if of_interest == 1 else -scores)
+        ),
     )
 
 

@@ -95,7 +95,13 @@ def score_of(model: BaseEstimator, source: Source, progress: Progress | None = N
     seconds = time.perf_counter() - began
     if is_classifier(model):
         of_second = scores[:, 0] if scores is not None and scores.shape[1] == 1 else None
-        metrics = classification_metrics(y, predicted, classes=model.classes_, scores=of_second)
+        metrics = classification_metrics(
+            y,
+            predicted,
+            classes=model.classes_,
+            scores=of_second,
+            positive=getattr(model, "positive_", None),  # a LookupClassifier has none
+        )
         if scores is None:
             return Score(metrics, _baseline(model, y), seconds)
         by_class = scores if of_second is None else np.concatenate([-scores, scores], axis=1)

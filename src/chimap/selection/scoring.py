@@ -82,6 +82,9 @@ class SortedOutputs:
         return np.divide(won, pairs, out=np.full(pairs.shape, np.nan), where=pairs > 0)
 
 
+OF_POSITIVE = ("f1", "precision", "recall", "jaccard", "average_precision")
+"""Scorers of scikit-learn that look at the positive one of two classes, and not at both alike."""
+
 _TEMPERATURES = (-3.0, 3.0)  # range of the search for a factor of the outputs, in decades
 
 
@@ -100,6 +103,8 @@ class HeldOutScore:
         ``scorer(model, rows, y)``. Scorers of probabilities get ``probabilities`` at the best temperature.
     sample_weight : array of shape (n,) or None, default=None
         Weights of all rows.
+    positive : int or None, default=None
+        Place of the positive one of two classes, for scorers such as "f1"; None is the second.
 
     Examples
     --------
@@ -112,12 +117,16 @@ class HeldOutScore:
     classes: np.ndarray | None
     scoring: Scoring = None
     sample_weight: np.ndarray | None = None
+    positive: int | None = None
 
     @property
     def name(self) -> str:
-        """Name of the score in tables."""
+        """Name of the score in tables; that of a scorer of the positive class names the class."""
         if self.scoring is None:
             return "r2" if self.classes is None else "accuracy"
+        two = self._two_classes
+        if two is not None and self.scoring in OF_POSITIVE:
+            return f"{self.scoring} of {two[self._positive]}"
         return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
 
     def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
@@ -131,10 +140,24 @@ class HeldOutScore:
             return area_under_curve(y == self.classes[1], outputs[:, 0], weight)
         from sklearn.metrics import check_scoring
 
-        model = _Regressor() if self.classes is None else _Classifier(self.classes, y)
+        classes = self.classes
+        if (two := self._two_classes) is not None:  # scorers know the positive class by the label 1
+            y, classes = (y == two[self._positive]).astype(np.intp), np.array([0, 1])
+            outputs = outputs if self._positive == 1 else -outputs
+        model = _Regressor() if classes is None else _Classifier(classes, y)
         scorer = check_scoring(model, self.scoring)
         weights = {} if weight is None else {"sample_weight": weight}
         return scored(scorer, self.scoring, model, outputs, y, **weights)
+
+    @property
+    def _positive(self) -> int:
+        return 1 if self.positive is None else self.positive
+
+    @property
+    def _two_classes(self) -> np.ndarray | None:
+        """The two classes whose score is one of scikit-learn by name; None for other classes or scores."""
+        has_two = isinstance(self.scoring, str) and self.classes is not None and self.classes.size == 2
+        return self.classes if has_two else None
 
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """See ``OutputScore``."""

@@ -217,8 +217,8 @@ class Evidence:
         Takes where such a sweep stands after each block; None if nothing keeps it.
     ends_at : float or None, default=None
         Time of ``time.monotonic`` after which such a sweep begins no block that would end later; None for no limit.
-    may_repeat : bool, default=False
-        Whether the usual work allows a second sweep over blocks of rows.
+    rows_twice : int, default=0
+        Rows with which a second sweep over blocks of rows is within the work.
     hold : callable or None, default=None
         Returns a place for the rows of such a sweep on the workers that multiply them; None for this process.
     device : str, default="cpu"
@@ -252,7 +252,7 @@ class Evidence:
     begun: Swept | None = None
     reached: Callable[[Swept], None] | None = None
     ends_at: float | None = None
-    may_repeat: bool = False
+    rows_twice: int = 0
     hold: Callable[[], Held] | None = None
     device: str = "cpu"
     seed: int = 0

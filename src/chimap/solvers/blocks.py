@@ -82,10 +82,13 @@ def block_bytes(block_rows: int, row_bytes: float, dtype: np.dtype) -> int:
     return int(dtype.itemsize * block_rows * columns + 3 * block_rows * row_bytes)
 
 
-def block_seconds(n_rows: int, block_rows: int, n_columns: float) -> float:
-    """Return the seconds of a sweep on two cores, by its operations, for mapped rows of so many (dense) columns."""
-    pairs = n_rows**2 / 2
-    factors = n_rows / (1 - CORE_SHARE) * block_rows**2 / 3
+def block_seconds(n_rows: int, block_rows: int, n_columns: float, n_sweeps: int = 1) -> float:
+    """Return the seconds of sweeps on two cores, by their operations, for mapped rows of so many (dense) columns.
+
+    The first sweep needs half of the pairs of rows.
+    """
+    pairs = (n_sweeps - 0.5) * n_rows**2
+    factors = n_sweeps * n_rows / (1 - CORE_SHARE) * block_rows**2 / 3
     return 2 * pairs * n_columns / _PRODUCTS + pairs * _VALUE_SECONDS + factors / _FACTORS
 
 
@@ -94,10 +97,10 @@ def core_rows(block_rows: int) -> int:
     return int(CORE_SHARE * block_rows)
 
 
-def most_rows_within(seconds: float, block_rows: int, n_columns: float) -> int:
-    """Return the rows that a sweep learns from in so many seconds of two cores."""
-    square = block_seconds(2, 0, n_columns) / 4
-    linear = block_rows**2 / (1 - CORE_SHARE) / 3 / _FACTORS
+def most_rows_within(seconds: float, block_rows: int, n_columns: float, n_sweeps: int = 1) -> int:
+    """Return the rows that sweeps learn from in so many seconds of two cores."""
+    square = block_seconds(2, 0, n_columns, n_sweeps) / 4
+    linear = n_sweeps * block_rows**2 / (1 - CORE_SHARE) / 3 / _FACTORS
     return int((np.sqrt(linear**2 + 4 * square * seconds) - linear) / (2 * square))
 
 
@@ -315,7 +318,7 @@ class Sweep:
 
     ``begun`` is where it begins, with the first block solved at least; ``reached``, if given, is told where it stands
     there and after each block. ``left_out`` are the outputs of the first block, each row left out alone, if it has just
-    been solved. ``may_repeat`` says whether the usual work allows a second sweep where there is no time limit.
+    been solved. ``rows_twice`` are the rows with which a second sweep is within the work.
 
     Attributes
     ----------
@@ -338,10 +341,10 @@ class Sweep:
         ends_at: float | None,
         reached: Callable[[Swept], None] | None = None,
         left_out: np.ndarray | None = None,
-        may_repeat: bool = False,
+        rows_twice: int = 0,
     ):
         self._machine, self._rows, self._progress, self._ends_at = machine, rows, progress, ends_at
-        self._may_repeat = may_repeat
+        self._rows_twice = rows_twice
         self._begun, self._reached, self._left_out_first = begun, reached, left_out
         self._blocks = [slice(int(a), int(b)) for a, b in pairwise(begun.borders)]
         self.held_out = np.full(rows.Y.shape, np.nan)
@@ -354,22 +357,28 @@ class Sweep:
         """Learn the blocks that are left, as far as there is time.
 
         Time of a limit that one sweep leaves goes into further ones, which come nearer to the exact solution. Without a
-        limit, a second one follows where the first is far from it and the usual work allows another. An
-        interruption by the user (Ctrl-C) ends the sweep, not the fit. If there is a checkpoint it ends both, and the
-        fit is resumed from there.
+        limit, a second one follows where the first is far from it. If the work does not allow two sweeps over all rows,
+        this is looked at when it just allows them over the rows so far; no more rows are learned then. An interruption
+        by the user (Ctrl-C) ends the sweep, not the fit. If there is a checkpoint it ends both, and the fit is resumed
+        from there.
         """
         self._progress.stage("blocks", self._blocks[-1].stop)
         self._machine.adopt(self._begun.weights, self._begun.core_residuals)
         self._progress.advance(self._machine.n_seen)
         self._tell()
         try:
+            is_far = False
             for block in [block for block in self._blocks if block.start >= self._machine.n_seen]:
+                is_far = block.start <= self._rows_twice < block.stop and self._is_far()
+                if is_far:
+                    break
                 if self._has_time_for(block):
                     self._learn(block)
                     self._tell()
-            is_far = self._may_repeat and self._is_far()
+            is_whole = self._machine.n_seen == self._blocks[-1].stop
+            is_far = is_far or (is_whole and self._machine.n_seen <= self._rows_twice and self._is_far())
             self._leave_out()
-            if self._machine.n_seen == self._blocks[-1].stop and (is_far or self._ends_at is not None):
+            if is_far or (is_whole and self._ends_at is not None):
                 self._sweep_again(2 if self._ends_at is None else MOST_SWEEPS)
         except KeyboardInterrupt:
             if self._reached is not None:
@@ -380,9 +389,10 @@ class Sweep:
 
     def _is_far(self) -> bool:
         """Whether the machine is far from the exact solution, whose residuals are 0 in all blocks and not the last."""
-        if len(self._blocks) < 3 or self._machine.n_seen < self._blocks[-1].stop:
+        learned = self._learned
+        if len(learned) < 3:
             return False
-        block, last = self._blocks[len(self._blocks) // 2], self._blocks[-1]
+        block, last = learned[len(learned) // 2], learned[-1]
         some = slice(block.start, min(block.stop, block.start + RESIDUAL_ROWS))
         machine, Y = self._machine, self._rows.Y
         left = Y[some] - machine.outputs(some) - machine.residuals(some)
@@ -392,8 +402,8 @@ class Sweep:
     def _sweep_again(self, most: int) -> None:
         """Learn all blocks again and again, while there is time; what was held out stays that of the first sweep."""
         for number in range(2, most + 1):
-            self._progress.stage(f"sweep {number}", self._blocks[-1].stop)
-            for block in self._blocks:
+            self._progress.stage(f"sweep {number}", self._machine.n_seen)
+            for block in self._learned:
                 if self._has_time_for(block, self._machine.n_seen):
                     self._machine.learn(block)
                     self._progress.advance(block.stop - block.start)
@@ -468,9 +478,14 @@ class Sweep:
         return self._machine.n_seen
 
     @property
+    def _learned(self) -> list[slice]:
+        """The blocks that were learned."""
+        return [block for block in self._blocks if block.stop <= self._machine.n_seen]
+
+    @property
     def block_rows(self) -> np.ndarray:
         """Rows of each block that was learned."""
-        return np.array([b.stop - b.start for b in self._blocks if b.stop <= self._machine.n_seen])
+        return np.array([block.stop - block.start for block in self._learned])
 
     @property
     def recent(self) -> np.ndarray:
@@ -576,7 +591,7 @@ class BlockProblem(Problem):
             evidence.ends_at,
             evidence.reached,
             left_out,
-            evidence.may_repeat,
+            evidence.rows_twice,
         )
         sweep.run()
         self._sweep = sweep

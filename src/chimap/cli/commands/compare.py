@@ -12,7 +12,7 @@ from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.declared import sizes
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import flag_of, in_flags
-from chimap.cli.options import CountedColumn, TableOptions, TaskName
+from chimap.cli.options import CountedColumn, TableOptions, TaskName, Without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,6 +67,7 @@ class CompareSettings:
     normalization: options.Normalization = None
     scoring: options.Scoring = None
     class_weight: options.ClassWeight = None
+    positive: options.Positive = None
     kernel_errors: bool = False
     maps: str | None = None
     terms: Annotated[
@@ -176,7 +177,7 @@ class CompareSettings:
 
     def for_fit(self) -> JSON:
         """Return the options that the recommended ``chimap fit`` shares, by flag."""
-        names = ("task", "seed", "memory", "precision", "scoring", "class_weight")
+        names = ("task", "seed", "memory", "precision", "scoring", "class_weight", "positive")
         return {name.replace("_", "-"): getattr(self, name) for name in names}
 
     def _estimator(self, task: TaskName, y: np.ndarray, name: str) -> BaseEstimator:
@@ -194,8 +195,9 @@ class CompareSettings:
             )
         weights = flag_values.class_weight_of(self.class_weight, y)
         return HistogramClassifier(
-            scoring=self.scoring, time_limit=seconds, class_weight=weights, **self._common()
-        )
+            scoring=self.scoring, time_limit=seconds, class_weight=weights,
+            positive=flag_values.label_of(self.positive, y), **self._common(),
+        )  # fmt: skip
 
     def _common(self) -> JSON:
         return {
@@ -210,7 +212,7 @@ def compare(
     data: options.Data,
     *,
     labels: options.Labels = None,
-    table: TableOptions,
+    table: Annotated[TableOptions, Without("missing_columns")],
     counted: CountedColumn,
     output: Path | None = None,
     settings: CompareSettings,

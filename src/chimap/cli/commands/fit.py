@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,7 @@ from chimap.cli.commands import evaluate
 from chimap.cli.declared import default
 from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
-from chimap.cli.options import CountedColumn, TableOptions
+from chimap.cli.options import CountedColumn, TableOptions, Without
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -31,7 +31,7 @@ def fit(
     output: options.Output,
     *,
     labels: options.Labels = None,
-    table: TableOptions,
+    table: Annotated[TableOptions, Without("missing_columns")],
     counted: CountedColumn,
     settings: Settings,
     scheduler: str | None = None,
@@ -215,6 +215,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "alpha": f"{model.alpha_:.4g} ({chosen})",
         "bin weights": bin_weights_line(model),
         "weights": weights_line(fitted),
+        "positive": None if model.positive_ is None else str(model.positive_),
         "threshold": threshold_line(model),
         "held out": fitted.held_out and score_line(fitted.held_out),
         "time": show.stages(model.stage_seconds_),
@@ -293,12 +294,19 @@ def weights_line(fitted: FittedModel) -> str | None:
 
 
 def threshold_line(model: BaseEstimator) -> str | None:
-    """Return '-0.42: scores above it mean active (chosen by f1 on held-out rows)', or None without a threshold."""
+    """Return '-0.42: scores above it mean active (chosen by f1 on held-out rows)', or None without a threshold.
+
+    If the positive class was named, the line says on which side it is, and that the rule is about it.
+    """
+    from chimap.reports.in_words import threshold_in_words
+
     answers = model.fitted.answers
     if not model.fitted.recipe.is_classifier or answers.threshold is None:
         return None
     rule = model.threshold if isinstance(model.threshold, str) else f"a cost of {model.threshold:g}"
-    return f"{model.threshold_:.4g}: scores above it mean {model.classes_[1]} (chosen by {rule} on held-out rows)"
+    about = "" if model.positive_ is None else f" of {model.positive_}"
+    meaning = threshold_in_words(answers.threshold, model.classes_, model.positive_)
+    return f"{meaning} (chosen by {rule}{about} on held-out rows)"
 
 
 def loss_line(model: BaseEstimator) -> str | None:
@@ -338,6 +346,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "loss": model.chosen_.get("loss", model.loss),
         "alpha": model.alpha_,
         "class_weight": model.fitted.task.class_weight,
+        "positive": model.positive_,
         "threshold": model.fitted.answers.threshold if model.fitted.recipe.is_classifier else None,
         "cross_validated_r2": cross_validated_r2(model),
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},

@@ -67,6 +67,7 @@ def predict(
     from chimap import load
     from chimap.cli import data_rows
     from chimap.cli.predictions import writer
+    from chimap.reports.in_words import threshold_in_words
 
     to_stdout = str(output) == "-"
     if to_stdout and json:
@@ -86,6 +87,8 @@ def predict(
         return
     messages.written.append(str(output))
     facts = _found(model, data, output, source.n_rows, time.perf_counter() - began)
+    facts["positive"] = getattr(fitted, "positive_", None)  # a LookupClassifier has none
+    facts["threshold"] = getattr(fitted, "threshold_", None)
     if json:
         show.as_json(facts)
         return
@@ -94,6 +97,8 @@ def predict(
     print(
         f"Wrote {source.n_rows:,} predictions{blank} to {output} ({show.size(facts['output_bytes'])}) in {seconds}"
     )
+    if facts["threshold"] is not None:
+        print(f"threshold {threshold_in_words(facts['threshold'], fitted.classes_, facts['positive'])}")
 
 
 def _found(model: Path, data: str, output: Path, rows: int, seconds: float) -> JSON:

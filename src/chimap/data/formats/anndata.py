@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from chimap._types import JSON, Group, StoredArray
+from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.stored_matrices import (
@@ -33,6 +34,8 @@ from chimap.data.views import chosen
 if TYPE_CHECKING:
     from anndata import AnnData
 
+# Columns of ``var`` with second names of the genes, as scanpy and CELLxGENE call them.
+_NAMES_OF_GENES = ("gene_ids", "gene_symbols", "feature_name", "gene_name", "gene_id", "ensembl_id")
 REMEDY_FOR_NAMES = "Make them unique, adata.var_names_make_unique(), and write the file again."
 _LAYOUTS: dict[str, type[CsrRows] | type[CscRows]] = {
     "csr_matrix": CsrRows,
@@ -82,7 +85,17 @@ class AnnDataSource(KeyedSource):
             y = label_column(*self._column(root["obs"], label), rows.n_rows, f"{where}, obs[{label!r}]")
         matrices = tuple(name for name in names_of_matrices if name != key)
         is_logged = key == "X" and "uns" in root and is_group(root["uns"]) and "log1p" in root["uns"]
-        return Keyed(rows, self._index(root["obs"]), names, columns, y, matrices, is_logged=is_logged)
+        other_names = None if key.startswith("obsm/") else self._other_names(root, key, names.size)
+        return Keyed(
+            rows,
+            self._index(root["obs"]),
+            names,
+            columns,
+            y,
+            matrices,
+            is_logged=is_logged,
+            other_names=other_names,
+        )
 
     def _key(self, matrices: list[str], member: str) -> str:
         key = f"{member}/X" if member == "raw" else member
@@ -97,8 +110,14 @@ class AnnDataSource(KeyedSource):
         if key.startswith("obsm/"):
             stem = key.removeprefix("obsm/")
             return np.array([f"{stem}_{place}" for place in range(n_features)])
-        owner = root["raw"] if key == "raw/X" and "var" in root["raw"] else root
-        return self._index(owner["var"])
+        return self._index(_var_of(root, key))
+
+    def _other_names(self, root: Group, key: str, n_features: int) -> tuple[str, ...] | None:
+        """Return the second names of genes, such as their ids, where ``var`` has them."""
+        var = _var_of(root, key)
+        name = next((name for name in _NAMES_OF_GENES if name in _columns(var)), None)
+        values = None if name is None else self._column(var, name)[0]
+        return None if values is None or values.size != n_features else composed_names(texts_of(values))
 
     def _index(self, frame: Group) -> np.ndarray:
         """Return the names of the rows of a stored data frame; in the older layout a field of a compound array."""
@@ -130,6 +149,11 @@ class AnnDataSource(KeyedSource):
             f"{node.attrs.get('encoding-type', 'a group')!r}, with {shown(members)}, which is not known. Store it as "
             "text, numbers or categories."
         )
+
+
+def _var_of(root: Group, key: str) -> Group:
+    """Return what is known of the columns of a matrix."""
+    return root["raw"]["var"] if key == "raw/X" and "var" in root["raw"] else root["var"]
 
 
 def is_anndata_store(address: str) -> bool:
@@ -235,6 +259,8 @@ class AnnDataObject(ArraySource):
         self.column_names = tuple(
             checked_names(names, self.n_features, "var_names", REMEDY_FOR_NAMES).tolist()
         )
+        name = next((name for name in _NAMES_OF_GENES if name in data.var), None)
+        self.other_names = None if name is None else composed_names(data.var[name])
 
 
 class BackedAnnData(AnnDataSource):

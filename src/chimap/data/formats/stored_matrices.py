@@ -294,8 +294,8 @@ class Keyed:
     """A matrix of a container, the ids of its rows, the names of its columns, and what else belongs to it.
 
     ``columns`` are the metadata columns of the rows, which can be labels; ``y`` the labels, None if they are not in the
-    container; ``matrices`` other matrices of the same rows; ``kinds`` what each column measures, where the container
-    says so.
+    container; ``matrices`` other matrices of the same rows; ``kinds`` what each column measures, and ``other_names``
+    second names of the columns, where the container says so.
     """
 
     rows: StoredRows
@@ -306,6 +306,7 @@ class Keyed:
     matrices: tuple[str, ...] = ()
     kinds: tuple[str, ...] | None = None
     is_logged: bool = False
+    other_names: tuple[str, ...] | None = None
 
 
 class ContainerSource(RangeSource):
@@ -375,6 +376,7 @@ class KeyedSource(ContainerSource):
         )
         self.metadata, self.matrices = tuple(arrays.columns), arrays.matrices
         self.column_kinds, self.is_logged = arrays.kinds, arrays.is_logged
+        self.other_names = arrays.other_names
 
     def _checked_ids(self, ids: np.ndarray, where: str) -> np.ndarray:
         """Return the ids of the rows as text. Raises DataError for another number of them, and for repeats."""

@@ -63,6 +63,7 @@ class TenXFolderSource(MatrixMarketSource):
         ids = np.array([line[0] for line in features])
         symbols = np.array([line[1] if len(line) > 1 else line[0] for line in features])
         self.column_names = _gene_names(ids, symbols, str(genes))
+        self.other_names = _other_names(self.column_names, ids, symbols)
         if all(len(line) > 2 for line in features):
             self.column_kinds = tuple(line[2] for line in features)
 
@@ -116,6 +117,7 @@ class TenXHdf5Source(KeyedSource):
             [],
             None,
             kinds=None if kinds is None else tuple(map(str, kinds.tolist())),
+            other_names=_other_names(tuple(names.tolist()), np.asarray(ids, str), np.asarray(symbols, str)),
         )
 
 
@@ -169,6 +171,11 @@ def _gene_names(ids: np.ndarray, symbols: np.ndarray, where: str) -> tuple[str, 
     _, place, count = np.unique(symbols, return_inverse=True, return_counts=True)
     alone = (count[place] == 1) & ~np.isin(symbols, ids)
     return composed_names(np.where(alone, symbols, ids).tolist())
+
+
+def _other_names(names: tuple[str, ...], ids: np.ndarray, symbols: np.ndarray) -> tuple[str, ...]:
+    """Return the id of each gene that goes by its symbol, and the symbol of each that goes by its id."""
+    return composed_names(np.where(np.array(names) == symbols, ids, symbols).tolist())
 
 
 def _runs_in(folder: str) -> list[str]:

@@ -89,7 +89,7 @@ class TransposedSource(OrderedSource):
     ...     path = pathlib.Path(folder, "abundance.tsv")
     ...     _ = path.write_text(text)
     ...     source = TransposedSource(path, labels="disease")
-    ...     source.row_ids.tolist(), source.labels().tolist(), next(source.chunks(2)).X.toarray().tolist()
+    ...     source.row_ids.tolist(), source.labels().tolist(), next(source.chunks(2)).X.tolist()
     (['a', 'b'], ['n', 'y'], [[3.0, 0.0], [0.0, 5.0]])
     """
 
@@ -131,7 +131,7 @@ class TransposedSource(OrderedSource):
         self.n_features = len(roles.bins)
         self._place = {lines[place].number: bin for bin, place in enumerate(roles.bins)}
         self.metadata = tuple(names[place] for place in metadata)
-        self.columns_aside = tuple(name for name in self.metadata if name != naming)
+        self.columns_aside = (*roles.unknown, *(name for name in self.metadata if name != naming))
         if label is None:
             self._y = labels_elsewhere(labels, self.n_rows, where, self.metadata)
         else:

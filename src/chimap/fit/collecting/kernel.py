@@ -28,7 +28,7 @@ from chimap.fit.rows import PreparedRows
 from chimap.moments import RowFolds, of_rows
 from chimap.recipe.sizes import BlockPlan, block_plan, bytes_of_exact
 from chimap.solvers.base import Evidence, KernelRows, Needs
-from chimap.solvers.blocks import USUAL_SECONDS, core_rows
+from chimap.solvers.blocks import core_rows
 from chimap.solvers.exact import is_shared
 
 CHUNK_ROWS = 2048  # rows that are read at once, besides those that are there
@@ -153,13 +153,13 @@ class BlocksCollector(RowsCollector):
         See ``RowsCollector``.
     borders : array of shape (blocks + 1,)
         Where each block begins in that order, and the end of the last.
-    may_repeat : bool
-        Whether two sweeps are within the usual work.
+    rows_twice : int
+        Rows with which two sweeps are within the work.
     """
 
     needs: ClassVar[Needs] = "blocks"
     borders: np.ndarray
-    may_repeat: bool
+    rows_twice: int
 
     @classmethod
     def planned(
@@ -202,7 +202,7 @@ class BlocksCollector(RowsCollector):
         n = int(borders[-1])
         if groups is not None:
             groups = [group for group in groups if group[0] < n]
-        return cls(method, rows, order[:n], groups, borders, 2 * plan.seconds <= USUAL_SECONDS)
+        return cls(method, rows, order[:n], groups, borders, plan.rows_twice)
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """Return the rows of the first block, with their weights, to fit map and gamma on."""
@@ -250,7 +250,7 @@ class BlocksCollector(RowsCollector):
             seed=method.seed,
             begun=None if standing is None else standing.swept,
             reached=None if passes.checkpoint is None else partial(passes.swept, known, digest),
-            may_repeat=self.may_repeat,
+            rows_twice=self.rows_twice,
             hold=getattr(passes.engine, "hold", None),
         )
         return Collected(evidence)
