@@ -200,6 +200,20 @@ def test_lines_of_another_encoding_are_left_out(tmp_path):
             open_source(path, "kind", reading=WordCounts())
 
 
+def test_records_of_json_in_another_encoding_are_left_out(tmp_path):
+    lines = [json.dumps({"text": text, "kind": "x"}) for text in ("a red fox", "red hen")]
+    latin = '{"text": "caf\u00e9", "kind": "x"}'.encode("latin-1")
+    (tmp_path / "t.jsonl").write_bytes(b"\n".join([lines[0].encode(), latin, lines[1].encode()]))
+    source = open_source(tmp_path / "t.jsonl", "kind", reading=WordCounts())
+    assert source.n_rows == 2
+    assert (
+        "1 of 3 records cannot be read: record 1 (not text in UTF-8: byte 0xe9 in position 3"
+        in source.notes[0]
+    )
+    (tmp_path / "t.jsonl").write_text(lines[0] + '\n{"text": "caf\u00e9 \\ud83d\\ude00 red", "kind": "x"}\n')
+    assert open_source(tmp_path / "t.jsonl", "kind", reading=WordCounts()).column_names == ("red",)
+
+
 def test_ids_and_labels_of_another_encoding_are_refused(tmp_path):
     rows = {"id": ["a", "b"], "x": [1.0, 5.0], "z": [2.0, 1.0]}
     (tmp_path / "m.csv").write_bytes("id,kind\na,caf\u00e9\nb,th\u00e9\n".encode("latin-1"))
