@@ -151,6 +151,7 @@ class HistogramModel(BaseEstimator):
         bin_weights: str | ArrayLike | None = "auto",
         blocks: Blocks | None = None,
         loss: str | Loss = "square",
+        quantile: float | Sequence[float] = 0.5,
         class_weight: ClassWeight = None,
         weights: str = "importance",
         threshold: str | float | None = None,
@@ -174,6 +175,7 @@ class HistogramModel(BaseEstimator):
         self.bin_weights = bin_weights
         self.blocks = blocks
         self.loss = loss
+        self.quantile = quantile
         self.class_weight = class_weight
         self.weights = weights
         self.threshold = threshold

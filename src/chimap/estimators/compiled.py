@@ -366,7 +366,7 @@ def _made_from(
     tables = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
     copied = (
         "classes_", "multilabel_", "task_names_", "_calibration", "_conformal", "threshold_", "positive_",
-        "noise_variance_", "training_",
+        "noise_variance_", "loss_", "training_",
         "histograms_", "reading_", "feature_names_in_", "mass_",
     )  # fmt: skip
     for name in copied:

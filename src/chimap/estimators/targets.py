@@ -23,6 +23,7 @@ from chimap.data.labels import check_labels, clean_targets
 from chimap.data.views import fitted_names
 from chimap.estimators.rows import labelled_rows
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
+from chimap.losses import Square
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.moments import Targets, fold_of_rows
 from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, TaskCodec
@@ -31,7 +32,7 @@ from chimap.recipe.weights import checked_sample_weight, counts_in
 from chimap.selection.base import USUAL_FOLDS
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, checked_level
-from chimap.selection.scoring import MeanScore
+from chimap.selection.scoring import MeanScore, explained
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -299,9 +300,11 @@ class RealTargets(RegressorMixin):
         return self._answers.targets(outputs)
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return R^2 of ``predict(X)``.
+        """Return R^2 of ``predict(X)``, or the share of the deviance that is explained.
 
-        With several targets it is the mean over them, on the entries of y that are not missing.
+        For ``loss="poisson"`` and ``loss="quantile"`` it is D^2 = 1 - deviance / that of the best constant, with the
+        Poisson deviance or the pinball loss. With several targets, or quantiles, it is the mean over them, on the
+        entries of y that are not missing.
 
         Parameters
         ----------
@@ -314,14 +317,19 @@ class RealTargets(RegressorMixin):
         """
         check_rows_order(X, y=y, sample_weight=sample_weight)
         X, y, sample_weight = labelled_rows(self, X, y, sample_weight)
-        predicted = self.targets_of(self._outputs(X))
+        predicted, loss = self.targets_of(self._outputs(X)), self._answers.loss
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        if loss.score_name != Square.score_name:
+            Z = predicted.reshape(predicted.shape[0], -1)
+            n_targets = Z.shape[1] // loss.n_scores
+            Y = as_targets(np.asarray(y), "y") if n_targets == 1 else clean_targets(y, n_targets, "y")
+            return explained(loss, Y, Z, weights)
         if predicted.ndim == 1:
             from sklearn.metrics import r2_score
 
             y = as_targets(np.asarray(y), "y")
             return float(r2_score(y, predicted, sample_weight=sample_weight))
         Y = clean_targets(y, predicted.shape[1], "y")
-        weights = None if sample_weight is None else np.asarray(sample_weight)
         return MeanScore(Y, None, None, weights)(predicted)
 
     def predict_set(self, X: MatrixLike, alpha: float = 0.1) -> np.ndarray:
@@ -510,7 +518,9 @@ def answers_of(model: object) -> ClassAnswers | RealAnswers:
     """Return the answers of an estimator that keeps what they are made of as attributes."""
     state = vars(model)
     if "classes_" not in state:
-        return RealAnswers(state.get("_conformal"), state.get("noise_variance_"))
+        return RealAnswers(
+            state.get("_conformal"), state.get("noise_variance_"), state.get("loss_") or Square()
+        )
     classes, is_multilabel = state["classes_"], state.get("multilabel_", False)
     usual = Calibration(
         1.0, np.zeros(1 if classes.size == 2 else classes.size)

@@ -242,10 +242,11 @@ def model_of_fit(
 ) -> Model:
     """Return the model of what a fit has learned; ``more`` are further attributes to show."""
     recipe, loss = replace(method.recipe, seed=known.seed), learned.loss
+    plain = loss.loss if isinstance(loss, Observed) else loss
     task = replace(task, codec=known.codec)
     classes = task.classes
     answers: ClassAnswers | RealAnswers = (
-        RealAnswers.of(held_out)
+        RealAnswers.of(held_out, plain)
         if classes is None
         else ClassAnswers.of(
             held_out, classes, task.n_targets, is_multilabel=task.is_multilabel, class_weight=task.class_weight,
@@ -257,7 +258,7 @@ def model_of_fit(
     kernel = attributes.pop("kernel_", known.features.kernel_)
     shown = {
         "alpha_": learned.solution.alpha, "selection_": learned.selection,
-        "loss_": loss.loss if isinstance(loss, Observed) else loss, "n_passes_": learned.n_passes,
+        "loss_": plain, "n_passes_": learned.n_passes,
         "n_rows_": learned.n_rows,
     }  # fmt: skip
     has_posterior = recipe.keeps_posterior and recipe.n_principal is None

@@ -5,12 +5,13 @@ What is learned for them comes from outputs of rows that the machine has not see
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from chimap._errors import InputError
+from chimap.losses import Loss, Square
 from chimap.moments import of_entries
 from chimap.recipe.task import HeldOutRows, chosen_threshold, counts_of
 from chimap.selection.calibration import Calibration, TaskCalibration
@@ -123,31 +124,35 @@ class RealAnswers:
         How far outputs of held-out rows were from their targets; None if there were none.
     noise : array of shape (t,) or None, default=None
         Variance of the noise; None where it is not known.
+    loss : Loss, default=Square()
+        Says how outputs become predictions, and how far targets are from them.
     """
 
     calibration: ClassVar[None] = None
     conformal: Conformal | None = None
     noise: np.ndarray | None = None
+    loss: Loss = field(default_factory=Square)
 
     @classmethod
-    def of(cls, held_out: HeldOutRows | None) -> RealAnswers:
+    def of(cls, held_out: HeldOutRows | None, loss: Loss | None = None) -> RealAnswers:
         """Learn the noise and the widths of intervals from outputs for rows that the machine has not seen."""
+        loss = loss or Square()
         if held_out is None:
-            return cls()
-        y = held_out.y.reshape(held_out.outputs.shape)
-        distances = np.abs(y - held_out.outputs)
-        return cls(Conformal(distances, held_out.counted(held_out.weights)), held_out.noise)
+            return cls(loss=loss)
+        outputs = held_out.outputs
+        distances = loss.distance(held_out.y.reshape(outputs.shape[0], -1), loss.predicted(outputs))
+        return cls(Conformal(distances, held_out.counted(held_out.weights)), held_out.noise, loss)
 
     def targets(self, outputs: np.ndarray) -> np.ndarray:
         """Return the predictions for linear outputs: (n,) or, with several targets, (n, t)."""
-        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+        predicted = self.loss.predicted(outputs)
+        return predicted[:, 0] if predicted.shape[1] == 1 else predicted
 
     predicted = targets
 
     def intervals(self, outputs: np.ndarray, alpha: float) -> np.ndarray:
         """Return lower and upper ends: (n, 2) or, with several targets, (n, t, 2)."""
-        width = known(self.conformal).threshold(alpha)
-        ends = np.stack([outputs - width, outputs + width], axis=2)
+        ends = self.loss.interval(self.loss.predicted(outputs), known(self.conformal).threshold(alpha))
         return ends[:, 0] if ends.shape[1] == 1 else ends
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chimap._types import JSON
+from chimap.losses import Square
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.model import Model
 from chimap.normalizations import CATALOGUE
@@ -101,7 +102,7 @@ def model_of(
             take("threshold_"),
         )  # fmt: skip
     else:
-        answers = RealAnswers(conformal, take("noise_variance_"))
+        answers = RealAnswers(conformal, take("noise_variance_"), left.get("loss_") or Square())
     features = take("features_")
     return Model(
         recipe, task, n_bins, None if columns is None else tuple(columns), features, take("kernel_"), coef,
