@@ -41,7 +41,9 @@ from chimap.data.views import fitted_names
 from chimap.engines import Progress, RichProgress, current_engine
 from chimap.estimators.forwarding import (
     forwarded,
+    labels_in_chunks,
     outputs_of_rows,
+    outputs_with_shares,
     predict_chunks,
     predict_source,
     rows_as_read,
@@ -160,6 +162,7 @@ class HistogramModel(BaseEstimator):
         blocks: Blocks | None = None,
         covariates: str | Sequence[str] | MatrixLike | Mapping[str, ArrayLike] | None = None,
         loss: str | Loss = "square",
+        quantile: float | Sequence[float] = 0.5,
         class_weight: ClassWeight = None,
         weights: str = "importance",
         threshold: str | float | None = None,
@@ -184,6 +187,7 @@ class HistogramModel(BaseEstimator):
         self.blocks = blocks
         self.covariates = covariates
         self.loss = loss
+        self.quantile = quantile
         self.class_weight = class_weight
         self.weights = weights
         self.threshold = threshold
@@ -521,6 +525,8 @@ class HistogramModel(BaseEstimator):
     # --- what else the fitted model answers
 
     _outputs = outputs_of_rows
+    _outputs_with_shares = outputs_with_shares
+    labels_in_chunks = labels_in_chunks
     predict_source = predict_source
     predict_chunks = predict_chunks
     rows_as_read = rows_as_read
