@@ -159,8 +159,8 @@ def measure(
         check_splits(fitted, true_answers(fitted, source), source.name, drawn, groups)
     if by_study and source.covariates is not None:
         raise InputError(
-            "--splits leave-one-group-out takes counts alone, but the model was fitted with --covariates: use --splits 5, "
-            "or fit it without them."
+            "--splits leave-one-group-out takes counts alone, but the model was fitted with --covariates: use "
+            "--splits 5, or fit it without them."
         )
     if by_study:
         check_studies(fitted, true_answers(fitted, source), groups, permutations or 0, source.name)
@@ -183,6 +183,8 @@ def measure(
         raise
     if drawn is not None or by_study:
         rows, y = source.take(np.arange(source.n_rows)), true_answers(fitted, source)
+        if source.covariates is None and "covariates" in fitted.get_params(deep=False):  # of weight 0
+            fitted.set_params(covariates=None)
     if drawn is not None:
         with show.busy(f"training on {splits} splits"):
             evaluated = replace(
