@@ -296,7 +296,13 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
         return cls(**{name: value for name, value in given.items() if name in own})
 
     def changed(self, **settings: object) -> Self:
-        """Return unfitted features with other settings; those that the class does not have are left out."""
+        """Return unfitted features with other settings.
+
+        Parameters
+        ----------
+        **settings
+            Settings by name; those that the class does not have are left out.
+        """
         given: Parameters = self.get_params(deep=False)
         return type(self)(**given | {name: value for name, value in settings.items() if name in given})
 

@@ -21,7 +21,7 @@ def evaluate(
     data: options.DataOrImages,
     *,
     labels: options.Labels = None,
-    table: Annotated[TableOptions, Without("sample_weight")],
+    table: Annotated[TableOptions, Without("sample_weight", "covariates")],
     output: Path | None = None,
     all_rows: bool = False,
     part: image_rows.ImagePart = None,
