@@ -161,7 +161,7 @@ def test_predictions_have_names(folder, results):
     (broken,) = [line for line in lines[1:] if not line[1]]
     assert broken[0] == "photos/flat/03.png"
     assert broken[2:4] == ["", ""]
-    assert "not an image" in broken[4]
+    assert "damaged or cut off" in broken[4]
     assert "1 of 40 records cannot be read: 'photos/flat/03.png'" in results["predict"].err
 
 
