@@ -13,7 +13,7 @@ from chimap._messages import Message
 from chimap._unicode import composed, composed_names
 from chimap._validation import DataError
 from chimap.data.clades import rank_of
-from chimap.data.formats.csv import CsvSource, TextTable
+from chimap.data.formats.csv import CsvSource, TextTable, columns_of_program
 from chimap.data.formats.decimals import Marks, MarksInUse
 from chimap.data.formats.mothur import is_shared, shared_source
 from chimap.data.formats.stored_matrices import checked_names
@@ -34,19 +34,20 @@ _ENTRIES_AT_ONCE = 2**18  # that are kept before they are sorted
 _MOST_FILLED = 1 / 3  # share of entries that are not zero from which rows are dense
 
 
-# The columns besides names and counts that programs write, by the first word of their heading.
-_NO_SAMPLES = {
-    "Geneid": ("Chr", "Start", "End", "Strand", "Length"),  # featureCounts
-    "clade_name": ("NCBI_tax_id", "clade_taxid", "additional_species"),  # MetaPhlAn
-    "Representative_Sequence": ("total",),  # count tables of mothur
-}
-
-
 def no_samples(table: TextTable) -> tuple[str, ...] | None:
-    """Return the columns that a program writes besides those of samples, or None for tables of no such program."""
-    return _NO_SAMPLES.get(table.names[0].lstrip("# ")) if table.has_names else None
+    """Return the columns that a program writes besides those of samples, or None for tables of no such program.
+
+    Raises DataError for a table that BIOM has written without the names of the samples.
+    """
+    found = columns_of_program(table.heading)
+    if found is None and any(comment.startswith(_BY_BIOM) for comment in table.comments):
+        raise DataError(
+            f"{table.file}: {_BY_BIOM[2:]}, but no heading that begins with '#OTU ID'. Write the table again."
+        )
+    return found
 
 
+_BY_BIOM = "# Constructed from biom file"
 _STEM_OF_BAM = re.compile(r"(?:.*/)?([^/]+)\.(?:bam|sam|cram)")  # by which featureCounts names samples
 _COMPRESSED = "#Compressed Format:"  # first words of a count table of mothur that holds group,abundance
 
