@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,6 +86,9 @@ class CovariateTable:
     def take(self, rows: np.ndarray) -> CovariateTable:
         """Return the covariates of some rows."""
         return CovariateTable(self.names, tuple(values[rows] for values in self.values), self.words)
+
+
+_NOTHING_UNREAD: Mapping[int, str] = {}
 
 
 class Source(ABC):
@@ -187,7 +189,7 @@ class Source(ABC):
     counts: np.ndarray | None = None
     covariates: CovariateTable | None = None
     n_left_out: int = 0
-    unread: Mapping[int, str] = MappingProxyType({})
+    unread: Mapping[int, str] = _NOTHING_UNREAD
     notes: tuple[str, ...] = ()
     id_name: str = "id"
     reading: Any = None
