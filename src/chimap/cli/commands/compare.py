@@ -248,7 +248,7 @@ def compare(
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
     settings.check()
-    source = data_rows.open_data(data, labels, table=table, reading=counted.reading())
+    source = data_rows.open_data(data, labels, table=table, reading=counted.reading(settings.memory))
     data_rows.weigh(source, table)
     result: Comparison | None = None
     errors_by_kernel: KernelErrors | None = None
