@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 NARROW_SPACE = "\u202f"  # narrow and non-breaking, between a number and its unit
 
-_MEASURES = {"r2": "R²", "roc_auc": "ROC AUC"}
+_MEASURES = {
+    "r2": "R²",
+    "roc_auc": "ROC AUC",
+    "d2_poisson": "D² of the Poisson deviance",
+    "d2_pinball": "D² of the pinball loss",
+}
 
 
 def plain(value: object) -> Any:

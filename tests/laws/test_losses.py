@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from sklearn.metrics import mean_pinball_loss, mean_poisson_deviance
 
 from chimap._validation import DataError
-from chimap.losses import CATALOGUE, EpsilonInsensitive, SmoothHinge, Square, check_loss
+from chimap.losses import CATALOGUE, EpsilonInsensitive, Poisson, Quantile, SmoothHinge, Square, check_loss
 
 from ..golden import RELATIVE, golden
 
@@ -18,8 +19,12 @@ LOSSES = {name: cls() for name, cls in CATALOGUE.items()} | {
     "epsilon_insensitive, wide": EpsilonInsensitive(epsilon=1.5, sharpness=4.0),
     "epsilon_insensitive, no epsilon": EpsilonInsensitive(epsilon=0.0, sharpness=2.0),
     "epsilon_insensitive, inside": EpsilonInsensitive(epsilon=0.3, sharpness=3.0),
+    "quantile, high": Quantile(0.9, width=0.3),
 }
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+every_bounded_loss = pytest.mark.parametrize(
+    "loss", [loss for loss in LOSSES.values() if loss.domain != "count"], ids=lambda loss: loss.name
+)
 every_conjugate = pytest.mark.parametrize(
     "loss", [loss for loss in LOSSES.values() if hasattr(loss, "conjugate")], ids=lambda loss: loss.name
 )
@@ -29,7 +34,11 @@ SCORES = np.concatenate([np.linspace(-6, 6, 481), [-300.0, -40.0, 40.0, 300.0]])
 
 
 def targets(loss):
-    return np.array([-1.0, 1.0]) if loss.domain == "sign" else np.array([-2.5, -1.0, 0.0, 0.3, 1.0])
+    return {
+        "sign": np.array([-1.0, 1.0]),
+        "real": np.array([-2.5, -1.0, 0.0, 0.3, 1.0]),
+        "count": np.array([0.0, 0.3, 1.0, 7.0]),
+    }[loss.domain]
 
 
 def grid(loss):
@@ -46,7 +55,7 @@ def test_gradient_is_the_derivative(loss):
     np.testing.assert_allclose(loss.gradient(y, s), difference, rtol=1e-6, atol=h * loss.curvature + 1e-8)
 
 
-@every_loss
+@every_bounded_loss
 def test_curvature_bounds_the_gradient_and_is_reached(loss):
     y, s = targets(loss)[:, None], np.linspace(-6, 6, 40001)[None, :]
     slopes = np.diff(loss.gradient(y, s), axis=1) / np.diff(s)
@@ -174,3 +183,51 @@ def test_names_and_parameters_are_checked():
 
 def test_names_in_the_catalogue_are_those_of_the_losses():
     assert list(CATALOGUE) == [loss.name for loss in CATALOGUE.values()]
+
+
+def test_poisson_is_half_of_the_deviance_and_its_gradient_the_difference():
+    loss, y, s = Poisson(), np.array([0.0, 1.0, 7.0, 2.5]), np.array([-0.5, 0.2, 3.0, 0.9])
+    for row in range(4):
+        deviance = mean_poisson_deviance(y[row : row + 1], np.exp(s[row : row + 1]))
+        assert 2 * float(loss.value(y[row], s[row])) == pytest.approx(deviance, rel=1e-12)
+        assert float(loss.deviance(y[row], np.exp(s[row]))) == pytest.approx(deviance, rel=1e-12)
+    np.testing.assert_allclose(loss.gradient(y, s), np.exp(s) - y, rtol=1e-12)
+
+
+def test_a_narrow_quantile_loss_is_the_pinball_loss():
+    r = np.linspace(-3, 3, 101)
+    for level in (0.1, 0.5, 0.9):
+        pinball = np.maximum(level * r, (level - 1) * r)
+        np.testing.assert_allclose(Quantile(level, 1e-6).value(r, np.zeros(101)), pinball, atol=1e-6)
+        assert Quantile(level).deviance(r, np.zeros(101)).mean() == pytest.approx(
+            mean_pinball_loss(r, np.zeros(101), alpha=level), rel=1e-12
+        )
+
+
+def test_several_quantiles_are_columns_each_of_its_own():
+    y, s = np.array([[0.3, 0.3, 0.3]]), np.array([[0.1, 0.4, 0.9]])
+    together = Quantile((0.1, 0.5, 0.9), 0.2)
+    for name in ("value", "gradient", "bend"):
+        alone = [
+            getattr(Quantile(q, 0.2), name)(y[:, [k]], s[:, [k]])[0, 0] for k, q in enumerate((0.1, 0.5, 0.9))
+        ]
+        np.testing.assert_allclose(getattr(together, name)(y, s)[0], alone, rtol=1e-12)
+    twice = together.gradient(np.tile(y, (1, 2)), np.tile(s, (1, 2)))
+    np.testing.assert_array_equal(twice[:, :3], twice[:, 3:])
+
+
+@pytest.mark.parametrize("loss", [Quantile(0.7, 0.1), Quantile(0.5, 1.0)], ids=str)
+def test_a_parabola_with_the_bend_touches_a_quantile_loss_and_lies_above_it(loss):
+    y = np.linspace(-2, 2, 9)[:, None]
+    s, other = np.linspace(-3, 3, 13)[None, :, None], np.linspace(-3, 3, 61)
+    y = y[:, :, None]
+    parabola = loss.value(y, s) + loss.gradient(y, s) * (other - s) + loss.bend(y, s) / 2 * (other - s) ** 2
+    assert (parabola >= loss.value(y, other) - 1e-12).all()
+
+
+@pytest.mark.parametrize("quantile", [0.0, 1.0, -0.2, "high", [0.5, 0.1], [], [0.1, 0.1], True])
+def test_quantiles_are_checked(quantile):
+    with pytest.raises(
+        ValueError, match="quantile must be a number between 0 and 1, or several that ascend; got"
+    ):
+        Quantile(quantile)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .test_losses import every_loss
+from .test_losses import every_bounded_loss
 from .test_penalties import D, every_penalty
 
 N, TARGETS = 40, 2
@@ -13,7 +13,7 @@ N, TARGETS = 40, 2
 def problem(loss):
     rng = np.random.default_rng(0)
     Z, Y = rng.standard_normal((N, D)), rng.standard_normal((N, TARGETS))
-    return Z, np.sign(Y) if loss.domain == "sign" else Y
+    return Z, {"sign": np.sign, "real": np.copy, "count": np.abs}[loss.domain](Y)
 
 
 def smooth(loss, Z, Y, W):
@@ -21,7 +21,7 @@ def smooth(loss, Z, Y, W):
     return loss.value(Y, Z @ W).sum(), Z.T @ loss.gradient(Y, Z @ W)
 
 
-@every_loss
+@every_bounded_loss
 @every_penalty
 def test_proximal_gradient_steps_fall_as_the_curvature_says_and_end_at_the_minimum(loss, penalty):
     """With steps of 1/L the objective falls by L/2 |step|^2 at least: prox, gradient and curvature agree."""

@@ -21,13 +21,13 @@ N, D, T = 500, 12, 3
 STRENGTH = 3.0
 
 
-def data(dtype=np.float64, seed=0):
-    """Features of unequal scale about zero, and targets of +-1 that they half explain."""
+def data(dtype=np.float64, seed=0, loss=None):
+    """Features of unequal scale about zero, and targets of +-1, or 0 and 1 as counts, that they half explain."""
     rng = np.random.default_rng(seed)
     Z = rng.standard_normal((N, D)) * np.geomspace(1, 0.03, D)
     Z -= Z.mean(axis=0)
     Y = np.sign(Z @ rng.standard_normal((D, T)) * 3 + rng.standard_normal((N, T)) + 0.4)
-    return Z.astype(dtype), Y
+    return Z.astype(dtype), np.maximum(Y, 0) if loss is not None and loss.domain == "count" else Y
 
 
 def in_chunks(Z, Y, rows=128):
@@ -44,7 +44,7 @@ def in_chunks(Z, Y, rows=128):
 
 def factor_for(Z, Y, loss, alpha=STRENGTH):
     factor = Factor(Z.shape[1])
-    factor.of(Moments(Z.shape[1], Y.shape[1]).update(Z, Y), alpha / loss.curvature)
+    factor.of(Moments(Z.shape[1], Y.shape[1]).update(Z, Y), alpha / loss.usual_curvature)
     return factor
 
 
@@ -68,7 +68,7 @@ def test_square_loss_is_ridge_at_the_same_alpha(whitened):
 @every_loss
 @pytest.mark.parametrize("whitened", [False, True])
 def test_gradient_vanishes_at_the_solution(loss, whitened):
-    Z, Y = data()
+    Z, Y = data(loss=loss)
     whitening = factor_for(Z, Y, loss) if whitened else None
     chunks, passes = in_chunks(Z, Y)
     found = lbfgs(loss, chunks, STRENGTH, zero_solution(D, T), whitening=whitening, tolerance=1e-8)
@@ -85,7 +85,7 @@ def test_gradient_vanishes_at_the_solution(loss, whitened):
 
 @every_loss
 def test_whitening_and_chunks_change_nothing_but_the_passes(loss):
-    Z, Y = data()
+    Z, Y = data(loss=loss)
     plain = lbfgs(loss, in_chunks(Z, Y)[0], STRENGTH, zero_solution(D, T), tolerance=2e-8)
     whitened = lbfgs(
         loss, in_chunks(Z, Y, 77)[0], STRENGTH, zero_solution(D, T),
@@ -115,11 +115,13 @@ def test_warm_start_at_the_solution_takes_one_pass():
 
 @every_loss
 def test_float32_features_do_as_well(loss):
-    Z, Y = data()
+    Z, Y = data(loss=loss)
     exact = lbfgs(loss, in_chunks(Z, Y)[0], STRENGTH, zero_solution(D, T), tolerance=1e-8)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        single = lbfgs(loss, in_chunks(*data(np.float32))[0], STRENGTH, zero_solution(D, T), tolerance=1e-4)
+        single = lbfgs(
+            loss, in_chunks(*data(np.float32, loss=loss))[0], STRENGTH, zero_solution(D, T), tolerance=1e-4
+        )
     assert single.coef.dtype == np.float64
     np.testing.assert_allclose(single.coef, exact.coef, atol=1e-2 * np.abs(exact.coef).max())
 
@@ -171,7 +173,7 @@ def test_zero_solution_has_no_strength():
 @pytest.mark.parametrize("whitened", [False, True])
 def test_the_gradient_of_the_search_is_that_of_its_objective(loss, whitened):
     """By differences, in the coordinates of the search: at the start, which is remembered, and beside it."""
-    Z, Y = data()
+    Z, Y = data(loss=loss)
     rng = np.random.default_rng(0)
     start = LinearSolution(0.1 * rng.standard_normal((D, T)), 0.1 * rng.standard_normal(T), 0.0)
     factor = factor_for(Z, Y, loss) if whitened else None

@@ -38,7 +38,9 @@ from chimap.data.views import fitted_names
 from chimap.engines import Progress, RichProgress, current_engine
 from chimap.estimators.forwarding import (
     forwarded,
+    labels_in_chunks,
     outputs_of_rows,
+    outputs_with_shares,
     predict_chunks,
     predict_source,
     rows_as_read,
@@ -151,6 +153,7 @@ class HistogramModel(BaseEstimator):
         bin_weights: str | ArrayLike | None = "auto",
         blocks: Blocks | None = None,
         loss: str | Loss = "square",
+        quantile: float | Sequence[float] = 0.5,
         class_weight: ClassWeight = None,
         weights: str = "importance",
         threshold: str | float | None = None,
@@ -174,6 +177,7 @@ class HistogramModel(BaseEstimator):
         self.bin_weights = bin_weights
         self.blocks = blocks
         self.loss = loss
+        self.quantile = quantile
         self.class_weight = class_weight
         self.weights = weights
         self.threshold = threshold
@@ -495,6 +499,8 @@ class HistogramModel(BaseEstimator):
     # --- what else the fitted model answers
 
     _outputs = outputs_of_rows
+    _outputs_with_shares = outputs_with_shares
+    labels_in_chunks = labels_in_chunks
     predict_source = predict_source
     predict_chunks = predict_chunks
     rows_as_read = rows_as_read

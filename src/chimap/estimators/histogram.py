@@ -97,7 +97,9 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         "hinge" runs LIBLINEAR on the features of all rows in memory (CSR if bins are mostly empty). It needs no
         moments, so it takes more features than a matrix of their products could hold; its intercept is the weight of a
         constant feature of 1 and is penalised as such, as in scikit-learn's ``LinearSVC``. ``features="exact"`` takes
-        "square" and "squared_hinge".
+        "square" and "squared_hinge", and the "poisson" and "quantile" of regressions.
+    quantile : float, default=0.5
+        Not used in classification.
     class_weight : "balanced", dict, list of dict or None, default=None
         Factors of the row weights by class. "balanced" gives every class the same total, n / (classes * rows of the
         class), as in scikit-learn. A dictionary maps labels to weights; labels that it does not name have weight 1. The
@@ -346,7 +348,13 @@ class HistogramRegressor(RealTargets, HistogramModel):
     loss : str or Loss, default="square"
         "square", or "epsilon_insensitive": support vector regression with rounded corners. There, an error within 0.1
         of the standard deviation of the targets costs almost nothing, and a large one its size instead of its square.
-        An object ``losses.EpsilonInsensitive`` sets other widths, in units of the targets.
+        An object ``losses.EpsilonInsensitive`` sets other widths, in units of the targets. "poisson" is for counts and
+        rates, from 0 on: w'z(x) + b is the logarithm of the expected count, which ``predict`` returns. "quantile"
+        predicts quantiles of the target in place of its mean.
+    quantile : float or sequence of float, default=0.5
+        The quantile that ``loss="quantile"`` predicts, between 0 and 1. Several, which ascend, are predicted together:
+        ``predict`` then returns a column for each, sorted in each row, and ``predict_set`` intervals from the outermost
+        two.
     class_weight : None, default=None
         Not used in regression; must be None.
     threshold : None, default=None
@@ -354,7 +362,8 @@ class HistogramRegressor(RealTargets, HistogramModel):
     positive : None, default=None
         Not used in regression; must be None.
     scoring : str, callable or None, default=None
-        scikit-learn scorer by which the race and ``features="exact"`` choose; None is R^2.
+        scikit-learn scorer by which the race and ``features="exact"`` choose; None is R^2, or the share of the Poisson
+        deviance, or of the pinball loss, that is explained.
 
     Attributes
     ----------

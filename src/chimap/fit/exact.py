@@ -22,8 +22,9 @@ def check_exact(recipe: Recipe, loss: str | Loss) -> None:
         if is_refused:
             raise InputError(
                 Message(
-                    "{features='exact'} solves {loss='square'} or {loss='squared_hinge'} on the kernel matrix, and "
-                    "does not support {}. Leave that out, or use {features='landmarks'}.",
+                    "{features='exact'} solves {loss='square'}, {loss='squared_hinge'}, {loss='poisson'} or "
+                    "{loss='quantile'} on the kernel matrix, and does not support {}. Leave that out, or use "
+                    "{features='landmarks'}.",
                     Setting(name, getattr(recipe, name)),
                 )
             )

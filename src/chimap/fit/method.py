@@ -27,7 +27,7 @@ from chimap.fit.design import PlainDesign
 from chimap.fit.holding_out import HoldingOut, holding_out, leaving_out
 from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import PenalisedLoss
-from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, named
+from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named, requested
 from chimap.models.preparation import Preparation
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe, is_auto
@@ -259,15 +259,18 @@ def loss_names(recipe: Recipe) -> tuple[str, ...]:
 
 def checked_loss(recipe: Recipe) -> str | Loss:
     """Return the loss. Raise ValueError for one that the estimator does not take."""
-    loss, names, domain = recipe.loss, loss_names(recipe), "sign" if recipe.is_classifier else "real"
+    loss, names = recipe.loss, loss_names(recipe)
     if not isinstance(loss, Loss):
         check_choice(loss, "loss", names)
-    elif loss.name not in names and loss.domain != domain:
+    elif loss.name not in names and (loss.domain == "sign") != recipe.is_classifier:
+        domain = "sign" if recipe.is_classifier else "real"
         raise InputError(
             f"{recipe.estimator} takes the losses {', '.join(names)}, and loss objects of domain {domain!r}; got "
             f"{loss!r}."
         )
-    return loss
+    if loss != Quantile.name and (np.ndim(recipe.quantile) or recipe.quantile != Quantile.quantile):
+        raise InputError(Message("{quantile=} is for {loss='quantile'}; got {loss=}.", recipe.quantile, loss))
+    return requested(loss, recipe.quantile)
 
 
 def holding_of(

@@ -1,9 +1,13 @@
 """Loss functions. An objective is the sum of a loss over the rows (and targets) plus a penalty on the weights."""
 
+from collections.abc import Sequence
+
 from chimap.losses.base import Loss, check_loss
 from chimap.losses.epsilon_insensitive import EpsilonInsensitive
 from chimap.losses.logistic import Logistic
 from chimap.losses.observed import Observed, ObservedCurvature
+from chimap.losses.poisson import Poisson
+from chimap.losses.quantile import Quantile
 from chimap.losses.smooth_hinge import SmoothHinge
 from chimap.losses.square import Square
 from chimap.losses.squared_hinge import SquaredHinge
@@ -15,13 +19,15 @@ CATALOGUE: dict[str, type[Loss]] = {
     "squared_hinge": SquaredHinge,
     "smooth_hinge": SmoothHinge,
     "epsilon_insensitive": EpsilonInsensitive,
+    "poisson": Poisson,
+    "quantile": Quantile,
 }
 """Loss classes by name."""
 
 OF_CLASSES = ("square", *(name for name, loss in CATALOGUE.items() if loss.domain == "sign"), "hinge")
 """Names of the losses that classifiers take."""
 
-OF_TARGETS = tuple(name for name, loss in CATALOGUE.items() if loss.domain == "real")
+OF_TARGETS = tuple(name for name, loss in CATALOGUE.items() if loss.domain != "sign")
 """Names of the losses that regressors take."""
 
 __all__ = [
@@ -36,6 +42,8 @@ __all__ = [
     "LossSums",
     "Observed",
     "ObservedCurvature",
+    "Poisson",
+    "Quantile",
     "SmoothHinge",
     "Square",
     "SquaredHinge",
@@ -49,3 +57,8 @@ def named(name: str, spread: float) -> Loss:
         usual = EpsilonInsensitive()
         return EpsilonInsensitive(usual.epsilon * spread, usual.sharpness / spread)
     return CATALOGUE[name]()
+
+
+def requested(loss: str | Loss, quantile: float | Sequence[float] = 0.5) -> str | Loss:
+    """Return the loss of a fit, where ``quantile`` says which one the loss of that name is for."""
+    return Quantile(quantile) if isinstance(loss, str) and loss == Quantile.name else loss

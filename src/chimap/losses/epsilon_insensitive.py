@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import acosh, cosh, exp, tanh
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from chimap._validation import check_positive
-from chimap.losses.base import Loss
+from chimap.losses.base import Domain, Loss
 
 # Logarithm of a number x for which 1 + x^2 rounds to x^2 in every precision, and x^2 overflows in none.
 _FAR = 30.0
@@ -60,7 +60,7 @@ class EpsilonInsensitive(Loss):
     sharpness: float = 10.0
 
     name: ClassVar[str] = "epsilon_insensitive"
-    domain: ClassVar[Literal["sign", "real"]] = "real"
+    domain: ClassVar[Domain] = "real"
 
     def __post_init__(self) -> None:
         check_positive(self.sharpness, "sharpness")

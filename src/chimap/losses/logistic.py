@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, xlog1py, xlogy
 
-from chimap.losses.base import Loss
+from chimap.losses.base import Domain, Loss
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Logistic(Loss):
     """
 
     name: ClassVar[str] = "logistic"
-    domain: ClassVar[Literal["sign", "real"]] = "sign"
+    domain: ClassVar[Domain] = "sign"
     curvature: ClassVar[float] = 0.25
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from chimap.losses.base import Loss
+from chimap.losses.base import Domain, Loss
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,33 @@ class Observed(Loss):
     loss: Loss
 
     name: ClassVar[str] = "observed"
-    domain: ClassVar[Literal["sign", "real"]] = "real"
+    domain: ClassVar[Domain] = "real"
 
     @property
     def curvature(self) -> float:
         """Least Lipschitz constant of the gradient, as for ``loss``."""
         return self.loss.curvature
+
+    @property
+    def usual_curvature(self) -> float:
+        """See ``Loss``."""
+        return self.loss.usual_curvature
+
+    def fitted(self, spread: float, mean: float) -> Observed:
+        """See ``Loss``.
+
+        Parameters
+        ----------
+        spread : float
+            Standard deviation of the targets.
+        mean : float
+            Their mean.
+        """
+        return Observed(self.loss.fitted(spread, mean))
+
+    def begin(self, coef: np.ndarray, at_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See ``Loss``."""
+        return self.loss.begin(coef, at_mean)
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
         """Return the loss, or 0 for missing targets."""
@@ -65,7 +86,7 @@ class ObservedCurvature(Loss):
     """
 
     name: ClassVar[str] = "observed-curvature"
-    domain: ClassVar[Literal["sign", "real"]] = "real"
+    domain: ClassVar[Domain] = "real"
     curvature: ClassVar[float] = 1.0
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from chimap._validation import check_positive
-from chimap.losses.base import Loss
+from chimap.losses.base import Domain, Loss
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class SmoothHinge(Loss):
     width: float = 1.0
 
     name: ClassVar[str] = "smooth_hinge"
-    domain: ClassVar[Literal["sign", "real"]] = "sign"
+    domain: ClassVar[Domain] = "sign"
 
     def __post_init__(self) -> None:
         check_positive(self.width, "width")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from chimap.losses.base import Loss
+from chimap.losses.base import Domain, Loss
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Square(Loss):
     """
 
     name: ClassVar[str] = "square"
-    domain: ClassVar[Literal["sign", "real"]] = "real"
+    domain: ClassVar[Domain] = "real"
     curvature: ClassVar[float] = 1.0
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from chimap.losses.base import Loss
+from chimap.losses.base import Domain, Loss
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class SquaredHinge(Loss):
     """
 
     name: ClassVar[str] = "squared_hinge"
-    domain: ClassVar[Literal["sign", "real"]] = "sign"
+    domain: ClassVar[Domain] = "sign"
     curvature: ClassVar[float] = 2.0
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chimap._types import JSON
+from chimap.losses import Square
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.model import Model
 from chimap.normalizations import CATALOGUE
@@ -49,6 +50,8 @@ def _attributes(model: Model) -> JSON:
             "classes_": answers.classes, "multilabel_": answers.is_multilabel, "class_weight_": task.class_weight,
             "_calibration": answers.calibration,
         }  # fmt: skip
+        if answers.novelty is not None:
+            found["_novelty"] = answers.novelty
         if answers.threshold is not None:
             found["threshold_"] = answers.threshold
     else:
@@ -98,10 +101,10 @@ def model_of(
         usual = Calibration(1.0, np.zeros(coef.shape[1]))
         answers = ClassAnswers(
             take("classes_"), bool(take("multilabel_", False)), take("_calibration", usual), conformal,
-            take("threshold_"),
+            take("threshold_"), take("_novelty"),
         )  # fmt: skip
     else:
-        answers = RealAnswers(conformal, take("noise_variance_"))
+        answers = RealAnswers(conformal, take("noise_variance_"), left.get("loss_") or Square())
     features = take("features_")
     return Model(
         recipe, task, n_bins, None if columns is None else tuple(columns), features, take("kernel_"), coef,

@@ -189,6 +189,8 @@ class Race:
     @property
     def measure(self) -> str:
         """Name of the score."""
+        if self.scoring is None and not self.asked.is_classifier:
+            return self.codec.score(self.y, None).name.replace("r2", "R2")
         return score_name(self.scoring, self.asked.is_classifier, self.y, self.asked.positive)
 
     @property

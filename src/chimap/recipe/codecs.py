@@ -28,7 +28,7 @@ from chimap.losses import Loss, Square
 from chimap.model_files import register
 from chimap.moments import OneVersusAll, Targets
 from chimap.recipe.precision import check_targets
-from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
+from chimap.selection.scoring import HeldOutScore, LossScore, MeanScore, OutputScore
 
 _OF_TWO_CLASSES = ("f1", "precision", "recall", "jaccard")
 
@@ -59,14 +59,8 @@ class Codec(Protocol):
         """Units that the targets are divided by, (t,), and outputs multiplied by; None for 1."""
         ...
 
-    @classmethod
-    def of(cls, y: Any) -> Codec:
-        """Learn from all labels. Raises DataError if they cannot be used."""
-        ...
-
-    @classmethod
-    def of_loss(cls, loss: str | Loss) -> type[Codec]:
-        """Return the codec for a loss: one that keeps the units of the targets where widths are given in them."""
+    def of(self, y: Any) -> Codec:
+        """Return the codec that is learned from these labels. Raises DataError if they cannot be used."""
         ...
 
     def encode(self, y: np.ndarray) -> Targets:
@@ -98,11 +92,6 @@ class ClassCodec:
     units: ClassVar[None] = None
     classes: np.ndarray
     positive: int | None = None
-
-    @classmethod
-    def of_loss(cls, loss: str | Loss) -> type[Codec]:
-        """See ``Codec``."""
-        return cls
 
     @classmethod
     def of(cls, y: ArrayLike) -> Codec:
@@ -174,11 +163,6 @@ class TaskCodec:
     has_gaps: bool
 
     @classmethod
-    def of_loss(cls, loss: str | Loss) -> type[Codec]:
-        """See ``Codec``."""
-        return cls
-
-    @classmethod
     def of(cls, y: ArrayLike) -> TaskCodec:
         """See ``Codec``."""
         y = np.asarray(y, dtype=np.float64)
@@ -231,8 +215,8 @@ class RealCodec:
     mean: float
 
     @classmethod
-    def of_loss(cls, loss: str | Loss) -> type[Codec]:
-        """See ``Codec``."""
+    def of_loss(cls, loss: str | Loss) -> type[RealCodec]:
+        """Return the codec for a loss: one that keeps the units of the targets where widths are given in them."""
         return cls if isinstance(loss, str) or loss == Square() else RealCodecInUnits
 
     @classmethod
@@ -303,11 +287,6 @@ class SeveralCodec:
     scales: np.ndarray | None = None
 
     @classmethod
-    def of_loss(cls, loss: str | Loss) -> type[Codec]:
-        """See ``Codec``."""
-        return RealCodec.of_loss(loss)
-
-    @classmethod
     def of(cls, y: ArrayLike) -> SeveralCodec:
         """See ``Codec``."""
         y = np.asarray(y, dtype=np.float64)
@@ -343,6 +322,82 @@ class SeveralCodec:
     def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
         """See ``Codec``: the mean over the targets."""
         return MeanScore(y, None, scoring, sample_weight)
+
+    def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
+        """See ``Codec``: no target is rare."""
+        return np.zeros(len(y), dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class LossCodec:
+    """Real targets of a loss that has a score of its own, such as counts, or a target once for each of its quantiles.
+
+    Parameters
+    ----------
+    inner : RealCodec or SeveralCodec
+        Encodes the targets. The loss of counts depends on the targets and not on residuals, so they have no shift.
+    loss : Loss
+        The loss.
+    """
+
+    has_noise: ClassVar[bool] = False
+    inner: RealCodec | SeveralCodec
+    loss: Loss
+
+    @classmethod
+    def of_targets(cls, y: ArrayLike, loss: Loss) -> LossCodec:
+        """Learn from all targets. Raises DataError for targets that the loss does not take."""
+        inner = SeveralCodec.of(y) if is_matrix(y) else RealCodec.of(y)
+        assert isinstance(inner, RealCodec | SeveralCodec)
+        if loss.n_scores > 1 and inner.n_targets > 1:
+            raise DataError(
+                f"y has {inner.n_targets} targets, and several quantiles are predicted of one: fit the targets one by "
+                "one, or give one quantile."
+            )
+        if loss.domain == "count":
+            values = np.asarray(y, dtype=np.float64)
+            if (values < 0).any():
+                row = int(np.argwhere(values < 0)[0][0])
+                raise DataError(
+                    Message(
+                        "y, row {}: {:g} is negative, and {loss='poisson'} takes counts and rates from 0 on. Use "
+                        "{loss='square'} for targets of both signs.",
+                        row,
+                        values[values < 0][0],
+                    )
+                )
+            zeros = np.zeros(inner.n_targets)
+            has_gaps = bool(np.isnan(values).any())
+            return cls(RealCodec(0.0) if inner.n_targets == 1 else SeveralCodec(zeros, has_gaps), loss)
+        return cls(inner, loss)
+
+    def of(self, y: ArrayLike) -> LossCodec:
+        """Return the codec of other rows of the same targets."""
+        return LossCodec.of_targets(y, self.loss)
+
+    @property
+    def n_targets(self) -> int:
+        """See ``Codec``: the targets, once for each score of the loss."""
+        return self.inner.n_targets * self.loss.n_scores
+
+    @property
+    def shift(self) -> np.ndarray:
+        """See ``Codec``."""
+        return np.tile(self.inner.shift, self.loss.n_scores)
+
+    @property
+    def units(self) -> np.ndarray | None:
+        """See ``Codec``."""
+        units = self.inner.units
+        return None if units is None else np.tile(units, self.loss.n_scores)
+
+    def encode(self, y: np.ndarray) -> np.ndarray:
+        """See ``Codec``."""
+        return np.tile(self.inner.encode(y), (1, self.loss.n_scores))
+
+    def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
+        """See ``Codec``: the share of the deviance that is explained."""
+        return LossScore(np.asarray(y, dtype=np.float64), self.loss, scoring, sample_weight)
 
     def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
         """See ``Codec``: no target is rare."""
@@ -431,4 +486,4 @@ def checked_batch(y: ArrayLike, codec: Codec | None) -> ArrayLike:
     return clean_targets(y, n_tasks, "y")
 
 
-register(ClassCodec, RealCodec, TaskCodec, SeveralCodec)
+register(ClassCodec, RealCodec, TaskCodec, SeveralCodec, LossCodec)

@@ -107,6 +107,7 @@ class Recipe:
     blocks: Blocks | None = None
     n_principal: int | Sequence[int] | None = None
     loss: str | Loss = "square"
+    quantile: float | Sequence[float] = 0.5
     class_weight: ClassWeight = None
     weights: str = "importance"
     threshold: str | float | None = None

@@ -18,10 +18,12 @@ from chimap._validation import DataError
 from chimap.data.label_kinds import is_missing, is_text
 from chimap.data.labels import check_labels
 from chimap.data.source import Source
+from chimap.losses import CATALOGUE, Loss, Square, requested
 from chimap.moments import as_counts
 from chimap.recipe.codecs import (
     ClassCodec,
     Codec,
+    LossCodec,
     RealCodec,
     TaskCodec,
     check_scoring,
@@ -130,7 +132,7 @@ class Task:
 
     def codec_of(self, y: np.ndarray) -> Codec:
         """Return how labels of some of the rows become numbers: it knows no class, and no mean, that is not theirs."""
-        return type(self.codec).of(y)
+        return self.codec.of(y)
 
     @property
     def positive(self) -> int | None:
@@ -158,15 +160,21 @@ class Task:
         return batch if weights is batch.weights else with_weights(batch, weights, batch.counts)
 
 
-def codec_type(recipe: Recipe) -> type[Codec]:
-    """Return the codec of a recipe."""
-    codec: type[Codec] = ClassCodec if recipe.is_classifier else RealCodec
-    return codec.of_loss(recipe.loss)
-
-
 def codec_of(recipe: Recipe, y: np.ndarray) -> Codec:
-    """Return the codec of a recipe for all labels. Raise ValueError for a positive class or a score that it has not."""
-    codec = codec_type(recipe).of(y)
+    """Return how the labels of a recipe become numbers.
+
+    Raise DataError for labels that its loss does not take, and ValueError for a positive class or a score that it has
+    not.
+    """
+    loss = requested(recipe.loss, recipe.quantile)
+    shown = CATALOGUE[loss]() if isinstance(loss, str) and loss in CATALOGUE else loss
+    codec: Codec
+    if recipe.is_classifier:
+        codec = ClassCodec.of(y)
+    elif isinstance(shown, Loss) and shown.score_name != Square.score_name:
+        codec = LossCodec.of_targets(y, shown)
+    else:
+        codec = RealCodec.of_loss(loss).of(y)
     check_scoring(recipe.scoring, codec)
     return codec if recipe.positive is None else with_positive(codec, recipe.positive)
 

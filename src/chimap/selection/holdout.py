@@ -68,7 +68,9 @@ class HoldOut(Selection):
         """Return the strength to begin with."""
         if problem.moments is None or problem.loss is None:
             return problem.usual_alpha()
-        return rough_alpha(problem.moments, problem.moments.whole(), left_out=[0]) * problem.loss.curvature
+        return (
+            rough_alpha(problem.moments, problem.moments.whole(), left_out=[0]) * problem.loss.usual_curvature
+        )
 
 
 def _of_losses(losses: dict[float, float]) -> SelectionResult:

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from chimap._messages import Message
 from chimap._types import Scoring
 from chimap._validation import DataError
+from chimap.losses import Loss
 from chimap.moments import of_entries
 from chimap.selection.jackknife import deviations_of, scores_without, standard_error
 
@@ -162,6 +163,83 @@ class HeldOutScore:
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """See ``OutputScore``."""
         return scores_without(lambda kept: self(outputs[kept], rows[kept]), parts)
+
+
+@dataclass(frozen=True)
+class LossScore:
+    """The share of a loss that predictions explain, or a scorer of predictions, for losses with a score of their own.
+
+    D^2 = 1 - deviance of the predictions / deviance of the best constant, averaged over targets; 1 is perfect.
+
+    Parameters
+    ----------
+    y : array of shape (n,) or (n, t)
+        Targets of all rows; NaN where one of several is missing.
+    loss : Loss
+        Says how scores become predictions, and what these are off by.
+    scoring : None, str or callable, default=None
+        None for D^2; else as in ``HeldOutScore``, with predictions in place of outputs.
+    sample_weight : array of shape (n,) or None, default=None
+        Weights of all rows.
+
+    Examples
+    --------
+    >>> from chimap.losses import Poisson
+    >>> y = np.array([1.0, 2.0, 6.0])
+    >>> LossScore(y, Poisson())(np.log(y)[:, None]), LossScore(y, Poisson())(np.full((3, 1), np.log(3.0)))
+    (1.0, 0.0)
+    """
+
+    y: np.ndarray
+    loss: Loss
+    scoring: Scoring = None
+    sample_weight: np.ndarray | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the score in tables."""
+        if self.scoring is None:
+            return self.loss.score_name
+        return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+
+    def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
+        """See ``OutputScore``."""
+        y, weight = self.y[rows], None if self.sample_weight is None else self.sample_weight[rows]
+        predicted = self.loss.predicted(outputs)
+        if self.scoring is None:
+            return explained(self.loss, y, predicted, weight)
+        from sklearn.metrics import check_scoring
+
+        model = _Regressor()
+        weights = {} if weight is None else {"sample_weight": weight}
+        return scored(check_scoring(model, self.scoring), self.scoring, model, predicted, y, **weights)
+
+    def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
+        """See ``OutputScore``."""
+        return scores_without(lambda kept: self(outputs[kept], rows[kept]), parts)
+
+
+def explained(
+    loss: Loss, targets: np.ndarray, predictions: np.ndarray, weights: np.ndarray | None = None
+) -> float:
+    """Return 1 - deviance of predictions (n, s t) / that of the best constants, averaged over scores and targets.
+
+    ``targets`` are (n,) or (n, t), NaN where one is missing; predictions are those of the t targets for each of the s
+    scores of the loss. A target whose constant is perfect has 1 if it is met, and else 0. NaN for fewer than two rows.
+    """
+    Y = np.asarray(targets, dtype=np.float64).reshape(len(targets), -1)
+    weights = np.ones(len(Y)) if weights is None else weights
+    shares = []
+    for target, y in enumerate(Y.T):
+        seen = ~np.isnan(y)
+        if seen.sum() < 2:
+            continue
+        entry_weights = (weights if weights.ndim == 1 else weights[:, target])[seen]
+        given = predictions[seen, target :: Y.shape[1]]
+        constants = np.broadcast_to(loss.constant(y[seen], entry_weights), given.shape)
+        missed, most = (entry_weights @ loss.deviance(y[seen, None], p) for p in (given, constants))
+        shares.extend(np.where(most > 0, 1 - missed / np.where(most > 0, most, 1), missed == 0).tolist())
+    return float(np.mean(shares)) if shares else float("nan")
 
 
 class OutputScore(Protocol):

@@ -143,6 +143,11 @@ class DualRidge(ExactSolver):
         """Number of rows n."""
         return int(self.Y.shape[0])
 
+    @property
+    def noise(self) -> np.ndarray:
+        """1 / w (n,), of the weights of the rows."""
+        return self._noise
+
     def scale(self) -> float:
         """See ``ExactSolver``."""
         n = self.n_rows

@@ -774,7 +774,10 @@ class GroupPassesSolver(GroupSolver):
 
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
         """See ``Solver``."""
-        return penalty is L21 and (isinstance(loss, Loss) or loss in CATALOGUE)
+        if penalty is not L21 or not (isinstance(loss, Loss) or loss in CATALOGUE):
+            return False
+        # A step is bounded by a parabola, and an exponential is below none.
+        return (CATALOGUE[loss] if isinstance(loss, str) else loss).domain != "count"
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> Problem:
         """See ``Solver``."""

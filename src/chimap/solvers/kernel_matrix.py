@@ -22,12 +22,13 @@ from chimap import _threads
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.features.exact import KeptRows, RowKernel
-from chimap.losses import CATALOGUE, Loss, Square, SquaredHinge, check_loss
+from chimap.losses import CATALOGUE, Loss, Poisson, Quantile, Square, SquaredHinge, check_loss
 from chimap.moments import Moments, of_entries, of_rows
 from chimap.penalties import L2
 from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, collected
 from chimap.solvers.exact import DualRidge, DualSolution, ExactSolver, is_shared, lift
 from chimap.solvers.exact_hinge import CACHE_MIB, DualHinge
+from chimap.solvers.exact_iterated import DualIterated
 from chimap.solvers.exact_margins import DualMargins, margin_bytes
 from chimap.solvers.exact_observed import exact_ridge
 from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
@@ -77,15 +78,21 @@ EXACT_MACHINES = {
 }
 """Solvers by the name of their loss."""
 
+ITERATED = (Poisson.name, Quantile.name)
+"""Names of the losses whose machines are ridge with iterated weights."""
+
 
 def has_exact_machine(loss: str | Loss) -> bool:
     """Return whether a solver of the catalogue minimises the loss and leaves rows out in closed form."""
-    return _name(loss) in EXACT_MACHINES and exact_machine(loss).leaves_out
+    return _name(loss) in (*EXACT_MACHINES, *ITERATED) and exact_machine(loss).leaves_out
 
 
 def exact_machine(loss: str | Loss) -> ExactMachine:
     """Return the solver of a loss that has one."""
-    return EXACT_MACHINES[_name(loss)]
+    if _name(loss) not in ITERATED:
+        return EXACT_MACHINES[_name(loss)]
+    make = partial(DualIterated, loss=check_loss(loss, CATALOGUE))
+    return ExactMachine(make, partial(make, steps=0), lambda n_rows: 0)
 
 
 def bytes_beside(loss: str | Loss, n_rows: int) -> int:
@@ -273,8 +280,9 @@ class KernelProblem(Problem):
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
         self.first = collected(evidence.kernel, "the kernel matrix of all rows")
-        self.loss = check_loss(loss, CATALOGUE)
-        self.matrix = KernelMatrix.of(self.first, loss)
+        Y = self.first.Y + self.first.shift
+        self.loss = check_loss(loss, CATALOGUE).fitted(float(np.nanstd(Y)) or 1.0, float(np.nanmean(Y)))
+        self.matrix = KernelMatrix.of(self.first, self.loss)
         self.chosen: ChosenMachine | None = None
 
     @property

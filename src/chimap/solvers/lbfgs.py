@@ -230,8 +230,8 @@ class _WhitenedObjective:
         self.norm_at_zero = float(np.linalg.norm(self._in_coordinates(G[:, t:], g[t:])))
         gradient = self._finish(W, sums.values[:t].sum(), G[:, :t], g[:t])
         if self.factor is not None and self.norm > 0:
-            # The first step of L-BFGS-B has length one: scale it to Newton's step at the largest curvature.
-            self.scale = self.norm / self.loss.curvature
+            # The first step of L-BFGS-B has length one: scale it to Newton's step at the usual curvature.
+            self.scale = self.norm / self.loss.usual_curvature
         self._remembered = (self.value, gradient * self.scale)
         self._start = self._coordinates(W, b)
         return self._start

@@ -24,7 +24,7 @@ from chimap.solvers.base import Evidence, Needs, Solver, TrialProblem, collected
 from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
-from chimap.solvers.ridge import Factor, LinearSolution, solution
+from chimap.solvers.ridge import Factor, LinearSolution
 
 _LEAST_RIDGE = 1e-7  # least share of the trace on the whitening matrix's diagonal: exceeds float32 rounding
 # Tolerance of the whitened gradient. On MNIST with 1024 features, 3e-3 leaves 1 to 2 % of the objective and tells
@@ -67,7 +67,7 @@ class PassesProblem(TrialProblem):
 
     def usual_alpha(self) -> float:
         """Return the mean scatter of a feature, times the largest curvature of the loss."""
-        return float(self.whole.scatter_diagonal().mean() or 1.0) * self.loss.curvature
+        return float(self.whole.scatter_diagonal().mean() or 1.0) * self.loss.usual_curvature
 
     def solve(self, alpha: float) -> LinearSolution:
         """See ``Problem``. The search starts from the best trial, if that had this strength."""
@@ -116,18 +116,22 @@ class PassesProblem(TrialProblem):
         return self._fit(solution.alpha, fold, start, TOLERANCE)
 
     def _ridge(self, alpha: float, without: int | None = None) -> LinearSolution:
-        """Return ridge on all folds but one, at the strength that shrinks as much at the largest curvature of the loss.
+        """Return what ridge on all folds but one says of the minimum, at the strength that shrinks as much.
 
         It must not know the fold: a search may end before it has forgotten its start.
         """
         self._whiten(alpha, without)
+        whole = self.whole
         if without is None:
-            ridge = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), alpha)
-            return shifted(ridge, self.whole)
-        fold = self.moments.folds[without]
-        coef = self._factor.solve(Fold(fold, self.whole).train_cross)
-        sums = self.whole.target_sum - fold.target_sum - (self.whole.feature_sum - fold.feature_sum) @ coef
-        return LinearSolution(coef, sums / (self.whole.count - fold.count), alpha)
+            coef = self._factor.solve(whole.cross_scatter())
+            sums, target_sums, count = whole.feature_sum, whole.target_sum, whole.count
+        else:
+            fold = self.moments.folds[without]
+            coef = self._factor.solve(Fold(fold, whole).train_cross)
+            sums, target_sums = whole.feature_sum - fold.feature_sum, whole.target_sum - fold.target_sum
+            count = whole.count - fold.count
+        coef, at_mean = self.loss.begin(coef, target_sums / count)
+        return LinearSolution(coef, at_mean - (sums / count) @ coef, alpha)
 
     def _others(self, without: int | None) -> list[int]:
         """Return all folds but one; None for all."""
@@ -159,7 +163,7 @@ class PassesProblem(TrialProblem):
     def _whiten(self, alpha: float, without: int | None) -> None:
         """Factorise the scatter of all folds but one with the ridge that goes with a strength."""
         least = _LEAST_RIDGE * float(self.whole.scatter_diagonal().sum())
-        ridge = max(alpha / self.loss.curvature, least)
+        ridge = max(alpha / self.loss.usual_curvature, least)
         if (ridge, without) != self._whitened:
             self._whitened = None  # stays None if the factorisation fails
             less = None if without is None else Fold(self.moments.folds[without], self.whole).take_from
@@ -189,7 +193,9 @@ def loss_of(loss: str | Loss, whole: Moments) -> Loss:
     Several targets have one in their units (``Codec``), so that the mean over them is that of each.
     """
     spread = float(np.sqrt(whole.target_scatter().mean() / whole.count)) or 1.0
-    return named(loss, spread) if isinstance(loss, str) else loss
+    return (named(loss, spread) if isinstance(loss, str) else loss).fitted(
+        spread, float(whole.target_mean.mean())
+    )
 
 
 def shifted(solution: LinearSolution, moments: Moments, sign: int = -1) -> LinearSolution:
@@ -220,7 +226,9 @@ def step_outputs(
     entry_weights, mean = of_entries(weights), of_rows(weights)[:, None]
     counted = np.ones(outputs.shape) if witnesses.counted is None else of_entries(witnesses.counted)
     bends = counted * curvatures(loss, witnesses.Y, outputs)
-    curvature = max(float(bends.sum() / np.broadcast_to(counted, bends.shape).sum()), 1e-3 * loss.curvature)
+    curvature = max(
+        float(bends.sum() / np.broadcast_to(counted, bends.shape).sum()), 1e-3 * loss.usual_curvature
+    )
     least = _LEAST_RIDGE * float(moments.scatter_diagonal().sum())
     h = leverages(moments, np.maximum(np.divide(strengths, curvature), least), witnesses.Z)
     # The matrix weighs rows by their mean weights, a target by its own weights, scaled here to the same sum.
