@@ -185,7 +185,7 @@ def test_no_words_at_all_and_none_that_is_common_enough():
         DataError, match=r"no word is in 61 texts or more; the most common, '\w+', is in \d+\."
     ):
         WordCounts(min_count=61).source(TEXTS)
-    with pytest.raises(DataError, match="no word is in 2 texts or more, as there are no words at all"):
+    with pytest.raises(DataError, match="no word is in 2 texts or more; there are no words at all"):
         WordCounts().source(["", "!", "- -"])
     with pytest.raises(DataError, match="no word is in 61 texts or more; the most common, 'bucket"):
         WordCounts(min_count=61, n_buckets=8).source(TEXTS[:3])

@@ -192,8 +192,8 @@ class WordCounts(Reading):
                     where,
                     self.column,
                     self.min_count,
-                    f"; the most common, {word!r}, is in {most}" if most else counted.why_none,
                     unread,
+                    f"; the most common, {word!r}, is in {most}" if most else counted.why_none,
                 )
             )
         notes = [*counted.notes(where)]
@@ -325,7 +325,7 @@ class _Counted:
     @property
     def why_none(self) -> str:
         """Why no word is left."""
-        return "; all others were forgotten" if self._has_forgotten else ", as there are no words at all"
+        return "; all others were forgotten" if self._has_forgotten else "; there are no words at all"
 
     def notes(self, where: str) -> Iterator[str]:
         """Yield what the user should know of the counting."""
