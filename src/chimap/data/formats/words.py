@@ -14,7 +14,6 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.feature_extraction import FeatureHasher
 
 from chimap import _arrays
 from chimap import _sparse as sp
@@ -351,6 +350,8 @@ class _Counted:
 
 def _hashed(texts: Iterator[list[str]], n_buckets: int) -> sp.csr_matrix:
     """Return the counts of the hashes of the words of texts, (texts, buckets), float32."""
+    from sklearn.feature_extraction import FeatureHasher
+
     hasher = FeatureHasher(n_buckets, input_type="string", alternate_sign=False, dtype=np.float32)
     counts = [*texts]
     return _arrays.as_csr(
