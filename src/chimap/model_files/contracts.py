@@ -254,6 +254,8 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
         if name in state:
             state[name] = reshaped(state)
     kinds.check(cls, state, known)
+    if state.get("n_jobs") == 0:
+        raise InputError(f"{cls.__name__}.n_jobs is 0")
     sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
     shapes = kinds.shapes_of(cls, known)
     for name, axes in (_WEIGHTS | shapes).items():
