@@ -13,8 +13,8 @@ from typer.core import TyperCommand
 _PANELS = {
     "Data": """
         labels task test_fraction unlabelled blocks normalize part all_rows splits per_class permutations rows id
-        columns
-        exclude missing sample_weight groups split covariates metadata text tokens smiles fingerprint salts
+        columns exclude missing sample_weight groups split covariates metadata text tokens ngrams min_count
+        smiles fingerprint salts
         morgan_radius morgan_size transpose rank shape
     """,
     "Model": """
