@@ -202,7 +202,13 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
 
 
-OLDER: dict[str, Callable[[JSON], None]] = {}
+def _older_words(state: JSON) -> None:
+    """The fewest texts with a word had another name."""
+    if "least_rows" in state:
+        state["min_count"] = state.pop("least_rows")
+
+
+OLDER: dict[str, Callable[[JSON], None]] = {"WordCounts": _older_words}
 """Functions by class name that turn the parameters of an older file into those of today, in place."""
 
 # Learned arrays that older files lack, with values under which the object computes the same as before.
