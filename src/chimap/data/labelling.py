@@ -337,9 +337,14 @@ def joined(source: Source, labels: str, id: str | int | None = None, missing: ob
     return view
 
 
-def values_by_id(source: Source, column: str, id: str | int | None = None) -> np.ma.MaskedArray:
-    """Return the values (n_rows,) of ``TABLE::COLUMN`` for the rows of a source, masked where the id is unknown."""
-    table_rows, values = _matches(source, column, id, None)
+def values_by_id(
+    source: Source, column: str, id: str | int | None = None, missing: object = None
+) -> np.ma.MaskedArray:
+    """Return the values (n_rows,) of ``TABLE::COLUMN`` for the rows of a source.
+
+    They are masked where the id is unknown, and where text is ``missing``.
+    """
+    table_rows, values = _matches(source, column, id, missing)
     joined = np.ma.MaskedArray(np.ma.getdata(values)[np.maximum(table_rows, 0)])
     joined.mask = (table_rows < 0) | np.ma.getmaskarray(values)[np.maximum(table_rows, 0)]
     return joined
