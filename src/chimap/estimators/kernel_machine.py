@@ -24,7 +24,6 @@ from chimap._validation import (
 )
 from chimap.data.doubts import Units
 from chimap.data.formats.frames import frame_rows
-from chimap.data.overlap import TrainingMass
 from chimap.data.views import fitted_names
 from chimap.estimators.forwarding import forwarded, outputs_of_rows, rows_as_read
 from chimap.estimators.targets import ClassTargets, CountedRows, Encoding
@@ -55,8 +54,6 @@ if TYPE_CHECKING:
     from sklearn.base import TransformerMixin
     from sklearn.model_selection import BaseCrossValidator
     from sklearn.utils import Tags
-
-    from chimap.data.formats.fields import Reading
 
 
 class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
@@ -157,10 +154,6 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
     alpha_: float
     selection_: SelectionResult | None
     units_: ClassVar[Units | None] = None
-    first_column_: ClassVar[int | None] = None
-    mass_: ClassVar[TrainingMass | None] = None
-    taken_covariates: ClassVar[None] = None
-    reading_: ClassVar[Reading | None] = None
 
     def __init__(
         self,

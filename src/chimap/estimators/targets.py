@@ -40,6 +40,8 @@ from chimap.selection.scoring import MeanScore, explained
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from chimap.data.formats.fields import Reading
+
 _FEWEST_ROWS = 10  # with fewer rows, none are held out
 
 
@@ -494,6 +496,12 @@ class Encoding:
     noise_variance_: Sometimes[np.ndarray | None]
     _calibration: Sometimes[Calibration | TaskCalibration]
     _conformal: Sometimes[Conformal | None]
+    first_column_: ClassVar[int | None] = (
+        None  # what estimators with a recipe know of the columns of their fit
+    )
+    reading_: ClassVar[Reading | None] = None
+    taken_covariates: ClassVar[None] = None
+    mass_: ClassVar[None] = None
     class_weight: ClassWeight = None
     threshold: str | float | None = None
     weights: str = "importance"  # also of models from files that do not say what weights are
