@@ -96,6 +96,8 @@ class Task:
             )
         check_tasks(source)
         names = None if source.task_names is None else np.array(source.task_names)
+        if not isinstance(loss := requested(recipe.loss, recipe.quantile), str) and loss.n_scores > 1:
+            names = np.array(loss.score_names)
         has_gaps = y.ndim == 2 and (recipe.class_weight is not None or bool(np.isnan(y).any()))
         source, groups = rows_that_count(source, groups)
         y = source.labels()

@@ -12,7 +12,7 @@ from chimap._errors import DataError
 from chimap._messages import Message
 from chimap.data.label_kinds import as_targets, check_binary, known_labels
 from chimap.data.labelling import labels_of
-from chimap.estimators.targets import answers, task_names
+from chimap.estimators.targets import answers, loss_of_answers, task_names
 from chimap.reports.measures import (
     Baseline,
     ClassificationMetrics,
@@ -22,6 +22,7 @@ from chimap.reports.measures import (
     classification_metrics,
     majority_baseline,
     mean_baseline,
+    quantile_metrics,
     regression_metrics,
     task_metrics,
 )
@@ -84,6 +85,10 @@ def score_of(model: BaseEstimator, source: Source, progress: Progress | None = N
     """Predict the rows of a source and compare the predictions with its labels."""
     y = true_answers(model, source)
     began = time.perf_counter()
+    loss = loss_of_answers(model)
+    if loss.n_scores > 1:
+        found = quantile_metrics(y, model.targets_of(model.predict_source(source, progress)), loss)
+        return Score(found, Baseline("always answering the quantiles", 0.0), time.perf_counter() - began)
     if (names := task_names(model)) is not None:
         outputs = model.predict_source(source, progress)
         metrics_by_task = task_metrics(y, outputs, names, is_classifier(model))
@@ -114,7 +119,7 @@ def score_of(model: BaseEstimator, source: Source, progress: Progress | None = N
             (y, predicted, by_class),
             _reliability(model, y, scores),
         )
-    return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
+    return Score(regression_metrics(y, predicted, loss=loss), _baseline(model, y), seconds)
 
 
 def _reliability(model: BaseEstimator, y: np.ndarray, scores: np.ndarray) -> Reliability | None:
@@ -130,7 +135,7 @@ def as_answers(model: BaseEstimator, y: np.ndarray, name: str, rows: np.ndarray 
 
     ``rows`` are the numbers of the rows in the file, for the error.
     """
-    if y.ndim == 2 or task_names(model) is not None:
+    if y.ndim == 2 or (task_names(model) is not None and loss_of_answers(model).n_scores == 1):
         check_tasks(model, y, name)
         return y
     return known_labels(y, model.classes_, name, rows) if is_classifier(model) else as_targets(y, name, rows)
