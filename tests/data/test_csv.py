@@ -197,3 +197,186 @@ def test_blocks_end_with_lines(tmp_path, monkeypatch):
     source = CsvSource(tmp_path / "rows.csv")
     np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in source.chunks(7)]), rows[:, :2])
     np.testing.assert_array_equal(source.labels(), rows[:, 2])
+
+
+# --- as other programs write tables
+
+
+def rows_of(source):
+    return np.concatenate([chunk.X for chunk in source.chunks(2)]).tolist()
+
+
+def in_r(names, *lines):
+    """Lines as R's write.table writes them by default: quoted text, and one heading less than fields."""
+    return "\n".join([" ".join(f'"{name}"' for name in names), *lines]) + "\n"
+
+
+@pytest.mark.parametrize("name", ["rows.txt", "rows.dat"])
+def test_a_table_of_r(tmp_path, name):
+    text = in_r(["otu1", "otu2", "site"], '"s1" 3 0.5 "bog"', '"s2" 0 1e-05 "meadow"')
+    source = open_source(write(tmp_path, text, name), "site")
+    assert source.column_names == ("otu1", "otu2")
+    assert source.row_ids.tolist() == ["s1", "s2"]
+    assert source.labels().tolist() == ["bog", "meadow"]
+    assert rows_of(source) == [[3, 0.5], [0, 1e-5]]
+
+
+@pytest.mark.parametrize(("sep", "name"), [("\t", "rows.tsv"), (",", "rows.csv"), ("\t", "rows.txt")])
+def test_row_names_of_r_with_another_separator(tmp_path, sep, name):
+    lines = [["a", "b"], ["1", "5", "6"], ["2", "7", "8"]]  # row names of a data frame without any
+    source = open_source(write(tmp_path, "\n".join(map(sep.join, lines)), name))
+    assert source.row_ids.tolist() == ["1", "2"]
+    assert rows_of(source) == [[5, 6], [7, 8]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2,3\n", "line 2: 3 fields, expected 2"),  # one row is no evidence
+        ("a,b\nx,2,3\ny,4,5\nz,6\n", "line 4: 2 fields, expected 3"),
+        ("a,b\n1,2\n3,4,5\n", "line 3: 3 fields, expected 2"),
+    ],
+)
+def test_ragged_rows_are_no_row_names(tmp_path, text, message):
+    with pytest.raises(DataError, match=message):
+        list(open_source(write(tmp_path, text)).chunks(10))
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2,\n3,4,\n", "a,b,\n1,2,\n3,4,\n"])
+def test_a_delimiter_at_the_end_of_lines_is_no_column(tmp_path, text):
+    source = open_source(write(tmp_path, text))
+    assert source.column_names == ("a", "b")
+    assert rows_of(source) == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16(tmp_path, monkeypatch, encoding):
+    monkeypatch.setattr(csv, "BLOCK_BYTES", 20)
+    text = "id\tgr\u00fcn\tart\nx\u4e00\t1\tb\u00e4r\ny\t2.5\tw\u00f6lfin\n"  # Excel, "Unicode text"
+    mark = b"" if encoding == "utf-16" else "\ufeff".encode(encoding)
+    for name in ("rows.tsv", "rows.txt"):
+        (tmp_path / name).write_bytes(mark + text.encode(encoding))
+        source = open_source(tmp_path / name, "art")
+        assert source.column_names == ("gr\u00fcn",)
+        assert source.row_ids.tolist() == ["x\u4e00", "y"]
+        assert source.labels().tolist() == ["b\u00e4r", "w\u00f6lfin"]
+        assert rows_of(source) == [[1], [2.5]]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.txt", "rows.tsv"])
+def test_a_line_that_names_the_separator(tmp_path, name):
+    source = open_source(write(tmp_path, "sep=;\na, b;c\n1;2\n", name))
+    assert source.column_names == ("a, b", "c")
+    assert rows_of(source) == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("id;a;b\nx;0,5;12\ny;1.234,25;-3\n", [[0.5, 12], [1234.25, -3]]),
+        ("id;a;b\nx;1 234,5;1.234\ny;,5;7\n", [[1234.5, 1234], [0.5, 7]]),
+        ("id;a;b\nx;1\u202f234;1'234'567\ny;1,5e-3;7\n", [[1234, 1234567], [0.0015, 7]]),
+        ("id;a;b\nx;1,234.5;1\ny;0.5;7\n", [[1234.5, 1], [0.5, 7]]),  # decimal points after all
+        ("id;a;b\nx;1,234;1\ny;2,5;7\n", [[1.234, 1], [2.5, 7]]),
+        ("id;a;b\nx;1.234;1\ny;2.5;7\n", [[1.234, 1], [2.5, 7]]),  # as programs write them
+    ],
+)
+def test_decimal_commas_and_marks_between_thousands(tmp_path, text, rows):
+    source = open_source(write(tmp_path, text))
+    assert rows_of(source) == rows
+    assert source.row_ids.tolist() == ["x", "y"]
+    assert any("have decimal" in note for note in source.notes) == ("," in text or "\u202f" in text)
+
+
+def test_decimal_commas_without_ids_or_names(tmp_path):
+    assert rows_of(open_source(write(tmp_path, "a;b\n0,5;1,5\n0,7;2,5\n0,9;1\n"))) == [
+        [0.5, 1.5],
+        [0.7, 2.5],
+        [0.9, 1],
+    ]
+    assert rows_of(open_source(write(tmp_path, "0,5;1,5\n0,7;2,5\n"))) == [[0.5, 1.5], [0.7, 2.5]]
+
+
+def test_decimal_commas_in_ids_and_labels(tmp_path):
+    path = write(tmp_path, "code;a;target;kind\n1,50;0,5;3,5;1,2\n2,50;1,5;-1;x,y\n1.000;2;1.000,5;1,3\n")
+    source = open_source(path, "kind", id="code", exclude="target")
+    assert source.row_ids.tolist() == ["1,50", "2,50", "1.000"]
+    assert source.labels().tolist() == ["1,2", "x,y", "1,3"]
+    source = open_source(path, "target", id="code", exclude="kind")
+    assert source.labels().tolist() == [3.5, -1, 1000.5]
+    assert any("the labels, such as '1.000,5'" in note for note in source.notes)
+    commas = write(tmp_path, 'a,kind\n1,"0,5"\n2,"1,5"\n', "commas.csv")
+    assert open_source(commas, "kind").labels().tolist() == ["0,5", "1,5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "a;b\n0,5;1\n0,7;2\n1.5;3\n",
+            r"line 4, column 'a': '1\.5', but other numbers, such as '0,5', have decimal commas",
+        ),
+        (
+            "a;b\n1,234.5;1\n0,75;2\n1,000.5;2\n",
+            r"line 3, column 'a': '0,75', but .* '1,234\.5', have decimal points",
+        ),
+        ("a;b\n0,5;1\n0,7;x\n", r"line 3, column 'b': 'x', expected a number"),
+        ("a;b\n0,5;1\n0,7;\n", r"line 3, column 'b': '', expected a number"),
+        ("a;b\n0,5;12.34.56\n", r"line 2, column 'b': '12\.34\.56', expected a number"),
+    ],
+)
+def test_mixed_decimals(tmp_path, text, message):
+    with pytest.raises(DataError, match=rf"rows\.csv, {message}"):
+        list(open_source(write(tmp_path, text)).chunks(10))
+
+
+@pytest.mark.parametrize(
+    ("lines", "names", "n_rows"),
+    [
+        # wavelengths above spectra
+        ([[400 + 2 * j for j in range(9)], *[[0.5, 0.1, 0.7] * 3 for _ in range(4)]], ["400", "416"], 4),
+        # ids of OTUs above counts
+        (
+            [[*range(4479944, 4479953)], *[[0, 3, 0, 0, 1, 0, 0, 1, 0] for _ in range(5)]],
+            ["4479944", "4479952"],
+            5,
+        ),
+        ([[9, 13, 2, 40, 3, 7, 88, 1, 5], *[[0, 3, 0, 0, 1, 0, 0, 1, 0] for _ in range(5)]], ["9", "5"], 5),
+        # the label has a name, which no number beneath it is
+        ([[400, 402, "y"], [1, 2, 0], [3, 4, 1], [3, 5, 1]], ["400", "402"], 3),
+        # these are rows
+        ([[9, 13, 2, 40, 3, 7, 88, 1, 5], *[[8, 3, 1, 10, 11, 0, 5, 19, 4] for _ in range(5)]], None, 6),
+        ([[1, 2, 3, 4, 5, 6, 7, 8, 9], *[[2, 3, 4, 5, 6, 7, 8, 9, 10] for _ in range(5)]], None, 6),
+        ([[1, 2, 3], [5, 5, 5], [0, 0, 1], [0, 0, 2]], None, 4),
+    ],
+)
+def test_a_heading_of_numbers_above_rows_that_look_different(tmp_path, lines, names, n_rows):
+    source = open_source(write(tmp_path, "\n".join(",".join(map(str, line)) for line in lines)))
+    assert source.n_rows == n_rows
+    assert (
+        (source.column_names is None)
+        if names is None
+        else [source.column_names[0], source.column_names[-1]] == names
+    )
+    assert any("taken for names of the columns" in note for note in source.notes) == (names is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("# written on Monday\n# by hand\na,b\n1,2\n", ("a", "b")),
+        ("#a,b\n1,2\n", ("#a", "b")),  # the heading itself
+        ("# a, remark\n#a,b,c\n1,2,3\n", ("#a", "b", "c")),
+    ],
+)
+def test_comments_above_the_heading(tmp_path, text, kept):
+    source = open_source(write(tmp_path, text))
+    assert source.column_names == kept
+    assert source.n_rows == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["1 1:0.5 3:2\n0 2:1\n", "# of scikit-learn\n1 1:0.5\n", "1 qid:3 1:0.5\n", "1,2 1:0.5\n"]
+)
+def test_svmlight_text_is_no_table(tmp_path, text):
+    assert not csv.is_text_table(str(write(tmp_path, text, "rows.txt")))

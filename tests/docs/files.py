@@ -45,7 +45,9 @@ def write_tables(folder: Path) -> None:
     times = map(str, np.arange(len(sites)) % 3)
     write("hits.csv", f"{head},active,times", *map(",".join, zip(rows, rare, times, strict=True)))
     write("new-plots.csv", head, *rows[:20])
-    write("fewer-plots.csv", head.rpartition(",")[0], *(row.rpartition(",")[0] for row in rows[:20]))
+    some = np.delete(np.arange(len(PLANTS)), counts[:, :-1].sum(axis=0).argmin())
+    fewer = (",".join(map(str, row[some])) for row in counts[:20])
+    write("fewer-plots.csv", ",".join(PLANTS[j] for j in some), *fewer)
     write("counts.csv", f"plot,{head}", *(f"p{i},{row}" for i, row in enumerate(rows)))
     write("metadata.csv", "plot,site", *(f"p{i},{site}" for i, site in reversed(list(enumerate(sites)))))
     tests = [
@@ -62,6 +64,24 @@ def write_tables(folder: Path) -> None:
         "a,b,c,d,e,task_0,task_1,task_2,dose",
         *map(",".join, zip(plain_rows, tests, doses, strict=True)),
     )
+    spectra = [";".join(f"{value:.3f}".replace(".", ",") for value in row) for row in X]
+    waves = ";".join(str(400 + 2 * j) for j in range(X.shape[1]))
+    write(
+        "spectra.csv",
+        "sep=;",
+        f"{waves};kind",
+        *(f"{row};{site}" for row, site in zip(spectra, sites, strict=True)),
+    )
+    bams = "\t".join(f"mapped/p{i}.bam" for i in range(len(sites)))
+    genes = [f"ENSG{j:011d}\tchr1\t{j}\t{j + 9}\t+\t10\t" for j in range(len(PLANTS))]
+    columns = ["\t".join(map(str, counts[:, j])) for j in range(len(PLANTS))]
+    write(
+        "counts.txt",
+        '# Program:featureCounts v2.0.1; Command:"featureCounts" "-a" "genes.gtf" "-o" "counts.txt"',
+        f"Geneid\tChr\tStart\tEnd\tStrand\tLength\t{bams}",
+        *(gene + column for gene, column in zip(genes, columns, strict=True)),
+    )
+    write("samples.tsv", "sample\ttissue", *(f"p{i}\t{site}" for i, site in enumerate(sites)))
     draw = np.random.default_rng(0).choice
     plain = [a + b for a in "bdfgklmn" for b in ("ar", "el", "os", "um")]
     texts = [(" ".join([WORDS[s], *draw(plain, 12)]), s) for _ in range(60) for s in WORDS]

@@ -82,7 +82,7 @@ ENDINGS: dict[str, Callable[..., Source]] = {
 }
 
 CONTAINERS = (NpzSource, ZarrSource, Hdf5Source)
-WITH_MEMBERS = (*CONTAINERS, ArrowSource, AnnDataSource, TenXHdf5Source)
+WITH_MEMBERS = (*CONTAINERS, CsvSource, ArrowSource, AnnDataSource, TenXHdf5Source)
 
 
 def layout_of(path: str) -> Opener | None:

@@ -275,7 +275,8 @@ def _text_among_numbers(source: Source, y: np.ndarray, words: list[str]) -> Iter
 
 
 _WHOLE_FLOAT = re.compile(r"-?[0-9]+\.0")
-_TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv", ".txt"), PARQUET + IPC
+_TEXT_TABLES = (".csv", ".tsv", ".txt", ".tab", ".design", ".metadata")  # the last two are those of mothur
+_ARROW_TABLES = PARQUET + IPC
 
 
 def is_join(labels: Labels) -> bool:

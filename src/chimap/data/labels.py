@@ -241,7 +241,7 @@ def one_column(y: np.ndarray, column: int | None, where: str) -> np.ndarray:
 
 
 def numbers_or_text(
-    texts: list[str], where: str, missing: object = None, *, as_text: bool = False
+    texts: Sequence[str | None], where: str, missing: object = None, *, as_text: bool = False
 ) -> np.ndarray:
     """Return labels from text, see ``TextLabels``: numbers if each word prints back from its number, else text.
 

@@ -274,12 +274,12 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice, transpose: bool | N
     kind = kind_of(path)
     if member is not None and kind not in WITH_MEMBERS:
         raise DataError(
-            f"{path}: only .npz, .h5, .h5ad, .zarr and .parquet files have members, so leave '::{member}' out."
+            f"{path}: only .npz, .h5, .h5ad, .zarr, .parquet and .shared files have members, leave '::{member}' out."
         )
     if kind is SvmlightSource:
         return chosen(_svmlight(path, labels, choice), choice)
     if kind is CsvSource:
-        return text_table(path, labels, choice, transpose)
+        return text_table(path, labels, choice, transpose, member)
     if kind is ArrowSource:
         return ArrowSource(path, labels, member, choice=choice)
     if kind in CONTAINERS:

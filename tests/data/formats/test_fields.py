@@ -340,3 +340,14 @@ def test_lines_that_cannot_be_read(tmp_path, text, message):
     (tmp_path / "rows.jsonl").write_text(text)
     with pytest.raises(DataError, match=message):
         open_source(tmp_path / "rows.jsonl")
+
+
+def test_semicolons_and_padded_headings(tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text('id; review ;stars\na;"good; fast";5\nb;slow, bad;1\nc;good, solid;5\n', "utf-8")
+    source = open_source(path, "stars", reading=WordCounts("review"))
+    assert source.column_names == ("good",)
+    assert source.labels().tolist() == [5, 1, 5]
+    assert source.row_ids.tolist() == ["a", "b", "c"]
+    (tmp_path / "utf16.csv").write_bytes("\ufeffid;review\na;gut gut\nb;gut schlecht\n".encode("utf-16-le"))
+    assert open_source(tmp_path / "utf16.csv", reading=WordCounts("review")).column_names == ("gut",)

@@ -127,7 +127,7 @@ def test_the_same_table_either_way_is_the_same(tmp_path):
             [[10, 90, 60.5], [20, 80, 0], [30, 70, 12.5]],
         ),
         (
-            FEATURECOUNTS, ["mapped/A.bam", "mapped/B.bam", "mapped/C.sam"], ("ENSG00000223972", "ENSG00000227232"),
+            FEATURECOUNTS, ["A", "B", "C"], ("ENSG00000223972", "ENSG00000227232"),
             [[0, 21], [3, 0], [5, 7]],
         ),
         (
@@ -317,3 +317,16 @@ def test_the_colorectal_table():
     assert {*source.labels().tolist()} == {"n", "cancer"}
     assert source.column("subjectID")[:2].tolist() == ["fr-726", "fr-060"]
     assert np.all(np.abs(next(source.chunks(95)).X.sum(axis=1) - 99) < 5)
+
+
+def test_decimal_commas(tmp_path):
+    lines = [";".join(line) for line in METAML[1:]]
+    path = write(
+        tmp_path, [line.replace(".", ",") if line.startswith("k__") else line for line in lines], "a.csv"
+    )
+    source = open_source(path, labels="disease")
+    np.testing.assert_array_equal(rows_of(source), VALUES)
+    assert source.row_ids.tolist() == METAML[1][1:]
+    path.write_text(path.read_text("utf-8").replace("97,25", "97.25"), "utf-8")
+    with pytest.raises(DataError, match=r"line 6 \('k__Bacteria'\), field 6 .*: '97\.25', expected a number"):
+        open_source(path, labels="disease")

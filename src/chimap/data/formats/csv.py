@@ -17,6 +17,7 @@ import numpy as np
 from chimap._messages import Message
 from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
+from chimap.data.formats.decimals import COMMA, POINT, Marks, MarksInUse
 from chimap.data.io.files import (
     COMPRESSIONS,
     DataFile,
@@ -26,8 +27,8 @@ from chimap.data.io.files import (
     read_piece,
     uncompressed_name,
 )
-from chimap.data.label_kinds import TextLabels, as_number, is_number, stands_for_missing
-from chimap.data.labels import Labels, labels_elsewhere
+from chimap.data.label_kinds import TextLabels, as_number, is_number, is_text, stands_for_missing
+from chimap.data.labels import Labels, labels_elsewhere, numbers_or_text
 from chimap.data.remedies import readings_of
 from chimap.data.rows import check_distinct
 from chimap.data.source import BLOCK_BYTES, StreamSource
@@ -85,6 +86,8 @@ class TextTable:
         Fields of a record. Where each line ends in a delimiter, it is one more than there are names.
     has_names : bool
         Whether the first line holds names.
+    comments : list of str
+        The lines of ``#`` above the heading.
     look : list of list of str
         The first records below the first line.
     notes : tuple of str
@@ -107,13 +110,15 @@ class TextTable:
     ) -> None:
         self.file = file
         self.notes: tuple[str, ...] = ()
+        self.comments: list[str] = []
         with decompressed(file) as stream:
             self._encoding = _WIDE_BOMS.get(read_piece(file, stream, 0, "line 1")[:2])
         number, line, self.delimiter = self._first_line(delimiter)
         self.heading, n_lines = self._first_record(number, line)
         last = number + n_lines - 1
         self.look = self._first_records(last)
-        self.has_names = bool(header) if header != "auto" else is_heading(self.heading, said, known)
+        first = [COMMA.plain(field) for field in self.heading] if self.has_commas else self.heading
+        self.has_names = bool(header) if header != "auto" else is_heading(first, said, known)
         if header == "auto" and not self.has_names and _names_columns(self.heading, self.look):
             self.has_names = True
             self.notes = (f"{file}: the numbers of the first line are taken for names of the columns.",)
@@ -130,6 +135,21 @@ class TextTable:
             if self.has_names
             else [str(place) for place in range(len(fields))]
         )
+
+    @property
+    def has_commas(self) -> bool:
+        """Whether numbers may have decimal commas, as spreadsheets write them beside semicolons."""
+        return self.delimiter == ";"
+
+    def marks(self, places: Sequence[int]) -> tuple[Marks, str] | None:
+        """Return how numbers of these columns are written, with an example; None as programs write them."""
+        if not self.has_commas:
+            return None
+        found = MarksInUse()
+        for batch in self.batches(places, "string"):
+            for column in batch.columns:
+                found.add(column)
+        return None if found.marks is None else (found.marks, found.example)
 
     def batches(self, places: Sequence[int], kind: str) -> Iterator[pa.RecordBatch]:
         """Yield the columns at these positions, a few MiB at a time, all as one type of Arrow, "string" or "float64".
@@ -184,19 +204,25 @@ class TextTable:
         """Return the error for a record with another number of fields."""
         return DataError(f"{self.file}, line {line}: {self._misfit(record)}")
 
-    def fault(self, reason: str, numbers: Sequence[int] = ()) -> DataError:
+    def fault(
+        self, reason: str, numbers: Sequence[int] = (), marks: tuple[Marks, str] | None = None
+    ) -> DataError:
         """Return the error for the first line that is at fault, or with ``reason`` from the reader if none is found.
 
-        ``numbers`` are the positions of the columns that were read as numbers.
+        ``numbers`` are the positions of the columns that were read as numbers, and ``marks`` how these are written.
         """
+        reads = is_number if marks is None else marks[0].reads
         try:
             with self._opened() as records:
                 for line, record in records:
                     if len(record) != self.width:
                         return self.misfit(line, record)
                     for place in numbers:
-                        if not is_number(record[place]):
-                            return self._no_number(line, place, record[place])
+                        if reads(record[place]):
+                            continue
+                        if marks is not None and any(other.reads(record[place]) for other in (COMMA, POINT)):
+                            return self._other_marks(line, place, record[place], marks)
+                        return self._no_number(line, place, record[place])
         except DataError as error:
             return error
         return DataError(
@@ -229,6 +255,13 @@ class TextTable:
         return (
             f"{len(record)} fields, expected {self.width} as in the first line. Mend the line: it is cut off, "
             f"or a field with {self.delimiter!r} or a quote in it is not quoted."
+        )
+
+    def _other_marks(self, line: int, place: int, field: str, marks: tuple[Marks, str]) -> DataError:
+        what = "commas" if marks[0] == COMMA else "points"
+        return DataError(
+            f"{self.file}, line {line}, column {self.names[place]!r}: {field!r}, but other numbers, such as "
+            f"{marks[1]!r}, have decimal {what}. Write all numbers in one way."
         )
 
     def _no_number(self, line: int, place: int, field: str) -> DataError:
@@ -280,9 +313,9 @@ class TextTable:
                     size = len(_fields(line, delimiter))
                     if marked and size == 1:  # a single column, whose name may begin with the mark
                         return *marked[0], delimiter
-                    if marked and size == len(_fields(marked[-1][1], delimiter)):
-                        return *marked[-1], delimiter
-                    return number, line, delimiter
+                    is_heading = bool(marked) and size == len(_fields(marked[-1][1], delimiter))
+                    self.comments = [text for _, text in (marked[:-1] if is_heading else marked)]
+                    return (*marked[-1], delimiter) if is_heading else (number, line, delimiter)
         if not marked:
             raise DataError(f"{self.file}: no rows, only blank lines. Write it again.")
         return *marked[0], delimiter or self._usual_delimiter(marked[0][1])
@@ -344,6 +377,8 @@ class TextTable:
             return "\t"
         if _QUOTED_NAMES.fullmatch(line.strip()):
             return " "
+        if ";" in line and all(map(COMMA.reads, line.split(";"))):
+            return ";"
         return "," if "," in line else next((d for d in _OTHER_DELIMITERS if d in line), ",")
 
 
@@ -426,10 +461,19 @@ class CsvSource(StreamSource):
             notes = (naming_note(first.name, where),)
             roles = roles.named_by(first)
         self._bins = roles.bins
-        self.notes = (*roles.notes(where, None if id is None else names[id]), *notes)
+        self.notes = (
+            *self.notes,
+            *table.notes,
+            *roles.notes(where, None if id is None else names[id]),
+            *notes,
+        )
         if label is None:
             self._y = labels_elsewhere(labels, self.n_rows, where, names)
         self.n_features = len(self._bins)
+        self._marks = table.marks(self._bins)
+        if self._marks is not None:
+            what = "commas" if self._marks[0] == COMMA else "points, and marks between thousands"
+            self.notes = (*self.notes, f"{where}: numbers, such as {self._marks[1]!r}, have decimal {what}.")
         used = {*self._bins, label, id}
         self.columns_aside = tuple(name for place, name in enumerate(names) if place not in used)
         if id is not None and np.unique(np.asarray(self.row_ids)).size < self.n_rows:
@@ -462,25 +506,38 @@ class CsvSource(StreamSource):
             if id is not None:
                 ids.append(_texts(column[id]))
             if first is not None and is_wanted:
-                is_text = is_text if self.n_rows else _is_text(column[first.place])
+                is_text = is_text if self.n_rows else _is_text(column[first.place], self._table.has_commas)
                 is_wanted = first.add((_texts if is_text else _numbers)(column[first.place]))
             self.n_rows += batch.num_rows
         if self.n_rows == 0:
             raise DataError(f"{self.path}: no rows, only a heading or blank lines. Write it again.")
         return (
-            None if label is None else labels.finish(),
+            None if label is None else self._labels(labels.finish(), missing),
             np.concatenate(ids) if ids else None,
             None if first is None else first.ids(),
         )
 
+    def _labels(self, y: np.ndarray, missing: object) -> np.ndarray:
+        """Return labels as they are, or as numbers where each word is one with a decimal comma."""
+        if not self._table.has_commas or not is_text(y):
+            return y
+        words = [*np.unique(np.ma.compressed(np.ma.asarray(y)))]
+        if not words or not all(COMMA.reads(word) for word in words):
+            return y
+        example = next((word for word in words if COMMA.decimal in word), words[0])
+        self.notes = (f"{self.path}: the labels, such as {str(example)!r}, are numbers with decimal commas.",)
+        plain = [None if word is np.ma.masked else COMMA.plain(word) for word in np.ma.asarray(y)]
+        return numbers_or_text(plain, f"{self.path}, labels", missing)
+
     def _blocks(self) -> Iterator[np.ndarray]:
-        for batch in self._table.batches(self._bins, "float64"):
-            columns = batch.columns
-            if any(column.null_count for column in columns):
-                raise self._table.fault("a field is blank", self._bins)
+        kind = "float64" if self._marks is None else "string"
+        for batch in self._table.batches(self._bins, kind):
             out = np.empty((batch.num_rows, self.n_features))
-            for place, column in enumerate(columns):
-                out[:, place] = column.to_numpy()
+            for place, column in enumerate(batch.columns):
+                numbers = _plain_numbers(column) if self._marks is None else self._marks[0].numbers(column)
+                if numbers is None:
+                    raise self._table.fault("a field is blank", self._bins, self._marks)
+                out[:, place] = numbers
             yield out
 
     def _label_place(self, labels: Labels, choice: ColumnChoice) -> int | None:
@@ -606,12 +663,12 @@ def _is_monotone(values: Sequence[Any]) -> bool:
 
 
 def _have_row_names(rows: Sequence[Sequence[str]], width: int) -> bool:
-    """Return whether rows have one field more than the heading, a name of the row in front.
+    """Return whether most rows have one field more than the heading, a name of the row in front.
 
     A single row tells only if that name is text; else it may be a row at fault.
     """
-    has_more = bool(rows) and all(len(row) == width + 1 for row in rows)
-    return has_more and (len(rows) > 1 or not is_number(rows[0][0]))
+    n_more = sum(len(row) == width + 1 for row in rows)
+    return 2 * n_more > len(rows) and (len(rows) > 1 or not is_number(rows[0][0]))
 
 
 def _all_end_blank(rows: Sequence[Sequence[str]]) -> bool:
@@ -665,12 +722,17 @@ def _read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> b
     return b"".join(lines)
 
 
-def _is_text(column: pa.ChunkedArray) -> bool:
+def _plain_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
+    return None if column.null_count else np.asarray(column.to_numpy())
+
+
+def _is_text(column: pa.ChunkedArray, has_commas: bool = False) -> bool:
     """Return whether less than half of the first fields are numbers. If more are, the others count as mistakes.
 
-    Whole numbers with zeros in front, such as 007, are names.
+    Whole numbers with zeros in front, such as 007, are names. has_commas: whether numbers may have decimal commas.
     """
     texts = [text for text in column.slice(0, 1000).to_pylist() if text]
+    texts = [COMMA.plain(POINT.plain(text)) for text in texts] if has_commas else texts
     return 2 * sum(is_number(text) and not _PADDED_NUMBER.fullmatch(text.strip()) for text in texts) < len(
         texts
     )

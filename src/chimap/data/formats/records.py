@@ -175,7 +175,7 @@ class TextRecords(Records):
     def __init__(self, address: str) -> None:
         file = self.stored = existing_file(address)
         self.address, self._table = file.address, TextTable(file, header=True)
-        self.columns = self._table.heading
+        self.columns = self._table.names
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
         """Yield batches as ``Records`` does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,8 @@ from chimap._unicode import composed, composed_names
 from chimap._validation import DataError
 from chimap.data.clades import rank_of
 from chimap.data.formats.csv import CsvSource, TextTable
+from chimap.data.formats.decimals import Marks, MarksInUse
+from chimap.data.formats.mothur import is_shared, shared_source
 from chimap.data.formats.stored_matrices import checked_names
 from chimap.data.io.files import existing_file
 from chimap.data.label_kinds import is_number, stands_for_missing
@@ -42,6 +45,19 @@ _NO_SAMPLES = {
 def no_samples(table: TextTable) -> tuple[str, ...] | None:
     """Return the columns that a program writes besides those of samples, or None for tables of no such program."""
     return _NO_SAMPLES.get(table.names[0].lstrip("# ")) if table.has_names else None
+
+
+_STEM_OF_BAM = re.compile(r"(?:.*/)?([^/]+)\.(?:bam|sam|cram)")  # by which featureCounts names samples
+_COMPRESSED = "#Compressed Format:"  # first words of a count table of mothur that holds group,abundance
+
+
+def _groups_of(table: TextTable) -> dict[str, int]:
+    """Return the column of each group that a compressed count table numbers, {} for any other table."""
+    if not any(comment.startswith(_COMPRESSED) for comment in table.comments):
+        return {}
+    place = {name: i for i, name in enumerate(table.names)}
+    pairs = [pair.partition(",") for pair in table.comments[-1].lstrip("#").split()]
+    return {number: place[group] for number, _, group in pairs if group in place}
 
 
 @dataclass(frozen=True)
@@ -103,6 +119,8 @@ class TransposedSource(OrderedSource):
         self.name, where = self.path.name, str(self.path)
         said = (labels, *choice.said())
         self._table = table = TextTable(self.path, said=said)
+        self._groups = _groups_of(table)
+        self._marks = self._marks_in_use()
         self._samples = self._sample_columns()
         self.n_rows = len(self._samples)
         asked = {word for word in (labels, choice.id) if isinstance(word, str)}
@@ -143,6 +161,17 @@ class TransposedSource(OrderedSource):
         )
         self._open()
 
+    def _marks_in_use(self) -> Marks | None:
+        """Return how numbers are written, by the first lines; None as programs write them."""
+        found = MarksInUse()
+        if self._table.has_commas:
+            found.add_texts([field for record in self._table.look for field in record[1:]])
+        return found.marks
+
+    def _plain(self, fields: list[str]) -> list[str]:
+        """Return fields with numbers as programs write them."""
+        return fields if self._marks is None else [*map(self._marks.plain, fields)]
+
     def _sample_columns(self) -> list[int]:
         """Return the positions of the columns that are samples: those of numbers in most lines that have any."""
         known = no_samples(self._table) or ()
@@ -151,7 +180,7 @@ class TransposedSource(OrderedSource):
         ]
         lines: list[list[bool]] = []
         for _, record in self._records():
-            fields = [record[place] for place in places]
+            fields = self._plain([record[place] for place in places])
             if np.mean([is_number(field) for field in fields]) >= _LEAST_NUMBERS:
                 lines.append(
                     [not field.strip() or is_number(field) or stands_for_missing(field) for field in fields]
@@ -177,7 +206,7 @@ class TransposedSource(OrderedSource):
         has_ids = False
         for number, record in self._records():
             values = [record[place] for place in self._samples]
-            name, is_text = composed(record[0].strip()), _is_text(values)
+            name, is_text = composed(record[0].strip()), _is_text(self._plain(values))
             lines.append(_Line(name, number, is_text))
             may_be_ids = is_text and not has_ids and len({*values}) == len(values)
             if name in wanted or may_be_ids:
@@ -194,9 +223,26 @@ class TransposedSource(OrderedSource):
         for line, record in table.numbered_records():
             if record[0].startswith("#") and len(record) == 1:
                 continue
+            if self._groups:
+                record = self._expanded(record, line)
             if len(record) != table.width:
                 raise table.misfit(line, record)
             yield line, record
+
+    def _expanded(self, record: list[str], line: int) -> list[str]:
+        """Return a record of a compressed count table with a field for each column."""
+        out = [*record[:2], *["0"] * (self._table.width - 2)]
+        for place, field in enumerate(record[2:], 3):
+            group, _, abundance = field.partition(",")
+            if field and (group not in self._groups or not is_number(abundance)):
+                raise DataError(
+                    f"{self.path}, line {line}, field {place}: {field!r}, expected group,abundance, with one of the "
+                    f"{len(self._groups)} groups that the comments number. Write the table again, or in full: "
+                    "count.seqs(compress=f)."
+                )
+            if field:
+                out[self._groups[group]] = abundance
+        return out
 
     def _label_place(self, labels: Labels, choice: ColumnChoice, names: list[str]) -> int | None:
         """Return the position of the line that ``labels`` names, or None where it names none."""
@@ -210,7 +256,9 @@ class TransposedSource(OrderedSource):
         table, where = self._table, str(self.path)
         if asked is not None:
             return unique_ids(np.char.strip(np.array(texts[asked])), f"{where}, line {asked!r}"), asked
-        heading = np.array([table.names[place] for place in self._samples])
+        names = [table.names[place] for place in self._samples]
+        stems = [_STEM_OF_BAM.sub(r"\1", name) for name in names]
+        heading = np.array(stems if len({*stems}) == len(names) else names)
         if table.has_names and np.unique(heading).size == heading.size:
             return heading, None
         for name, values in texts.items():
@@ -265,10 +313,13 @@ class TransposedSource(OrderedSource):
 
     def _values(self, record: list[str], line: int) -> np.ndarray:
         fields = [record[place] for place in self._samples]
+        reads = is_number if self._marks is None else self._marks.reads
         try:
-            return np.array(fields, dtype=np.float64)
+            if self._marks is not None and not all(map(reads, fields)):
+                raise ValueError(f"not all of them have a decimal {self._marks.decimal!r}")
+            return np.array(self._plain(fields), dtype=np.float64)
         except ValueError as error:
-            wrong = next(place for place in self._samples if not is_number(record[place]))
+            wrong = next(place for place in self._samples if not reads(record[place]))
             raise DataError(
                 Message(
                     "{}, line {} ({!r}), field {} ({!r}): {!r}, expected a number. Mend it or, if the line is no bin, "
@@ -322,16 +373,26 @@ def _is_text(values: Sequence[str]) -> bool:
     return 2 * sum(map(is_number, known)) <= len(known)
 
 
-def text_table(path: str, labels: Labels, choice: ColumnChoice, transpose: bool | None = None) -> Source:
-    """Return the samples of a text table, which are its lines or, if ``transpose``, its columns; None finds out."""
-    if transpose is None:
-        said = (labels, *choice.said())
-        transpose = is_transposed(
-            TextTable(existing_file(path), said=said, known=choice.names), labels, choice
+def text_table(
+    path: str, labels: Labels, choice: ColumnChoice, transpose: bool | None = None, member: str | None = None
+) -> Source:
+    """Return the samples of a text table, which are its lines or, if ``transpose``, its columns; None finds out.
+
+    ``member`` is a distance of a shared file of mothur. Raises DataError for that of any other table.
+    """
+    said = (labels, *choice.said())
+    table = TextTable(existing_file(path), said=said, known=choice.names)
+    if is_shared(table):
+        return shared_source(path, labels, choice, table, member)
+    if member is not None:
+        raise DataError(
+            f"{path}: of text tables, only the shared files of mothur have members, one for each distance, so leave "
+            f"'::{member}' out."
         )
-    return (
-        TransposedSource(path, labels, choice=choice) if transpose else CsvSource(path, labels, choice=choice)
-    )
+    if transpose is None:
+        transpose = is_transposed(table, labels, choice)
+    kind = TransposedSource if transpose else CsvSource
+    return kind(path, labels, choice=choice)
 
 
 def is_transposed(table: TextTable, labels: Labels, choice: ColumnChoice) -> bool:
