@@ -120,7 +120,7 @@ def score_line(score: Score) -> str:
     metrics = score.metrics
     if isinstance(metrics, TaskMetrics):
         mean = metrics.mean(metrics.first)
-        return f"mean {metrics.first} {mean:.3f} over {len(metrics.names)} tasks on {metrics.n_rows:,} rows"
+        return f"mean {metrics.first} {mean:.3f} over {len(metrics.names)} {metrics.kind} on {metrics.n_rows:,} rows"
     if isinstance(metrics, ClassificationMetrics):
         low, high = (f"{100 * end:.1f}" for end in metrics.interval)
         if (metrics.is_unequal or metrics.positive is not None) and metrics.auc is not None:
@@ -183,5 +183,7 @@ def task_lines(metrics: TaskMetrics) -> dict[str, str | None]:
         values = (f"{by_task[i]:#.4g}" for by_task in metrics.measures.values())
         table.append(line(name, values, f"{metrics.n_seen[i]:,}"))
     if len(metrics.names) > _MOST_TASKS:
-        table.append(f"and {len(metrics.names) - _MOST_TASKS} more; the page and the JSON show all tasks")
-    return {"tasks": "\n".join(row.rstrip() for row in table)}
+        table.append(
+            f"and {len(metrics.names) - _MOST_TASKS} more; the page and the JSON show all {metrics.kind}"
+        )
+    return {metrics.kind: "\n".join(row.rstrip() for row in table)}

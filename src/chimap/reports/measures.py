@@ -718,7 +718,8 @@ def quantile_metrics(y: np.ndarray, predicted: np.ndarray, loss: Loss) -> TaskMe
     found = [_of_loss(one, y, predicted[:, place]) for place, one in enumerate(losses)]
     names = {"D2": "d2", "pinball loss": "mean_pinball_loss", "share below": "share_below"}
     measures = {name: np.array([values[key] for values in found]) for name, key in names.items()}
-    return TaskMetrics(loss.score_names or [], measures, np.full(loss.n_scores, y.size), y.size)
+    n_seen = np.full(loss.n_scores, y.size)
+    return TaskMetrics(loss.score_names or [], measures, n_seen, y.size, kind="quantiles")
 
 
 _MEASURES_OF_LABELS = ("ROC AUC", "average precision", "balanced accuracy")
@@ -742,6 +743,8 @@ class TaskMetrics:
         Number of all rows.
     n_positive : ndarray of shape (t,) or None, default=None
         Number of rows of label 1 for each task; None for numbers.
+    kind : str, default="tasks"
+        What they are, in words: "tasks", or the "quantiles" of one target.
 
     Examples
     --------
@@ -756,6 +759,7 @@ class TaskMetrics:
     n_seen: np.ndarray
     n_rows: int
     n_positive: np.ndarray | None = None
+    kind: str = "tasks"
 
     def mean(self, measure: str) -> float:
         """Return the mean of a measure over the tasks for which it is defined; NaN if there is none.

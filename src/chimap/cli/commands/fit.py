@@ -200,7 +200,14 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     has_classes = model.fitted.recipe.is_classifier
     task = f"classification, {model.classes_.size:,} classes" if has_classes else "regression"
     if task_names(model) is not None:
-        task = f"{model.n_outputs} {'tasks of two classes' if has_classes else 'regressions'}"
+        kind = (
+            "tasks of two classes"
+            if has_classes
+            else "quantiles"
+            if model.loss == "quantile"
+            else "regressions"
+        )
+        task = f"{model.n_outputs} {kind}"
     n_features = model.coef_.shape[1]
     about = model.describe()
     in_precision = "" if model.precision == "float32" else f" in {model.precision_}"
@@ -318,6 +325,8 @@ def loss_line(model: BaseEstimator) -> str | None:
         return None
     if loss == "quantile":
         loss = f"{loss} {', '.join(f'{level:g}' for level in model.loss_.levels)}"
+    if model.n_passes_ == 1:
+        return str(loss)
     return f"{loss}, {model.n_passes_} passes" if model.n_passes_ else f"{loss}, by LIBLINEAR"
 
 
