@@ -12,7 +12,8 @@ from typer.core import TyperCommand
 # The options of each panel. Those that are not listed go to the last panel.
 _PANELS = {
     "Data": """
-        labels task test_fraction unlabelled blocks normalize part all_rows splits per_class rows id columns
+        labels task test_fraction unlabelled blocks normalize part all_rows splits per_class permutations rows id
+        columns
         exclude missing sample_weight groups split text tokens smiles fingerprint salts morgan_radius morgan_size
         transpose rank shape
     """,

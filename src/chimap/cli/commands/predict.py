@@ -62,6 +62,7 @@ def predict(
       chimap predict my.model new.csv --probabilities --output predictions.csv
       chimap predict my.model new.csv --sets --coverage 0.95 --output predictions.csv
       chimap predict my.model huge.parquet --labels species --output predictions.csv
+      chimap predict disease.model other-study.txt --missing-columns refuse --output predictions.csv
       chimap predict photos.model new-photos/ --output predictions.csv
     """
     from chimap import load
