@@ -37,6 +37,8 @@ class Loss(ABC):
         Second derivative near the minimum, by which searches are scaled.
     score_name : str
         Name of the score of predictions, 1 less their share of the ``deviance`` of the best constant.
+    has_plateau : bool
+        Whether machines that meet every target they learn from have the same loss on others, whatever the strength.
     n_scores : int
         Scores of a target.
 
@@ -50,6 +52,7 @@ class Loss(ABC):
     name: ClassVar[str]
     domain: ClassVar[Domain]
     score_name: ClassVar[str] = "r2"
+    has_plateau: ClassVar[bool] = False
 
     @property
     def n_scores(self) -> int:
