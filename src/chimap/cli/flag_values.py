@@ -85,6 +85,9 @@ def number_or(word: str, text: str, flag: str) -> float | str:
     return value
 
 
+LEAVE_ONE_GROUP_OUT = "leave-one-group-out"  # the value of --splits that names no number
+
+
 def number_of_splits(text: str | None) -> int | None:
     """Return the number in the text of --splits; None stays None. Raise ValueError for other text.
 

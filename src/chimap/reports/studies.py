@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from chimap.models.model import Model
 
-LEAVE_ONE_GROUP_OUT = "leave-one-group-out"
 _FOLDS = 5  # within a study
 _HALF_DECADES = range(
     2, -9, -1
@@ -310,7 +309,7 @@ def study_scores(
     Parameters
     ----------
     model : estimator
-        A fitted ``HistogramClassifier``, ``HistogramRegressor`` or kernel learner.
+        A ``HistogramClassifier``, ``HistogramRegressor`` or kernel learner; fitted, if labels are permuted.
     X : array or CSR matrix of shape (n, bins)
         The rows.
     y : array of shape (n,) or (n, t)
@@ -370,7 +369,7 @@ def study_scores(
         within, more = _within(model, studied, random_state, progress)
         test = _permuted(model, studied, permutations, random_state, progress) if permutations else None
     return StudyScores(
-        _score(model, labels, model.classes_ if is_classifier(model) else None).name,
+        _score(model, labels, _targets(model, labels)[1]).name,
         studied.names,
         np.bincount(places),
         across,

@@ -113,9 +113,9 @@ def measure(
     from chimap.reports import repeated_splits, report
     from chimap.reports.score import as_answers, true_answers
     from chimap.reports.splits import check_splits, splits_of
-    from chimap.reports.studies import LEAVE_ONE_GROUP_OUT, check_studies, study_scores
+    from chimap.reports.studies import check_studies, study_scores
 
-    by_study = splits == LEAVE_ONE_GROUP_OUT
+    by_study = splits == flag_values.LEAVE_ONE_GROUP_OUT
     n_splits = None if by_study else flag_values.number_of_splits(splits)
     if by_study and table.groups is None:
         raise InputError(
