@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -160,16 +161,20 @@ def test_a_study_that_differs_scores_within_and_not_across():
 def test_losses_without_a_shared_factor_are_refitted():
     X, y = counts()
     model = HistogramClassifier("chi2", loss="logistic", alpha=1.0, random_state=0).fit(X, y)
-    seen = []
+    seen, said = [], []
 
     class Counting(Progress):
         def stage(self, name, total, unit="rows"):
             seen.append((name, total))
 
+        def note(self, text):
+            said.append(text)
+
     found = study_scores(model, X, y, STUDIES, permutations=4, progress=Counting())
     assert found.test.method == "a fit for each"
     assert found.test.score == pytest.approx(found.mean)
     assert seen == [("studies", 18), ("permutations", 15)]
+    assert re.fullmatch(r"4 permutations take 12 fits, about [\d.]+ m?s\.", said[0])
 
 
 def test_more_classes_and_targets():

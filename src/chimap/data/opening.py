@@ -118,7 +118,9 @@ def open_source(
     Returns
     -------
     Source
-        With ``column_names`` and ``row_ids`` where the data have them.
+        With ``column_names`` and ``row_ids`` where the data have them. Records that cannot be read, such as SMILES that
+        RDKit refuses, are left out of rows with labels, with a note; among rows without labels they keep their place,
+        with the reason in ``unread``.
 
     Raises
     ------

@@ -13,6 +13,7 @@ what a model has learned:
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from warnings import catch_warnings, simplefilter
@@ -24,7 +25,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from chimap import _arrays
 from chimap._errors import InputError
-from chimap._formatting import counted, measure_in_words, number, one_line, plain
+from chimap._formatting import NARROW_SPACE, counted, measure_in_words, number, one_line, plain, seconds
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, Rows, Scoring
@@ -463,7 +464,7 @@ def _permuted(
         return PermutationTest(scores[0], scores[1:], "one factor for all")
     progress.stage("permutations", (n + 1) * len(scored), "fits")
     chosen = _with_its_kernel(model)
-    everything = np.arange(studied.places.size)
+    everything, began = np.arange(studied.places.size), time.perf_counter()
     scores = np.empty(n + 1)
     for i, order in enumerate(orders):
         shuffled = studied._replace(y=studied.y[order])
@@ -472,6 +473,9 @@ def _permuted(
             found.append(_fitted_score(chosen, shuffled, np.setdiff1d(everything, rows), rows))
             progress.advance()
         scores[i] = _mean(np.array(found))
+        if i == 0:
+            expected = seconds(n * (time.perf_counter() - began)).replace(NARROW_SPACE, " ")
+            progress.note(f"{n:,} permutations take {n * len(scored):,} fits, about {expected}.")
     return PermutationTest(scores[0], scores[1:], "a fit for each")
 
 
