@@ -17,7 +17,11 @@ from typing import Any
 from render import GALLERY, cells_of
 
 KEPT = Path(__file__).resolve().parent / "notebooks"
-NOTEBOOKS = {"explanations": "09_explain", "text": "07_text"}  # notebook: gallery script
+NOTEBOOKS = {
+    "explanations": "09_explain",
+    "text": "07_text",
+    "report": "13_report",
+}  # notebook: gallery script
 
 
 def cells(script: Path) -> list[tuple[str, str]]:
@@ -45,9 +49,15 @@ def executed(script: Path) -> Any:
             book, timeout=300, record_timing=False, resources={"metadata": {"path": folder}}
         )
         client.execute()
-    for cell in book.cells:  # the values of last lines hold memory addresses; what matters is printed
+    for cell in (
+        book.cells
+    ):  # values of last lines hold memory addresses, but for those that show themselves as pages
         if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if output.output_type != "execute_result"]
+            cell.outputs = [
+                o
+                for o in cell.outputs
+                if "text/html" in o.get("data", {}) or o.output_type != "execute_result"
+            ]
     return book
 
 

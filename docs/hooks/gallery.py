@@ -15,7 +15,7 @@ PAGES = TOP / "build" / "gallery"
 INTRODUCTION = """# Gallery
 
 Each page is a script of `examples/gallery` with its output and its plots. The scripts ran when this site was built.
-Two of them, on explanations and on text, are also notebooks in `examples/notebooks`.
+Three of them, on explanations, on text and on reports, are also notebooks in `examples/notebooks`.
 
 """
 

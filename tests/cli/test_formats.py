@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ..data.formats.ecosystems import IDS, anndata_object, biom_hdf5
-from ..data.formats.test_fields import KINDS, SMILES, write_csv
+from ..data.formats.test_fields import KINDS, write_csv
+from ..data.formats.test_molecules import SMILES
 from ..data.small_sources import LABELS
 from .conftest import SMALL
 from .terminal import run_many

@@ -1,6 +1,8 @@
 """Molecules from the command line: those that RDKit refuses, fingerprints and salts."""
 
+import base64
 import csv
+import re
 
 import pytest
 
@@ -45,6 +47,7 @@ def results(tmp_path_factory):
         "unknown": [*fit, "-o", "no.model", "--fingerprint", "ecfp"],
         "predict": ["predict", "rows.model", "new.csv", "--probabilities", "-o", "answers.csv"],
         "evaluate": ["evaluate", "rows.model", "rows.csv"],
+        "explain": ["explain", "rows.model", "rows.csv", "--rows", "m1,m50", "-o", "why.html"],
         "scaffold": [
             *scaffold,
             "--test-fraction",
@@ -153,3 +156,14 @@ def test_scaffolds_that_cannot_be(results, name, message):
     _, found = results
     assert found[name].code == 2
     assert message in " ".join(found[name].err.split())
+
+
+def test_explanations_are_painted_on_atoms(results):
+    folder, found = results
+    assert found["explain"].code == 0, found["explain"].err
+    page = (folder / "why.html").read_text()
+    drawings = re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", page)
+    assert len(drawings) == 2
+    assert all(base64.b64decode(drawing).startswith(b"<?xml") for drawing in drawings)
+    assert "Contributions of the atoms of row m50" in page
+    assert "together, to the" in page

@@ -98,3 +98,31 @@ def test_rows_that_could_not_be_read_are_blank_and_have_a_reason(kind, tmp_path)
 def test_without_such_rows_there_is_no_reason(model, tmp_path):
     writer(tmp_path / "p.csv", model)(model, named(IDS), Progress())
     assert (tmp_path / "p.csv").read_text().splitlines()[0] == "id,prediction"
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz", "npy"])
+@pytest.mark.parametrize("texts", [True, False], ids=["text", "numbers"])
+def test_rows_like_none_of_the_classes_are_unassigned(texts, kind, tmp_path):
+    """The files hold what ``predict`` returns, as text, and the number of such rows is counted."""
+    y = KINDS if texts else (KINDS == "fox").astype(int)
+    rows = np.concatenate([X, np.zeros((2, X.shape[1]))])
+    model = HistogramClassifier("exp-chi2", features="exact", random_state=0).fit(X, y)
+    expected = model.predict(rows, unassigned=0.1).astype(str).tolist()
+    path = tmp_path / f"p.{kind}"
+    counted = writer(path, model, unassigned=0.1)(model, ArraySource(rows), Progress())
+    assert counted == expected.count("unassigned") >= 2
+    if kind == "csv":
+        found = path.read_text().splitlines()[1:]
+    else:
+        saved = np.load(path)
+        found = (saved["predictions"] if kind == "npz" else saved).tolist()
+    assert found == expected
+
+
+def test_models_that_assign_every_row(tmp_path):
+    compiled = HistogramClassifier("chi2").fit(X, KINDS).compile()
+    with pytest.raises(ValueError, match="which a CompiledClassifier does not keep"):
+        writer(tmp_path / "p.csv", compiled, unassigned=0.1)
+    regressor = HistogramRegressor("chi2").fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="a regression has no classes that a row could lack"):
+        writer(tmp_path / "p.csv", regressor, unassigned=0.1)

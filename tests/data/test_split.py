@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from chimap._arrays import to_dense
 from chimap._validation import DataError
 from chimap.data import ArraySource, split_by, split_source
+from chimap.data.split import held_out_groups, held_out_structures
 
 N = 10_000
 INDEX = np.arange(N, dtype=np.float64)[:, None]
@@ -121,3 +122,24 @@ def test_given_parts_read_as_drawn_ones(source):
     assert train.fingerprint() != test.fingerprint()
     with pytest.raises(DataError, match="test part: no rows"):
         split_by(source, np.zeros(N, bool))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_large_structures_stay_in_training(seed):
+    sizes = np.concatenate([[600, 250], np.random.default_rng(seed).integers(1, 12, 150)])
+    groups = np.repeat(np.arange(sizes.size), sizes)
+    groups = groups[np.random.default_rng(seed).permutation(groups.size)]
+    is_test = held_out_structures(groups, 0.2, seed, "rows")
+    assert {*groups[is_test]}.isdisjoint(groups[~is_test])
+    assert {0, 1}.isdisjoint(groups[is_test])
+    assert 0.17 < is_test.mean() < 0.23
+    np.testing.assert_array_equal(is_test, held_out_structures(groups, 0.2, seed, "rows"))
+    assert (is_test != held_out_structures(groups, 0.2, seed + 1, "rows")).any()
+
+
+@pytest.mark.parametrize("sizes", [[5, 5, 5, 5], [40, 40, 1, 1, 1], [50, 30, 1]])
+def test_large_structures_are_held_out_where_there_are_few_others(sizes):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    for seed in range(5):
+        expected = held_out_groups(groups, 0.3, seed, "rows")
+        np.testing.assert_array_equal(held_out_structures(groups, 0.3, seed, "rows"), expected)

@@ -133,6 +133,9 @@ def write_biology(folder: Path) -> None:
         *facts,
         *([clade, *(f"{share:.5f}" for share in shares[:, j])] for j, clade in enumerate(clades)),
     ]
+    stool = pd.DataFrame(shares, columns=[f"s__Species_{j}" for j in range(30)])
+    stool = stool.assign(disease=np.where(y % 2, "ill", "well"), study=[f"study_{i % 4}" for i in range(100)])
+    stool.to_csv(folder / "stool.csv", index=False)
     (folder / "abundance.txt").write_text("".join("\t".join(line) + "\n" for line in lines))
 
 

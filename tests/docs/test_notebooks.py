@@ -30,7 +30,10 @@ def test_kept_notebooks_are_their_scripts_executed(notebooks, path):
     run = [cell for cell in kept if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in run] == list(range(1, len(run) + 1))
     outputs = [output for cell in run for output in cell["outputs"]]
-    assert {output["output_type"] for output in outputs} <= {"stream", "display_data"}
+    values = [output for output in outputs if output["output_type"] == "execute_result"]
+    assert all("text/html" in value["data"] for value in values)
+    assert len(values) == (path.stem == "report")
+    assert {output["output_type"] for output in outputs} <= {"stream", "display_data", "execute_result"}
     assert any("image/png" in output.get("data", {}) for output in outputs)
 
 

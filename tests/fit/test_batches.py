@@ -48,10 +48,10 @@ def regressor(kernel="exp-chi2", **settings):
 def swept(model, blocks):
     """Outputs of the rows of a sweep of blocks, from the kernel values that the model's features give, by numpy.
 
-    A fifth of the rows of the first block are solved again with each other one.
+    Two fifths of the rows of the first block are solved again with each other one.
     """
     model._refresh()
-    order, core = model.row_numbers_, np.arange(blocks[1] // 5)
+    order, core = model.row_numbers_, np.arange(2 * blocks[1] // 5)
     K = model.features_.transform(X[order])
     a, b, alpha = np.zeros(order.size), 0.0, model.alpha_
     progressive = np.full(order.size, np.nan)
@@ -147,10 +147,10 @@ def test_a_first_batch_may_lack_classes():
 
 def test_memory_that_is_full_is_named_and_the_machine_stays():
     X, Y = classes(6000, 12)
-    model = HistogramClassifier("exp-chi2", features="exact", memory="5MiB", random_state=0)
+    model = HistogramClassifier("exp-chi2", features="exact", memory="6MiB", random_state=0)
     with pytest.raises(
         MemoryBudgetError,
-        match=r"memory of 5\.0 MiB is too small for an exact machine of [\d,]+ rows and the 500 of this batch: .* "
+        match=r"memory of 6\.0 MiB is too small for an exact machine of [\d,]+ rows and the 500 of this batch: .* "
         r"The batch was not added\. Begin with memory='\d+MiB', or use features='landmarks'",
     ):
         in_batches(model, range(0, 6001, 500), Y, X, classes=np.unique(Y))

@@ -170,7 +170,7 @@ def test_open_settings_get_values_and_others_stay():
     assert recipe.features == recipe.gamma == recipe.precision == "auto"
 
 
-@pytest.mark.parametrize(("columns", "block_rows"), [(117, 5000), (2000, 10_000)], ids=["cheap", "dear"])
+@pytest.mark.parametrize(("columns", "block_rows"), [(117, 6500), (2000, 10_000)], ids=["cheap", "dear"])
 def test_blocks_are_smaller_where_work_is_short_and_most_of_it_would_be_factors(columns, block_rows):
     recipe = Recipe.of(HistogramRegressor("exp-chi2", memory="64GiB"))
 

@@ -66,7 +66,7 @@ class Settings:
     engine
         Where to read the rows: in this process (local) or on Dask workers (dask).
     blocks : SPEC
-        Blocks of columns, such as sift=0:300,hog=hog_*. Each block gets its own features, and --kernel may be a
+        Blocks of columns: sift=0:300,hog=hog_*. Each block gets its own features, and --kernel may be a
         list with one kernel for each.
     principal : N
         Principal components to keep in each block, found in a first pass. Give several, such as 500,1000,3000, to

@@ -85,6 +85,24 @@ def number_or(word: str, text: str, flag: str) -> float | str:
     return value
 
 
+LEAVE_ONE_GROUP_OUT = "leave-one-group-out"  # the value of --splits that names no number
+
+
+def number_of_splits(text: str | None) -> int | None:
+    """Return the number in the text of --splits; None stays None. Raise ValueError for other text.
+
+    >>> number_of_splits("5")
+    5
+    """
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(
+            f"--splits must be a number of random splits, 1 or more, or leave-one-group-out; got {text}."
+        )
+    return int(text)
+
+
 def check_share(value: float, flag: str) -> None:
     """Raise ValueError, naming the flag, unless the number is a share of rows that leaves some: 0 or more, below 1."""
     if not 0 <= value < 1:

@@ -15,6 +15,7 @@ from chimap.cli.options import AS_IT_IS, TableOptions
 from chimap.data import split_by, split_source
 from chimap.data.doubts import doubts_of_groups, repeated_rows
 from chimap.data.label_kinds import is_text, texts_of
+from chimap.data.split import held_out_structures
 from chimap.data.table import NoColumnError
 
 if TYPE_CHECKING:
@@ -203,6 +204,9 @@ def parts_again(source: Source, split: JSON) -> tuple[PartSource, PartSource]:
 def _divided(source: Source, split: JSON, groups: np.ndarray | None) -> tuple[PartSource, PartSource]:
     if "column" in split:
         return split_by(source, test_rows(source, split["column"]))
+    if "split" in split and groups is not None:
+        is_test = held_out_structures(groups, split["test_fraction"], split["seed"], source.name)
+        return split_by(source, is_test)
     return split_source(source, split["test_fraction"], split["seed"], groups)
 
 

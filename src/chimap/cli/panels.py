@@ -12,13 +12,15 @@ from typer.core import TyperCommand
 # The options of each panel. Those that are not listed go to the last panel.
 _PANELS = {
     "Data": """
-        labels task test_fraction unlabelled blocks normalize part all_rows splits per_class rows id columns
+        labels task test_fraction unlabelled blocks normalize part all_rows splits per_class permutations rows id
+        columns
         exclude missing sample_weight groups split text tokens smiles fingerprint salts morgan_radius morgan_size
         transpose rank shape
     """,
     "Model": """
         kernel normalization scoring bin_weights time_limit gamma terms components map maps features
-        sampling loss quantile alpha folds class_weight weights threshold kernel_errors kind principal method widths
+        sampling loss quantile alpha folds class_weight weights threshold positive kernel_errors kind principal method
+        widths
         tune_components tune_rows objective validation_fraction iterations width_strength
     """,
     "Images": """

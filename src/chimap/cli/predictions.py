@@ -1,6 +1,6 @@
 """Write files of predictions chunk by chunk, as the rows are read.
 
-A format is a function (file, model, source, chunks, extras) in this file and a line in ``FORMATS``.
+A format is a function (file, model, source, chunks, extras, type of answers) in this file and a line in ``FORMATS``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -21,8 +21,9 @@ from sklearn.base import is_classifier
 
 from chimap._errors import InputError
 from chimap.cli import messages
-from chimap.data.label_kinds import fixed_width
-from chimap.estimators.targets import answers, task_names
+from chimap.data.label_kinds import fixed_width, texts_of
+from chimap.estimators.targets import answers, keeps_no_shares, task_names
+from chimap.models.unassigned import UNASSIGNED
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -30,7 +31,15 @@ if TYPE_CHECKING:
     from chimap.data import Source
     from chimap.engines import Progress
 
-Chunks = Iterator[np.ndarray]  # linear outputs (rows, t) of consecutive rows
+
+class Predicted(NamedTuple):
+    """Linear outputs (rows, t) of consecutive rows, and their labels or targets."""
+
+    outputs: np.ndarray
+    answers: np.ndarray
+
+
+Chunks = Iterator[Predicted]
 
 
 @dataclass(frozen=True)
@@ -63,8 +72,12 @@ Extras = dict[str, Extra]
 
 
 def writer(
-    output: Path, model: BaseEstimator, wanted: Sequence[str] = (), coverage: float = 0.9
-) -> Callable[[BaseEstimator, Source, Progress], None]:
+    output: Path,
+    model: BaseEstimator,
+    wanted: Sequence[str] = (),
+    coverage: float = 0.9,
+    unassigned: float | None = None,
+) -> Callable[[BaseEstimator, Source, Progress], int]:
     """Return the function that writes predictions to ``output``; "-" is CSV on stdout.
 
     Parameters
@@ -77,6 +90,13 @@ def writer(
         What to write next to the predictions: "scores", "probabilities", "sets" and "intervals".
     coverage : float, default=0.9
         Coverage of sets and intervals.
+    unassigned : float or None, default=None
+        Share of rows like those of the fit that may be "unassigned"; None labels every row.
+
+    Returns
+    -------
+    callable
+        Takes the model, the rows and the progress, and returns the number of rows that are unassigned.
 
     Raises
     ------
@@ -103,19 +123,46 @@ def writer(
             )
     extras = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
 
-    def run(model: BaseEstimator, source: Source, progress: Progress) -> None:
+    if unassigned is not None:
+        check_unassigned(model, unassigned)
+
+    def run(model: BaseEstimator, source: Source, progress: Progress) -> int:
         from chimap._files import replacing
 
-        chunks = (outputs for _, outputs in model.predict_chunks(source, progress))
+        n_unassigned = 0
+
+        def predicted() -> Chunks:
+            nonlocal n_unassigned
+            if unassigned is None:
+                for _, outputs in model.predict_chunks(source, progress):
+                    yield Predicted(outputs, answers(model, outputs))
+                return
+            for start, outputs, labels in model.labels_in_chunks(source, unassigned, progress):
+                places = start + np.flatnonzero(labels == UNASSIGNED)
+                n_unassigned += sum(place not in source.unread for place in places.tolist())
+                yield Predicted(outputs, labels)
+
+        chunks = predicted()
         if str(output) == "-":
             messages.written.append("some of the predictions, to stdout")
             _csv_lines(sys.stdout, model, source, chunks, extras)
             sys.stdout.flush()
-            return
+            return n_unassigned
         with replacing(output) as unfinished, unfinished.open("wb") as file:
-            write(file, model, source, chunks, extras)
+            write(file, model, source, chunks, extras, _answer_dtype(model, source, unassigned is not None))
+        return n_unassigned
 
     return run
+
+
+def check_unassigned(model: BaseEstimator, unassigned: float) -> None:
+    """Raise ValueError for a share that is none, and for models that assign every row."""
+    from chimap.models.unassigned import checked_share, with_shares
+
+    checked_share(unassigned)
+    if not hasattr(model, "labels_in_chunks"):
+        raise keeps_no_shares(model)
+    with_shares(model.fitted)
 
 
 def class_scores(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
@@ -196,7 +243,9 @@ EXTRAS: dict[str, Callable[[BaseEstimator, float, int], Extra]] = {
 """What can be written next to predictions, by the name of its flag."""
 
 
-def _write_csv(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
+def _write_csv(
+    file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras, dtype: np.dtype
+) -> None:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     _csv_lines(text, model, source, chunks, extras)
     text.flush()
@@ -217,9 +266,9 @@ def _csv_lines(text: IO[str], model: BaseEstimator, source: Source, chunks: Chun
     lines.writerow([*([source.id_name] if named else []), *header, *reasons])
     first = 0
     names = iter(() if source.row_ids is None else source.row_ids)
-    for outputs in chunks:
+    for outputs, labels in chunks:
         columns: list[Any] = [list(itertools.islice(names, len(outputs)))] if named else []
-        columns.extend(np.atleast_2d(answers(model, outputs).T).tolist())
+        columns.extend(np.atleast_2d(labels.T).tolist())
         for extra in extras.values():
             columns.extend(extra.text(outputs))
         if source.unread:
@@ -244,15 +293,18 @@ def _precision(model: BaseEstimator) -> str:
     return "float64" if model.precision_ == "float64" else "float32"
 
 
-def _write_npy(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
-    dtype = _answer_dtype(model, source)
+def _write_npy(
+    file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras, dtype: np.dtype
+) -> None:
     n_values = () if task_names(model) is None else (model.n_outputs,)
     _npy_header(file, (source.n_rows, *n_values), dtype)
-    for outputs in chunks:
-        file.write(_stored(answers(model, outputs), dtype).tobytes())
+    for _, labels in chunks:
+        file.write(_stored(labels, dtype).tobytes())
 
 
-def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
+def _write_npz(
+    file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras, dtype: np.dtype
+) -> None:
     """Write ``predictions`` and the extras by name, ``classes`` or ``tasks``, and ``row_ids`` if rows have names.
 
     ``reason`` says why rows have no answer, "" for others, where some have none.
@@ -267,9 +319,9 @@ def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
         if extras:
             with archive.open(f"{first}.npy", "w", force_zip64=True) as member:
                 _npy_header(member, (source.n_rows, *extras[first].n_values), np.dtype(extras[first].dtype))
-                for outputs in chunks:
+                for outputs, labels in chunks:
                     member.write(np.ascontiguousarray(extras[first].of(outputs)).tobytes())
-                    predicted.append(answers(model, outputs))
+                    predicted.append(labels)
                     for name, blocks in waiting.items():
                         blocks.append(extras[name].of(outputs))
             if (tasks := task_names(model)) is not None:
@@ -278,25 +330,30 @@ def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
                 _npz_member(archive, "classes", fixed_width(model.classes_))
         for name, blocks in waiting.items():
             _npz_member(archive, name, np.concatenate(blocks))
-        predicted.extend(answers(model, outputs) for outputs in chunks)
-        _npz_member(archive, "predictions", _stored(np.concatenate(predicted), _answer_dtype(model, source)))
+        predicted.extend(labels for _, labels in chunks)
+        _npz_member(archive, "predictions", _stored(np.concatenate(predicted), dtype))
         if source.unread:
             why = [source.unread.get(row, "") for row in range(source.n_rows)]
             _npz_member(archive, _REASON, np.array(why))
 
 
-def _answer_dtype(model: BaseEstimator, source: Source) -> np.dtype:
-    """Return the type of stored answers; numbers are floats where some rows have no answer, NaN."""
+def _answer_dtype(model: BaseEstimator, source: Source, may_lack: bool) -> np.dtype:
+    """Return the type of stored answers; numbers are floats where some rows have no answer, NaN.
+
+    may_lack: whether rows may be "unassigned"; all labels are text then.
+    """
     if not is_classifier(model):
         return np.dtype(np.float64)
     dtype = np.dtype(np.int64) if model.multilabel_ else fixed_width(model.classes_).dtype
+    if may_lack:
+        return np.result_type(texts_of(model.classes_), np.array(UNASSIGNED))
     return np.dtype(np.float64) if source.unread and dtype.kind != "U" else dtype
 
 
 def _stored(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Return answers in a type that files can hold: "" among text and NaN among numbers for rows without an answer."""
     if values.dtype == object and dtype.kind == "U":
-        values = np.array(["" if value is None else value for value in values.tolist()])
+        values = np.array(["" if value is None else str(value) for value in values.tolist()])
     return values.astype(dtype, copy=False)
 
 
@@ -310,7 +367,7 @@ def _npz_member(archive: zipfile.ZipFile, name: str, values: np.ndarray) -> None
         npy.write_array(member, values, allow_pickle=False)
 
 
-FORMATS: dict[str, Callable[[IO[bytes], BaseEstimator, Source, Chunks, Extras], None]] = {
+FORMATS: dict[str, Callable[[IO[bytes], BaseEstimator, Source, Chunks, Extras, np.dtype], None]] = {
     ".csv": _write_csv,
     ".npy": _write_npy,
     ".npz": _write_npz,

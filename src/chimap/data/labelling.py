@@ -64,6 +64,10 @@ class NoLabelsError(DataError):
     """No row has a label."""
 
 
+class NoSharedIdsError(DataError):
+    """No row has an id that a table of labels has."""
+
+
 def labelled(source: Source, missing: object = None) -> Source:
     """Return the source with only the rows that have a label, or unchanged where all have one or none needs one.
 
@@ -346,7 +350,7 @@ def _matches(
     address, column = split_member(labels)
     if source.row_ids is None:
         _check_first_column(source)
-        raise DataError(
+        raise NoSharedIdsError(
             Message(
                 "{}: its rows have no ids, so {} cannot be joined to them. Name the column of ids with {id}, or give "
                 "the labels in the order of the rows, in a file that holds nothing else.",
@@ -359,7 +363,7 @@ def _matches(
     row_ids = unique_ids(whole_ids(source.row_ids), source.name)
     table_rows = np.array([place.get(name, -1) for name in row_ids.tolist()])
     if (table_rows < 0).all():
-        raise DataError(
+        raise NoSharedIdsError(
             Message(
                 "{}: none of its {:,} ids, such as {!r}, is an id of {}, such as {!r}. Are these the columns of ids? "
                 "Give them the same name, or name one with {id}.",

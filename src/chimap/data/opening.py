@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,7 +32,15 @@ from chimap.data.formats.svmlight import SvmlightSource
 from chimap.data.formats.transposed import text_table
 from chimap.data.io.files import split_member
 from chimap.data.label_kinds import is_real
-from chimap.data.labelling import is_join, joined, labelled, task_words, values_by_id, with_tasks
+from chimap.data.labelling import (
+    NoSharedIdsError,
+    is_join,
+    joined,
+    labelled,
+    task_words,
+    values_by_id,
+    with_tasks,
+)
 from chimap.data.labels import UNREAD, Labels, marked, read_with
 from chimap.data.overlap import MISSING_COLUMNS
 from chimap.data.source import Source
@@ -109,7 +118,9 @@ def open_source(
     Returns
     -------
     Source
-        With ``column_names`` and ``row_ids`` where the data have them.
+        With ``column_names`` and ``row_ids`` where the data have them. Records that cannot be read, such as SMILES that
+        RDKit refuses, are left out of rows with labels, with a note; among rows without labels they keep their place,
+        with the reason in ``unread``.
 
     Raises
     ------
@@ -165,18 +176,35 @@ def open_source(
     join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else marked(labels, missing)
 
-    def read(inner_labels: Labels) -> Source:
-        return _read(path_or_array, inner_labels, choice, reading, transpose)
+    def opened_as(transpose: bool | None) -> Source:
+        def read(inner_labels: Labels) -> Source:
+            return _read(path_or_array, inner_labels, choice, reading, transpose)
 
-    source = read_with(read, inside, path_or_array, lambda path: kind_of(path) in CONTAINERS)
-    if is_path(path_or_array) or is_frame(path_or_array) or opener_of(path_or_array) is not None:
-        source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
-    if join is not None:
-        source = joined(source, join, id, missing)
+        source = read_with(read, inside, path_or_array, lambda path: kind_of(path) in CONTAINERS)
+        if is_path(path_or_array) or is_frame(path_or_array) or opener_of(path_or_array) is not None:
+            source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
+        return source if join is None else joined(source, join, id, missing)
+
+    try:
+        source = opened_as(transpose)
+    except NoSharedIdsError as error:
+        source = _with_samples_as_columns(opened_as, path_or_array, transpose, error)
     source = labelled(_matched(source, like, missing_columns), missing)
     if labels is None:
         _check_target(source)
     return source
+
+
+def _with_samples_as_columns(
+    opened_as: Callable[[bool], Source], data: object, transpose: bool | None, error: NoSharedIdsError
+) -> Source:
+    """Return a text table with samples as columns where the ids of its lines are none of the table of labels."""
+    if transpose is not None or not _is_text_table(data):
+        raise error
+    try:
+        return opened_as(True)
+    except DataError:
+        raise error from None
 
 
 def _matched(source: Source, like: object, missing_columns: str | None) -> Source:

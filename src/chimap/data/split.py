@@ -121,6 +121,28 @@ def held_out_groups(groups: np.ndarray, test_fraction: float, seed: int, name: s
     return np.asarray(is_held_out[number])
 
 
+def held_out_structures(groups: np.ndarray, test_fraction: float, seed: int, name: str) -> np.ndarray:
+    """Hold out whole groups as ``held_out_groups`` does, but no group of more than half of the test rows, if others do.
+
+    A scaffold that a fifth of all molecules share would fill the test part alone, and say little about other scaffolds.
+    Such groups stay in training where smaller ones have enough rows. Reference: Yang and others, "Analyzing Learned
+    Molecular Representations for Property Prediction", J. Chem. Inf. Model. 59 (2019), balanced scaffold splits.
+
+    >>> groups = np.array(["large"] * 6 + ["a", "b", "c", "d"])
+    >>> held_out_structures(groups, 0.2, 0, "rows").nonzero()[0].tolist()
+    [6, 9]
+    """
+    _, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    n_test = test_fraction * groups.size
+    is_small = (sizes <= np.maximum(1.0, n_test / 2))[number]
+    n_small = int(np.count_nonzero(is_small))
+    if n_small <= n_test or np.unique(groups[is_small]).size < 3:
+        return held_out_groups(groups, test_fraction, seed, name)
+    is_held_out = np.zeros(groups.size, dtype=bool)
+    is_held_out[is_small] = held_out_groups(groups[is_small], n_test / n_small, seed, name)
+    return is_held_out
+
+
 def _parts(source: Source, is_test: np.ndarray, about: JSON) -> tuple[PartSource, PartSource]:
     return PartSource(source, is_test, about, "train"), PartSource(source, is_test, about, "test")
 

@@ -38,7 +38,9 @@ from chimap.data.views import fitted_names
 from chimap.engines import Progress, RichProgress, current_engine
 from chimap.estimators.forwarding import (
     forwarded,
+    labels_in_chunks,
     outputs_of_rows,
+    outputs_with_shares,
     predict_chunks,
     predict_source,
     rows_as_read,
@@ -497,6 +499,8 @@ class HistogramModel(BaseEstimator):
     # --- what else the fitted model answers
 
     _outputs = outputs_of_rows
+    _outputs_with_shares = outputs_with_shares
+    labels_in_chunks = labels_in_chunks
     predict_source = predict_source
     predict_chunks = predict_chunks
     rows_as_read = rows_as_read

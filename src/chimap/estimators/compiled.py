@@ -17,7 +17,7 @@ from chimap._validation import rows_as_fitted
 from chimap.data.doubts import Units
 from chimap.data.overlap import TrainingMass
 from chimap.estimators.forwarding import outputs_of_rows, predict_chunks, predict_source
-from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_posterior
+from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_posterior, without_shares
 from chimap.features.additive import AnchorMap
 from chimap.features.rounded import check_not_rounded
 from chimap.models import saved
@@ -241,6 +241,7 @@ class CompiledModel(BaseEstimator):
         return answers_of(self)
 
     _outputs = outputs_of_rows
+    _outputs_with_shares = without_shares
     predict_source = predict_source
     predict_chunks = predict_chunks
     save = saved.save

@@ -26,6 +26,7 @@ from chimap.estimators.rows import OfColumns, source_as_fitted, source_to_predic
 from chimap.models.attributes import attributes_of
 from chimap.models.model import Model
 from chimap.models.predict import OutputsOfRows, outputs_in_chunks, outputs_in_memory, outputs_of_source
+from chimap.models.unassigned import checked_share, is_unassigned, marked, with_shares
 
 if TYPE_CHECKING:
     pass
@@ -46,19 +47,39 @@ class Predictor(OfColumns, Protocol):
         ...
 
 
+class ModelEstimator(Predictor, Protocol):
+    """An estimator whose model is a ``Model``."""
+
+    @property
+    def fitted(self) -> Model:
+        """The fitted model. Raise NotFittedError if there is none."""
+        ...
+
+
 # --- outputs
 
 
 def outputs_of_rows(self: Predictor, X: MatrixLike) -> np.ndarray:
     """Return f(x) for rows X, (n, t) float64."""
-    model, source = self.fitted, source_to_predict(self, X)
-    if source is not None:
-        return predict_source(self, source)
-    rows = rows_as_fitted(self, X)
-    with threads(self.n_jobs):
+    return _outputs_by(self.fitted, self, X)
+
+
+def outputs_with_shares(self: ModelEstimator, X: MatrixLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return f(x) (n, t) for rows X, and the smallest shares (n,) at which they are unassigned."""
+    both = _outputs_by(with_shares(self.fitted), self, X)
+    return both[:, :-1], both[:, -1]
+
+
+def _outputs_by(model: OutputsOfRows, estimator: Predictor, X: MatrixLike) -> np.ndarray:
+    source = source_to_predict(estimator, X)
+    if source is None:
+        rows = rows_as_fitted(estimator, X)
+    with threads(estimator.n_jobs):
+        if source is not None:
+            return outputs_of_source(model, source_as_fitted(estimator, source), units=estimator.units_)
         if rows.shape[0] > model.rows_at_once:
-            return outputs_of_source(model, ArraySource(rows), units=self.units_)
-        return outputs_in_memory(model, rows, self.units_)
+            return outputs_of_source(model, ArraySource(rows), units=estimator.units_)
+        return outputs_in_memory(model, rows, estimator.units_)
 
 
 def predict_source(self: Predictor, source: Source, progress: Progress | None = None) -> np.ndarray:
@@ -101,6 +122,34 @@ def predict_chunks(
     model, source = self.fitted, source_as_fitted(self, source)
     with threads(self.n_jobs):
         yield from outputs_in_chunks(model, source, progress, self.units_)
+
+
+def labels_in_chunks(
+    self: ModelEstimator, source: Source, unassigned: float, progress: Progress | None = None
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield linear outputs and labels of consecutive rows of a source; rows like none of the classes are "unassigned".
+
+    Parameters
+    ----------
+    source : Source
+        Rows to predict.
+    unassigned : float
+        See ``predict``.
+    progress : Progress or None, default=None
+        Receives the rows predicted.
+
+    Yields
+    ------
+    tuple of int, ndarray of shape (rows, t) and ndarray of shape (rows,)
+        The first row of a chunk, the outputs of its rows in float64, and their labels.
+    """
+    share, model = checked_share(unassigned), with_shares(self.fitted)
+    source = source_as_fitted(self, source)
+    with threads(self.n_jobs):
+        for start, both in outputs_in_chunks(model, source, progress, self.units_):
+            outputs = both[:, :-1]
+            labels = self.fitted.answers.predicted(outputs)
+            yield start, outputs, marked(labels, is_unassigned(both[:, -1], share))
 
 
 # --- explanations

@@ -17,11 +17,11 @@ from chimap.data import ArraySource, Source, matched, open_source
 from chimap.data.catalogue import check_rows_order, opener_of
 from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.formats.frames import FrameSource, frame_rows
-from chimap.data.labelling import labelled, task_words, with_numbers
+from chimap.data.labelling import labelled, note_on_unread, task_words, with_numbers
 from chimap.data.labels import UNREAD
 from chimap.data.overlap import TrainingMass
 from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order
-from chimap.data.views import choice_like, fitted_names
+from chimap.data.views import ChosenRows, choice_like, fitted_names
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec, checked_batch, is_matrix
 from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
@@ -164,10 +164,18 @@ def labelled_rows(
 ) -> tuple[MatrixLike, ArrayLike, ArrayLike | None]:
     """Return rows, labels and weights; where y names columns of X, they are read, and rows without a label left out.
 
+    Rows whose record cannot be read, such as SMILES that RDKit refuses, are left out too, with a warning.
+
     Raises DataError where X has no named columns, or the model takes arrays only.
     """
     if not isinstance(y, str) and task_words(X, y) is None:
-        return X, y, sample_weight
+        given = source_to_predict(model, X)
+        if given is None or not given.unread or np.shape(y)[:1] != (given.n_rows,):
+            return X if given is None else cast("MatrixLike", given), y, sample_weight
+        say([f"{note_on_unread(given)}. They are left out."])
+        rows = np.setdiff1d(np.arange(given.n_rows), [*given.unread])
+        weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        return cast("MatrixLike", ChosenRows(given, rows, None)), np.asarray(y)[rows], weights
     if not hasattr(model, "predict_source"):
         raise DataError(
             f"y={y!r} names a column of the rows; {type(model).__name__} takes labels as an array (n,): give the "

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_clas
 
 from chimap import _arrays
 from chimap._errors import InputError
+from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, ClassWeight, MatrixLike, Rows, Sometimes
 from chimap.data import ArraySource
 from chimap.data.catalogue import check_rows_order
@@ -25,6 +26,7 @@ from chimap.estimators.rows import labelled_rows
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
 from chimap.losses import Loss, Square
 from chimap.models.answers import ClassAnswers, RealAnswers
+from chimap.models.unassigned import checked_share, is_unassigned, marked
 from chimap.moments import Targets, fold_of_rows
 from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, TaskCodec
 from chimap.recipe.task import HeldOutRows, classes_in, classes_of, row_weights
@@ -32,6 +34,7 @@ from chimap.recipe.weights import checked_sample_weight, counts_in
 from chimap.selection.base import USUAL_FOLDS
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, checked_level
+from chimap.selection.novelty import Novelty
 from chimap.selection.scoring import MeanScore, explained
 
 if TYPE_CHECKING:
@@ -57,9 +60,11 @@ class ClassTargets(ClassifierMixin):
     multilabel_: Sometimes[bool]
     threshold_: Sometimes[float]
     _outputs: Callable[[MatrixLike], np.ndarray]
+    _outputs_with_shares: Callable[[MatrixLike], tuple[np.ndarray, np.ndarray]]
     _answers: ClassVar[ClassAnswers]
     _calibration: Sometimes[Calibration | TaskCalibration]
     _conformal: Sometimes[Conformal | None]
+    _novelty: Sometimes[Novelty]
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of rows X: the class with the largest one is predicted.
@@ -78,8 +83,57 @@ class ClassTargets(ClassifierMixin):
         outputs = self._outputs(X)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    def predict(self, X: MatrixLike) -> np.ndarray:
+    def predict(self, X: MatrixLike, unassigned: float | None = None) -> np.ndarray:
         """Return the labels of rows X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to classify.
+        unassigned : float or None, default=None
+            Label rows that are like none of the classes "unassigned", of an unseen cell type for example: where
+            ``predict_set(X, alpha=unassigned)`` is empty, or where the row is more unlike the training rows than all
+            but this share of left-out training rows (left-out groups, if the fit had groups). It is unlike them by its
+            distance in the kernel to the nearest training row or landmark, and by how low its largest score is; models
+            that keep no rows judge by the scores alone. Rows without any entry are unassigned. None labels every row.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, tasks)
+            Labels; with several tasks, 0 and 1 for each. With ``unassigned``, numbers are in an array of objects.
+
+        Raises
+        ------
+        ValueError
+            If ``unassigned`` is not between 0 and 1, or the model has several tasks, a class called "unassigned", or no
+            left-out rows.
+
+        References
+        ----------
+        See ``selection.novelty.Novelty``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from chimap import HistogramClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> known = y < 8
+        >>> model = HistogramClassifier("exp-chi2", random_state=0).fit(X[known][:1000], y[known][:1000])
+        >>> found = model.predict(X[~known], unassigned=0.1)
+        >>> bool((found == "unassigned").mean() > 0.5)
+        True
+        """
+        if unassigned is None:
+            return self.labels_of(self._outputs(X))
+        share = checked_share(unassigned)
+        outputs, shares = self._outputs_with_shares(X)
+        return marked(self.labels_of(outputs), is_unassigned(shares, share))
+
+    def unassigned_at(self, X: MatrixLike) -> np.ndarray:
+        """Return the smallest shares ``unassigned`` at which ``predict`` gives rows X no label.
+
+        Small shares speak for a class that the fit has not seen; those of rows like the training rows are spread evenly
+        between 0 and 1, or somewhat lower.
 
         Parameters
         ----------
@@ -88,10 +142,10 @@ class ClassTargets(ClassifierMixin):
 
         Returns
         -------
-        ndarray of shape (n,) or (n, tasks)
-            Labels; with several tasks, 0 and 1 for each.
+        ndarray of shape (n,)
+            Shares in float64.
         """
-        return self.labels_of(self._outputs(X))
+        return self._outputs_with_shares(X)[1]
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the probabilities of the classes of rows X.
@@ -393,6 +447,22 @@ class RealTargets(RegressorMixin):
         return self._answers.intervals(outputs, alpha)
 
 
+def keeps_no_shares(model: object) -> InputError:
+    """Return the error of an estimator that does not know how unlike the others left-out rows are."""
+    return InputError(
+        Message(
+            "{unassigned} compares rows with the left-out rows of a fit, which a {} does not keep: use a "
+            "HistogramClassifier, with {features='exact'} or {features='landmarks'} for distances to its rows.",
+            type(model).__name__,
+        )
+    )
+
+
+def without_shares(self: object, X: MatrixLike) -> tuple[np.ndarray, np.ndarray]:
+    """Raise ValueError; see ``keeps_no_shares``."""
+    raise keeps_no_shares(self)
+
+
 class CountedRows(NamedTuple):
     """Rows in memory, their labels, their weights with class weights included, and how many equal rows each stands for.
 
@@ -427,6 +497,8 @@ class Encoding:
     class_weight: ClassWeight = None
     threshold: str | float | None = None
     weights: str = "importance"  # also of models from files that do not say what weights are
+
+    _outputs_with_shares = without_shares
 
     def _learn_targets(self, y: ArrayLike) -> None:
         """Learn the classes, or the range of the targets, from all of y."""

@@ -163,6 +163,31 @@ class FittedFeatures(ABC):
         """The rows whose kernel values the features are, where they are evaluated without a map; else None."""
         return None
 
+    def squared_distances(self, rows: Rows) -> np.ndarray | None:
+        """Return K(x, x) + K(v, v) - 2 K(x, v) of rows x with the landmarks or training rows v that are kept.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows.
+
+        Returns
+        -------
+        ndarray of shape (n, m), float64, or None
+            Squared distances of the kernel; None for features that keep no rows.
+        """
+        return None
+
+    def squared_distances_at(self, places: np.ndarray) -> np.ndarray:
+        """Return ``squared_distances`` of the training rows at ``places``, for features that keep all of them.
+
+        Parameters
+        ----------
+        places : array of int
+            Places among the kept rows.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not keep the training rows")
+
     def contributions(self, rows: Rows, reference: np.ndarray, coef: np.ndarray) -> np.ndarray | None:
         """Return what each bin adds to z(x) . coef, relative to a reference row, where no mapped rows tell it.
 

@@ -120,6 +120,16 @@ class ScaledFeatures(FittedFeatures):
         """Return CSR features of checked CSR rows."""
         return self.features.transform_sparse(self.scale.rows(rows))
 
+    def squared_distances(self, rows: Rows) -> np.ndarray | None:
+        """See ``FittedFeatures``: those of scaled rows."""
+        distances: np.ndarray | None = self.features.squared_distances(self.scale.rows(rows))
+        return distances
+
+    def squared_distances_at(self, places: np.ndarray) -> np.ndarray:
+        """See ``FittedFeatures``: those of scaled rows."""
+        distances: np.ndarray = self.features.squared_distances_at(places)
+        return distances
+
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write features minus ``shift`` of checked rows into ``out``, of their dtype."""
         self.features.features_into(self.scale.rows(rows), out, shift)

@@ -40,7 +40,7 @@ from chimap.fit.resolve import advice_on_components, gamma_sample, resolve
 from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import PenalisedLoss
 from chimap.losses import Observed
-from chimap.models.answers import ClassAnswers, RealAnswers
+from chimap.models.answers import ClassAnswers, Distances, RealAnswers
 from chimap.models.model import Model
 from chimap.race.choose import race
 from chimap.race.trials import RaceResult
@@ -102,7 +102,9 @@ def fit(
     log = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
     task, source, groups = Task.of(source, recipe, groups)
     shown = scoring_of(recipe.scoring, recipe.is_classifier, source.labels())
-    request = Request(can_keep(engine), log is not None, unlabelled is not None, has_curve)
+    request = Request(
+        can_keep(engine), log is not None, unlabelled is not None, has_curve, has_distances=races
+    )
     check_request(objective_of(recipe, task.has_gaps), recipe, request)
     n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
     with threads(suited(recipe.n_jobs, n_rows)):
@@ -221,9 +223,11 @@ def learn(
     curve = collector.curve(collected, learned, shown, clock)
     learned = learned.in_units(rows.codec.units)
     kept = features.simplified(learned.solution.coef, learned.solution.intercept)
+    has_distances = request.has_distances and recipe.is_classifier
+    distances = collector.distances(kept.features, learned.held_out, sample) if has_distances else None
     model = model_of_fit(
         method, task, source, replace(known, features=kept.features), learned, kept.coef, kept.intercept,
-        rows.held_out_rows(learned.held_out), collected.shift, {"learning_curve_": curve},
+        rows.held_out_rows(learned.held_out), collected.shift, {"learning_curve_": curve}, distances,
     )  # fmt: skip
     return ModelAndOutputs(model, learned.held_out)
 
@@ -239,8 +243,12 @@ def model_of_fit(
     held_out: HeldOutRows | None,
     shift: np.ndarray | None,
     more: dict[str, Any],
+    distances: Distances | None = None,
 ) -> Model:
-    """Return the model of what a fit has learned; ``more`` are further attributes to show."""
+    """Return the model of what a fit has learned; ``more`` are further attributes to show.
+
+    distances: of held-out rows to the nearest of the others, if they were measured.
+    """
     recipe, loss = replace(method.recipe, seed=known.seed), learned.loss
     plain = loss.loss if isinstance(loss, Observed) else loss
     task = replace(task, codec=known.codec)
@@ -250,7 +258,7 @@ def model_of_fit(
         if classes is None
         else ClassAnswers.of(
             held_out, classes, task.n_targets, is_multilabel=task.is_multilabel, class_weight=task.class_weight,
-            threshold=task.threshold, positive=task.positive,
+            threshold=task.threshold, positive=task.positive, distances=distances,
         )
     )  # fmt: skip
     attributes: JSON = {**learned.attributes, **known.attributes}

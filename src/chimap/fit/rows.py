@@ -221,6 +221,10 @@ class PreparedRows:
             None if self.groups is None else self.groups[places],
         )  # fmt: skip
 
+    def is_apart(self, places: np.ndarray) -> np.ndarray:
+        """Return which of the rows at ``places`` no landmark is made of, (m,)."""
+        return np.isin(places, self._apart)
+
     def unseen(self, places: np.ndarray) -> np.ndarray | None:
         """Return which of the rows at ``places`` no landmark is made of, (m,); None if that is all or none of them."""
         is_apart = np.isin(places, self._apart)

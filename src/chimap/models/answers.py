@@ -16,6 +16,7 @@ from chimap.moments import of_entries
 from chimap.recipe.task import HeldOutRows, chosen_threshold, counts_of
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal
+from chimap.selection.novelty import Novelty
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,8 @@ class ClassAnswers:
         How improbable the true classes of held-out rows were; None if there were none.
     threshold : float or None, default=None
         The output above which a row belongs to the second of two classes, if one was chosen.
+    novelty : Novelty or None, default=None
+        How unlike the others left-out rows were; None if there were none.
     """
 
     classes: np.ndarray
@@ -41,6 +44,7 @@ class ClassAnswers:
     calibration: Calibration | TaskCalibration
     conformal: Conformal | None = None
     threshold: float | None = None
+    novelty: Novelty | None = None
 
     @classmethod
     def of(
@@ -52,9 +56,13 @@ class ClassAnswers:
         is_multilabel: bool = False,
         class_weight: np.ndarray | None = None,
         threshold: str | float | None = None,
+        distances: Distances | None = None,
         positive: int | None = None,
     ) -> ClassAnswers:
-        """Learn the calibration, the sets and the threshold from outputs for rows that the machine has not seen."""
+        """Learn the calibration, the sets and the threshold from outputs for rows that the machine has not seen.
+
+        distances: of left-out rows to the nearest of the others, if the machine keeps rows.
+        """
         conformal: Conformal | None = None
         counts = counts_of(held_out, class_weight, classes)
         calibration: Calibration | TaskCalibration
@@ -78,7 +86,10 @@ class ClassAnswers:
         chosen = (
             None if threshold is None else chosen_threshold(threshold, held_out, classes, counts, positive)
         )
-        return cls(classes, is_multilabel, calibration, conformal, chosen)
+        novelty = None
+        if held_out is not None and not is_multilabel:
+            novelty = novelty_of(-largest(held_out.outputs), counts, distances)
+        return cls(classes, is_multilabel, calibration, conformal, chosen, novelty)
 
     def labels(self, outputs: np.ndarray) -> np.ndarray:
         """Return the labels for linear outputs: (n,) or, with several tasks, (n, t).
@@ -154,6 +165,28 @@ class RealAnswers:
         """Return lower and upper ends: (n, 2) or, with several targets, (n, t, 2)."""
         ends = self.loss.interval(self.loss.predicted(outputs), known(self.conformal).threshold(alpha))
         return ends[:, 0] if ends.shape[1] == 1 else ends
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Distances (m,) of some held-out rows to the nearest of the other rows, and their places (m,) among these."""
+
+    places: np.ndarray
+    distances: np.ndarray
+
+
+def novelty_of(lowness: np.ndarray, counts: np.ndarray | None, distances: Distances | None) -> Novelty:
+    """Return what held-out rows say of novelty: how low their largest outputs are, and how far they are."""
+    if distances is None:
+        return Novelty(lowness[:, None], counts)
+    places = distances.places
+    weights = None if counts is None else counts[places]
+    return Novelty(np.column_stack([lowness[places], distances.distances]), weights)
+
+
+def largest(outputs: np.ndarray) -> np.ndarray:
+    """Return the largest output (n,) of the classes; the two classes of a single output f have -f and f."""
+    return np.abs(outputs[:, 0]) if outputs.shape[1] == 1 else outputs.max(axis=1)
 
 
 def known(conformal: Conformal | None) -> Conformal:

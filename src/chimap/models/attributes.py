@@ -50,6 +50,8 @@ def _attributes(model: Model) -> JSON:
             "classes_": answers.classes, "multilabel_": answers.is_multilabel, "class_weight_": task.class_weight,
             "_calibration": answers.calibration,
         }  # fmt: skip
+        if answers.novelty is not None:
+            found["_novelty"] = answers.novelty
         if answers.threshold is not None:
             found["threshold_"] = answers.threshold
     else:
@@ -99,7 +101,7 @@ def model_of(
         usual = Calibration(1.0, np.zeros(coef.shape[1]))
         answers = ClassAnswers(
             take("classes_"), bool(take("multilabel_", False)), take("_calibration", usual), conformal,
-            take("threshold_"),
+            take("threshold_"), take("_novelty"),
         )  # fmt: skip
     else:
         answers = RealAnswers(conformal, take("noise_variance_"), left.get("loss_") or Square())

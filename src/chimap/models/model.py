@@ -23,9 +23,10 @@ from chimap.explain.neighbours import expansion_of
 from chimap.features.base import FittedFeatures
 from chimap.features.exact import RowKernel
 from chimap.features.mapped_functions import LinearFunction, MappedModel
+from chimap.features.nearest import empty_rows, nearest_distances
 from chimap.features.rounded import RoundedFeatures
 from chimap.kernels import AdditiveKernel, Kernel
-from chimap.models.answers import ClassAnswers, RealAnswers
+from chimap.models.answers import ClassAnswers, RealAnswers, largest
 from chimap.models.preparation import Preparation
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
@@ -245,6 +246,23 @@ class Model:
                 )
             )
         return self.posterior
+
+    # --- for rows that are like none of the classes
+
+    @cached_property
+    def empty_rows(self) -> np.ndarray:
+        """Which of the rows that the features keep have no entries, (m,)."""
+        return empty_rows(self.features, self.recipe.dtype)
+
+    def signs(self, outputs: np.ndarray, rows: Rows) -> np.ndarray:
+        """Return the signs (n, k) that prepared rows with these outputs are of no class; see ``Novelty``."""
+        answers = self.answers
+        assert isinstance(answers, ClassAnswers)
+        assert answers.novelty is not None
+        low = -largest(outputs)
+        if not answers.novelty.has_distances:
+            return low[:, None]
+        return np.column_stack([low, nearest_distances(self.features, rows, self.empty_rows)])
 
     # --- for explanations
 

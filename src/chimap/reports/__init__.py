@@ -55,6 +55,7 @@ from chimap.reports.ranking import (
 )
 from chimap.reports.selection import ComponentScores, SelectionPage, StrengthCurve
 from chimap.reports.splits import SplitScores, repeated_splits
+from chimap.reports.studies import PermutationTest, StudyScores, study_scores
 
 __all__ = [
     "accuracy",
@@ -69,6 +70,9 @@ __all__ = [
     "RankingMetrics",
     "repeated_splits",
     "SplitScores",
+    "study_scores",
+    "StudyScores",
+    "PermutationTest",
     "TaskMetrics",
     "task_metrics",
     "regression_metrics",

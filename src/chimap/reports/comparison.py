@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.base import clone
 
 from chimap import _formatting
 from chimap._formatting import measure_in_words, number, one_line, percent, plain, seconds
@@ -20,7 +21,7 @@ from chimap._validation import DataError
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
 from chimap.features.kernel_errors import FeatureError, KernelErrors
-from chimap.race.compare import SIZES, Entrant, Run, differences, recommended
+from chimap.race.compare import SIZES, ComparedMachines, Entrant, Run, differences, recommended
 from chimap.race.compare import compare as run_comparison
 from chimap.reports.figures import (
     CURVE_SIZE,
@@ -43,6 +44,7 @@ from chimap.reports.page import (
     package_versions,
     render,
 )
+from chimap.reports.studies import StudyScores, check_studies, study_scores
 from chimap.selection.jackknife import standard_error
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ def compare(
     normalize: str | Sequence[str | None] | None = None,
     sizes: Sequence[int] = SIZES,
     groups: np.ndarray | None = None,
+    by_study: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
     """Race all kernels, or all features of one kernel, on a sample of a source, and recommend a machine.
@@ -80,6 +83,9 @@ def compare(
         Numbers of landmarks and of random features to try with ``kernel``.
     groups : array of shape (n_rows,) or None, default=None
         Rows of one group are held out together.
+    by_study : bool, default=False
+        Whether to score the recommended machine, the best and the linear one study by study besides, the groups being
+        the studies; see ``study_scores``.
     progress : Progress or None, default=None
         Informed of each stage and step.
 
@@ -118,7 +124,12 @@ def compare(
         with clock("read"):
             shown.stage("reading", None)
             asked = Recipe.of(model)
-            task, source, groups = Task.of(source, asked, groups)
+            named = groups
+            task, source, groups = Task.of(source, asked, named)
+            if by_study:
+                y = source.labels()
+                assert y is not None
+                check_studies(model, y, groups, 0, source.name)
         found = run_comparison(
             asked,
             source,
@@ -132,6 +143,11 @@ def compare(
             normalize=normalize,
             sizes=sizes,
         )
+    studies = {}
+    if by_study:
+        assert named is not None  # ``check_studies`` has made sure
+        with clock("study by study"):
+            studies = _by_study(model, source, np.unique(named)[groups], found, progress)
     blocks = found.blocks
     return Comparison(
         entrants=found.entrants,
@@ -156,7 +172,31 @@ def compare(
             "random_state": str(model.random_state),
         },
         stages=clock.seconds,
+        studies=studies,
     )
+
+
+def _by_study(
+    model: BaseEstimator,
+    source: Source,
+    groups: np.ndarray,
+    found: ComparedMachines,
+    progress: Progress | None,
+) -> dict[str, StudyScores]:
+    """Return the scores by study of the machines that a user decides between, by the name of the entrant."""
+    y = source.labels()
+    assert y is not None
+    finalists = [e for e in found.entrants if not e.error and e.last.n_rows == found.n_rows]
+    ranked = sorted(finalists, key=lambda e: -e.last.score)
+    best, chosen = recommended(ranked)
+    decided = [chosen, best, *(e for e in ranked if e.is_linear)][:3]
+    X = source.take(np.arange(source.n_rows))
+    return {
+        e.name: study_scores(
+            clone(model).set_params(**(e.fit_settings or e.settings)), X, y, groups, progress=progress
+        )
+        for e in {e.name: e for e in decided}.values()
+    }
 
 
 def entrant_as_dict(e: Entrant) -> Parameters:
@@ -229,6 +269,8 @@ class Comparison(Page):
         Versions of packages by name; by default ``package_versions()``.
     created : datetime, optional
         Time of the comparison, with its time zone; by default now.
+    studies : mapping of str to StudyScores, optional
+        Scores study by study of some machines, by the name of the entrant; by default empty.
     """
 
     entrants: tuple[Entrant, ...]
@@ -241,6 +283,7 @@ class Comparison(Page):
     stages: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=package_versions)
     created: datetime = field(default_factory=now)
+    studies: Mapping[str, StudyScores] = field(default_factory=dict)
 
     @property
     def ranked(self) -> tuple[Entrant, ...]:
@@ -347,6 +390,7 @@ class Comparison(Page):
         facts |= {
             "created": self.created.isoformat(),
             "metric": self.metric,
+            "studies": {name: scores.as_dict() for name, scores in self.studies.items()},
             "entrants": [entrant_as_dict(e) for e in entrants],
             "recommendation": {
                 "name": advice.chosen.name,
@@ -405,6 +449,9 @@ class ComparisonPage(Page):
             title=_title(comparison, errors),
             comparison=comparison,
             errors=errors,
+            by_study=[]
+            if comparison is None
+            else [(e, comparison.studies[e.name]) for e in comparison.ranked if e.name in comparison.studies],
             listed=ROWS_LISTED,
             command=self.command,
             failed=[] if comparison is None else [(e.name, e.error) for e in comparison.failed],

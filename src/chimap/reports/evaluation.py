@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,7 @@ from chimap.reports.ranking import RankingMetrics
 from chimap.reports.score import Score, score_of
 from chimap.reports.selection import ComponentScores, StrengthCurve, scores_by_components, strength_curve
 from chimap.reports.splits import SplitScores
+from chimap.reports.studies import StudyScores, permutations_figure, studies_figure
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -82,6 +83,8 @@ class Evaluation(Page):
         Images to show.
     splits : SplitScores or None, default=None
         Scores of the model retrained on random splits.
+    studies : StudyScores or None, default=None
+        Scores study by study.
     insight : Insight or None, default=None
         Linear baseline, learning curve, most important bins and worst mistakes.
     reliability : Reliability or None, default=None
@@ -103,6 +106,7 @@ class Evaluation(Page):
     ranking: RankingMetrics | None = None
     examples: Examples | None = None
     splits: SplitScores | None = None
+    studies: StudyScores | None = None
     insight: Insight | None = None
     reliability: Reliability | None = None
     created: datetime = field(default_factory=now)
@@ -122,6 +126,7 @@ class Evaluation(Page):
             off = percent(self.reliability.error).replace(NARROW_SPACE, " ")
             lines["probabilities"] = f"off by {off} on average (expected calibration error)"
         lines["splits"] = None if self.splits is None else splits_lines(self.splits)
+        lines |= {} if self.studies is None else self.studies.lines()
         lines["baseline"] = None if self.baseline is None else baseline_line(metrics, self.baseline)
         return lines
 
@@ -142,6 +147,8 @@ class Evaluation(Page):
             parts = _task_parts(metrics)
         else:
             parts = _regression_parts(self, metrics)
+        if self.studies is not None:
+            parts |= _study_parts(self.studies)
         if self.insight is not None:
             parts |= _insight_parts(self.insight, getattr(metrics, "auc", None))
         return render("evaluation.html", evaluation=self, **parts, **_common_parts(self))
@@ -156,6 +163,7 @@ class Evaluation(Page):
             "metrics": self.metrics.as_dict(),
             "ranking": self.ranking and self.ranking.as_dict(),
             "splits": self.splits and self.splits.as_dict(),
+            "by_study": self.studies and self.studies.as_dict(),
             "insight": self.insight and self.insight.as_dict(),
             "reliability": self.reliability and self.reliability.as_dict(),
             "baseline": self.baseline and self.baseline.as_dict(),
@@ -174,6 +182,8 @@ def report(
     *,
     training: Source | tuple[MatrixLike, ArrayLike] | None = None,
     which: str | None = None,
+    splits: SplitScores | None = None,
+    studies: StudyScores | None = None,
     insight: bool = True,
     progress: Progress | None = None,
 ) -> Evaluation:
@@ -195,6 +205,10 @@ def report(
         learning curve.
     which : str or None, default=None
         Which rows these are, in words, for the page.
+    splits : SplitScores or None, default=None
+        Scores of copies on random splits, for the page; see ``reports.repeated_splits``.
+    studies : StudyScores or None, default=None
+        Scores study by study, for the page; see ``reports.study_scores``.
     insight : bool, default=True
         Whether to find what the page shows besides the scores; False takes no longer than a prediction.
     progress : Progress or None, default=None
@@ -234,7 +248,8 @@ def report(
         with progress:
             progress.stage("explaining", None, "fits")
             found = insight_of(model, source, score, training)
-    return _evaluation(model, source, score, which or f"all {source.n_rows:,} rows", found)
+    evaluation = _evaluation(model, source, score, which or f"all {source.n_rows:,} rows", found)
+    return replace(evaluation, splits=splits, studies=studies)
 
 
 def _check_predicts_sources(model: BaseEstimator) -> None:
@@ -318,6 +333,15 @@ def _common_parts(evaluation: Evaluation) -> JSON:
         "components_svg": as_markup(_components_svg(evaluation.components))
         if evaluation.components
         else None,
+    }
+
+
+def _study_parts(studies: StudyScores) -> JSON:
+    return {
+        "studies_svg": as_markup(studies_figure(studies)),
+        "permutations_svg": None
+        if studies.test is None
+        else as_markup(permutations_figure(studies.test, studies.name)),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -31,12 +31,13 @@ from chimap.reports.explanation_figures import (
 )
 from chimap.reports.figures import LINES, PALETTE
 from chimap.reports.page import Page, as_markup, date_in_words, now, package_versions, render
-from chimap.reports.pictures import PICTURE_SIDE, grey, images_of, painted, painted_photo, small_jpeg
+from chimap.reports.pictures import PICTURE_SIDE, drawn, grey, images_of, painted, painted_photo, small_jpeg
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap.data import Source
+    from chimap.data.formats.fields import Reading
     from chimap.explain import Explanation, Importance
     from chimap.images.reading.image_set import ImageSet
 
@@ -89,6 +90,22 @@ class Likeness:
 
 
 @dataclass(frozen=True, eq=False)
+class Drawing:
+    """What the parts of a row add to its score, compared with an empty row: all of it lies in what the row has.
+
+    Parameters
+    ----------
+    image : str
+        The parts of the row painted with what they add, a data URL.
+    base : float
+        Score of an empty row; the parts add the rest of the score of the row.
+    """
+
+    image: str
+    base: float
+
+
+@dataclass(frozen=True, eq=False)
 class ExplainedRow:
     """The explanation of the prediction for one row.
 
@@ -121,6 +138,8 @@ class ExplainedRow:
         The row as an image, a data URL.
     painted : str or None, default=None
         The contributions painted over the image, a data URL.
+    drawing : Drawing or None, default=None
+        What the parts of the row add, painted over a drawing of it, such as the atoms of a molecule.
     """
 
     name: str
@@ -134,6 +153,7 @@ class ExplainedRow:
     likenesses: list[Likeness] = field(default_factory=list)
     picture: str | None = None
     painted: str | None = None
+    drawing: Drawing | None = None
 
     def top(self, k: int = 10) -> np.ndarray:
         """Return the indices of the bins with the largest absolute contributions, by descending contribution.
@@ -429,6 +449,7 @@ def explained_rows(
         like = [None] * len(places)
     neighbour = "training row" if hasattr(model, "row_numbers_") else "landmark"
     images = images_of(source)
+    draw = _drawings(model, source, places, rows)
     shown = []
     for i, place in enumerate(places):
         name, answer, truth = str(names[place]), answers[i], None if y is None else y[place]
@@ -454,9 +475,28 @@ def explained_rows(
                 values[i],
                 [] if like[i] is None else Likeness.of(like[i], neighbour),
                 *pictures,
+                drawing=None if draw is None else draw(i, weights),
             )
         )
     return shown, explanation
+
+
+def _drawings(
+    model: BaseEstimator, source: Source, places: np.ndarray, rows: Source
+) -> Callable[[int, np.ndarray], Drawing | None] | None:
+    """Return a function that draws the i-th row, for weights (t,) of its scores; None for rows without drawings."""
+    reading: Reading | None = source.reading
+    if reading is None or not reading.has_drawings or source.origin is None:
+        return None
+    fields = source.column(reading.column)[places]
+    empty = ArraySource(np.zeros((1, rows.n_features)), column_names=rows.column_names)
+    explanation = model.explain(rows, background=empty)
+
+    def draw(i: int, weights: np.ndarray) -> Drawing | None:
+        image = drawn(reading, fields[i], explanation.contributions[i] @ weights)
+        return None if image is None else Drawing(image, float(explanation.base @ weights))
+
+    return draw
 
 
 def _against(

@@ -24,6 +24,8 @@ from chimap.reports.ranking import RankingMetrics
 if TYPE_CHECKING:
     from PIL import Image
 
+    from chimap.data.formats.fields import Reading
+
 
 CONFUSED_PAIRS, IMAGES_A_PAIR = 8, 5  # confused pairs of classes to show, and images per pair
 RANKED_CLASSES, IMAGES_A_CLASS = 3, 6  # best and worst classes to show, and images per class
@@ -246,6 +248,12 @@ def painted_photo(image: np.ndarray, contributions: np.ndarray) -> str:
     resized = Image.fromarray(contributions.astype(np.float32)).resize(photo.size, Image.Resampling.BOX)
     blurred = gaussian_filter(np.asarray(resized, np.float64), max(photo.size) / 50)
     return jpeg(_picture(_over(255 - 0.6 * (255 - grey_values), blurred)))
+
+
+def drawn(reading: Reading, field: object, contributions: np.ndarray) -> str | None:
+    """Return the contributions painted over a drawing of a field, a data URL; None for fields without a drawing."""
+    svg = reading.painted(field, contributions, (GOOD, BAD))
+    return None if svg is None else "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 def _over(grey_values: np.ndarray, contributions: np.ndarray) -> np.ndarray:

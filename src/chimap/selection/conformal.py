@@ -60,6 +60,21 @@ class Conformal:
                 f"Conformal: scores of shape {self.scores.shape} must be a matrix with a row per weight"
             )
 
+    def shares(self, scores: np.ndarray) -> np.ndarray:
+        """Return the smallest shares alpha at which scores (n, t) are above the threshold, (n, t).
+
+        It is the share of the held-out rows, and of the new row itself, with scores at least as large.
+        """
+        out = np.empty(scores.shape)
+        for task, own in enumerate(self.scores.T):
+            scored = np.flatnonzero(~np.isnan(own))
+            order = scored[np.argsort(own[scored], kind="stable")]
+            weights = np.ones(order.size) if self.weights is None else self.weights[order]
+            below = np.concatenate([[0.0], weights.cumsum()])
+            smaller = below[np.searchsorted(own[order], scores[:, task], side="left")]
+            out[:, task] = (below[-1] - smaller + 1) / (below[-1] + 1)
+        return out
+
     def threshold(self, alpha: float) -> np.ndarray:
         """Return the largest scores (t,) that are included at a share alpha; raise ValueError for an invalid share."""
         level = checked_level(alpha)

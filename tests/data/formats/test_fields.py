@@ -26,6 +26,7 @@ TEXTS = [
     "nothing",
 ] * 30
 KINDS = ["fox", "hen", "fox", "hen", "none"] * 30
+SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN"]
 IDS = [f"text {i}" for i in range(len(TEXTS))]
 
 
@@ -197,6 +198,20 @@ def test_lines_of_another_encoding_are_left_out(tmp_path):
         path.write_bytes("\n".join([*lines[:2], text]).encode("latin-1"))
         with pytest.raises(DataError, match=rf"column '{column}', record 1: not text in UTF-8: byte 0xe9"):
             open_source(path, "kind", reading=WordCounts())
+
+
+def test_records_of_json_in_another_encoding_are_left_out(tmp_path):
+    lines = [json.dumps({"text": text, "kind": "x"}) for text in ("a red fox", "red hen")]
+    latin = '{"text": "caf\u00e9", "kind": "x"}'.encode("latin-1")
+    (tmp_path / "t.jsonl").write_bytes(b"\n".join([lines[0].encode(), latin, lines[1].encode()]))
+    source = open_source(tmp_path / "t.jsonl", "kind", reading=WordCounts())
+    assert source.n_rows == 2
+    assert (
+        "1 of 3 records cannot be read: record 1 (not text in UTF-8: byte 0xe9 in position 3"
+        in source.notes[0]
+    )
+    (tmp_path / "t.jsonl").write_text(lines[0] + '\n{"text": "caf\u00e9 \\ud83d\\ude00 red", "kind": "x"}\n')
+    assert open_source(tmp_path / "t.jsonl", "kind", reading=WordCounts()).column_names == ("red",)
 
 
 def test_ids_and_labels_of_another_encoding_are_refused(tmp_path):

@@ -119,6 +119,18 @@ def test_records_that_cannot_be_read_have_no_answer(X, blank, reason, model):
     assert answers[others].tolist() == model.predict(rest).tolist()
 
 
+def test_records_that_cannot_be_read_are_left_out_of_scores(model):
+    texts = [None, *TEXTS, 3]
+    kinds = ["hen", *KINDS, "fox"]
+    with pytest.warns(DataWarning, match=r"2 of 42 records cannot be read: record 0 .*They are left out"):
+        assert model.score(texts, kinds) == model.score(TEXTS, KINDS)
+    weights = np.arange(42.0)
+    with pytest.warns(DataWarning):
+        assert model.score(texts, kinds, weights) == model.score(TEXTS, KINDS, weights[1:-1])
+    with pytest.raises(ValueError, match=r"labels|samples|inconsistent"):
+        model.score(texts, kinds[:-1])
+
+
 def test_rows_of_counts_are_still_rows(model):
     counts = WordCounts("review", tuple(model.feature_names_in_)).source(TEXTS).take(np.arange(40)).toarray()
     expected = model.predict(TEXTS)

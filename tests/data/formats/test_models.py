@@ -11,9 +11,7 @@ from chimap._validation import DataError
 from chimap.data import MorganCounts, NamedCounts, WordCounts, open_source
 from chimap.estimators import HistogramClassifier
 
-from .test_fields import KINDS, TEXTS, write_csv
-
-SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN"]
+from .test_fields import KINDS, SMILES, TEXTS, write_csv
 
 CHI2 = {"kernel": "chi2", "random_state": 0}
 

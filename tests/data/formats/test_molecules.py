@@ -206,3 +206,45 @@ def test_scaffolds_are_rings_and_what_links_them():
         assert kind().groups("scaffold", smiles).tolist() == expected
     with pytest.raises(ValueError, match="split must be"):
         MorganCounts().groups("random", smiles)
+
+
+@pytest.mark.parametrize("name", FINGERPRINTS)
+@pytest.mark.parametrize("salts", ["keep", "largest"])
+def test_what_the_atoms_add_is_what_the_bins_of_the_molecule_add(name, salts):
+    reading = replace(fingerprint(name, column="smiles", radius=2, size=512), salts=salts)
+    source = reading.source(SMILES)
+    contributions = np.random.default_rng(0).normal(size=source.n_features)
+    for counts, smiles in zip(counts_of(source), SMILES, strict=True):
+        molecule, weights = source.reading.atom_weights(smiles, contributions)
+        assert weights.size == molecule.GetNumAtoms()
+        assert weights.sum() == pytest.approx(contributions[counts > 0].sum())
+
+
+def test_an_atom_has_the_share_of_its_neighbourhoods():
+    reading = MorganCounts(radius=1, size=2048)
+    counts = counts_of(reading.source(["CCO"]))[0]
+    chosen = np.zeros(2048)
+    carbon = generators.GetMorganGenerator(radius=0, fpSize=2048).GetCountFingerprint(
+        chem.MolFromSmiles("CO")
+    )
+    hydroxyl = next(place for place in carbon.GetNonzeroElements() if counts[place] == 1)
+    chosen[hydroxyl] = 3.0
+    _, weights = reading.atom_weights("CCO", chosen)
+    assert sorted(weights.tolist()) == [0.0, 0.0, 3.0]
+
+
+def test_a_drawing_has_the_colours_of_what_its_atoms_add():
+    reading = MorganCounts(radius=0, size=2048)
+    place = {
+        int(np.flatnonzero(counts_of(reading.source([one])))[0]): sign for one, sign in (("O", 1), ("N", -1))
+    }
+    contributions = np.zeros(2048)
+    for bin_place, sign in place.items():
+        contributions[bin_place] = sign
+    assert reading.painted("xx", contributions, ("#0000ff", "#ff0000")) is None
+    svg = reading.painted("O.N.C", contributions, ("#0000ff", "#ff0000"))
+    assert svg.startswith("<?xml")
+    assert svg.count("fill:#3F3FFF") == svg.count("fill:#FF3F3F") == 1
+    assert reading.painted("O.N.C", contributions, ("#0000ff", "#ff0000")) == svg
+    plain = reading.painted("O.N.C", np.zeros(2048), ("#0000ff", "#ff0000"))
+    assert "3F3F" not in plain

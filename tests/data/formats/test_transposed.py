@@ -330,3 +330,19 @@ def test_decimal_commas(tmp_path):
     path.write_text(path.read_text("utf-8").replace("97,25", "97.25"), "utf-8")
     with pytest.raises(DataError, match=r"line 6 \('k__Bacteria'\), field 6 .*: '97\.25', expected a number"):
         open_source(path, labels="disease")
+
+
+def test_orientation_is_told_by_the_ids_of_joined_labels(tmp_path):
+    path = write(tmp_path, ["gene\ta\tb\tc", "x\t1\t2\t3", "z\t4\t5\t6"], "counts.csv")
+    metadata = write(tmp_path, ["sample\tkind", "c\tp", "a\tq", "b\tp"], "metadata.tsv")
+    source = open_source(path, f"{metadata}::kind", aside=f"{metadata}::kind")
+    assert source.row_ids.tolist() == ["a", "b", "c"]
+    assert source.labels().tolist() == ["q", "p", "p"]
+    assert source.column(f"{metadata}::kind").tolist() == ["q", "p", "p"]
+    np.testing.assert_array_equal(rows_of(source), [[1, 4], [2, 5], [3, 6]])
+    others = write(tmp_path, ["sample\tkind", "k\tp"], "others.tsv")
+    for labels, transpose in ((f"{others}::kind", None), (f"{metadata}::kind", False)):
+        with pytest.raises(
+            DataError, match=r"none of its \d ids, such as .*, is an id of counts\.csv, such as 'x'"
+        ):
+            open_source(path, labels, transpose=transpose)

@@ -55,6 +55,9 @@ class CompareSettings:
     maps : A,B
         Maps that --kernel-errors tries. The default is every map for an additive kernel, and optimal for an
         exponential one.
+    splits : leave-one-group-out
+        Also score the recommended machine, the best and the linear one study by study: the groups of --groups are
+        studies, each left out in turn.
     memory : SIZE
         Memory budget of the comparison and of the recommended fit.
     precision
@@ -78,6 +81,7 @@ class CompareSettings:
             f"kernel, and {_listed('terms of exponential kernels')} for an exponential one.",
         ),
     ] = None
+    splits: str | None = None
     time_limit: options.TimeLimit = None
     task: options.TaskOption = TaskName.auto
     memory: str = Settings.memory
@@ -102,6 +106,8 @@ class CompareSettings:
         if self.terms is not None:
             flag_values.whole_numbers(self.terms, "--terms")
         flag_values.seconds_of(self.time_limit, "--time-limit")
+        if self.splits is not None:
+            flag_values.check_known(self.splits, [flag_values.LEAVE_ONE_GROUP_OUT], "--splits")
         flag_values.check_least(self.jobs, "--jobs")
         flag_values.check_least(self.seed, "--seed", 0)
         assert self.sizes
@@ -156,6 +162,7 @@ class CompareSettings:
             normalize=flag_values.normalization_of(self.normalization),
             sizes=self.sizes,
             groups=groups,
+            by_study=self.splits is not None,
             progress=progress,
         )
 
@@ -237,6 +244,7 @@ def compare(
       chimap compare data.npz --output comparison.html
       chimap compare samples.csv --labels site --groups subject
       chimap compare molecules.csv --smiles smiles --labels toxic --split scaffold
+      chimap compare samples.csv --labels disease --splits leave-one-group-out --groups study
       chimap compare data.npz --kernel exp-chi2 --components 256,1024,4096
       chimap compare data.npz --kernel chi2 --kernel-errors --terms 1,2,3,5
       chimap compare rows.npy --kernel intersection --kernel-errors --maps optimal,homogeneous
@@ -248,6 +256,10 @@ def compare(
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
     settings.check()
+    if settings.splits is not None and table.groups is None:
+        raise InputError(
+            "--splits leave-one-group-out needs groups: name their column with --groups, such as --groups study."
+        )
     source = data_rows.open_data(data, labels, table=table, reading=counted.reading())
     data_rows.weigh(source, table)
     result: Comparison | None = None
@@ -330,6 +342,11 @@ def _print(
         advice.sentence,
         {
             "note": advice.note,
+            **{
+                f"by study, {entrant.words}": scores.lines()["by study"]
+                for entrant in result.ranked
+                if (scores := result.studies.get(entrant.name)) is not None
+            },
             "a fit takes": result.time_words,
             "rows": f"{data['training rows']:,} training rows in the last round; {data['held-out rows']:,} "
             f"held out{groups}; {data['rows']:,} in total",

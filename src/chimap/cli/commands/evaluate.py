@@ -25,8 +25,9 @@ def evaluate(
     output: Path | None = None,
     all_rows: bool = False,
     part: image_rows.ImagePart = None,
-    splits: int | None = None,
+    splits: str | None = None,
     per_class: int | None = None,
+    permutations: int | None = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -42,11 +43,16 @@ def evaluate(
         Write a report as one HTML page.
     all_rows
         Include the rows that the model was trained on.
-    splits : N
-        Also train the model anew on N random splits of DATA, in memory, and report the mean and standard deviation.
+    splits : N | leave-one-group-out
+        Also train the model anew on N random splits of DATA, in memory, and report the mean and standard deviation. Or
+        leave out one group of --groups at a time, such as a study, and report the score of each, with that of models
+        trained within it.
     per_class : N
         Training rows of each class in a split; the rest are test rows. By default, 70 % of the rows are training
         rows.
+    permutations : N
+        With --splits leave-one-group-out, also permute the labels N times within each group: how often do they score as
+        well?
 
     \b
     Examples:
@@ -55,6 +61,7 @@ def evaluate(
       chimap evaluate my.model rows.npy --labels labels.csv --json
       chimap evaluate my.model samples.csv --labels site --split part
       chimap evaluate my.model samples.csv --labels site --splits 5 --groups subject
+      chimap evaluate my.model samples.csv --splits leave-one-group-out --groups study --permutations 200
       chimap evaluate photos.model photos/ --output report.html
       chimap evaluate photos.model photos/ --splits 5 --per-class 15
     """
@@ -69,6 +76,7 @@ def evaluate(
         silent=json,
         splits=splits,
         per_class=per_class,
+        permutations=permutations,
         table=table,
     )
     if json:
@@ -87,8 +95,9 @@ def measure(
     part: str | None = None,
     overwrite: bool = False,
     silent: bool = False,
-    splits: int | None = None,
+    splits: str | None = None,
     per_class: int | None = None,
+    permutations: int | None = None,
     table: TableOptions = AS_IT_IS,
 ) -> Evaluation:
     """Predict, compare with the labels, and write the report if ``output`` names a file.
@@ -104,11 +113,23 @@ def measure(
     from chimap.reports import repeated_splits, report
     from chimap.reports.score import as_answers, true_answers
     from chimap.reports.splits import check_splits, splits_of
+    from chimap.reports.studies import check_studies, study_scores
 
-    flag_values.check_least(splits, "--splits")
+    by_study = splits == flag_values.LEAVE_ONE_GROUP_OUT
+    n_splits = None if by_study else flag_values.number_of_splits(splits)
+    if by_study and table.groups is None:
+        raise InputError(
+            "--splits leave-one-group-out needs groups: name their column with --groups, such as --groups study."
+        )
+    if permutations is not None and not by_study:
+        raise InputError(
+            "--permutations permutes labels within groups: add --splits leave-one-group-out --groups COLUMN, or leave "
+            "--permutations out."
+        )
+    flag_values.check_least(permutations, "--permutations")
     flag_values.check_least(per_class, "--per-class")
-    if per_class is not None and splits is None:
-        raise InputError("--per-class sets how --splits splits the rows: add --splits, or leave it out.")
+    if per_class is not None and n_splits is None:
+        raise InputError("--per-class sets how --splits splits the rows: add --splits 5, or leave it out.")
     if table.groups is not None and per_class is not None:
         raise InputError(
             "--per-class draws rows of each class, but --groups keeps groups whole: leave one of them out."
@@ -121,7 +142,7 @@ def measure(
     fitted = load(model, kind="model")
     by_structure = table.splits_by_structure(getattr(fitted, "reading_", None))
     by_group = table.groups is not None or by_structure
-    drawn = None if splits is None else splits_of(fitted, splits, per_class, by_group)
+    drawn = None if n_splits is None else splits_of(fitted, n_splits, per_class, by_group)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
         y_true = as_answers(fitted, present(y, name, fitted), name)
@@ -136,6 +157,8 @@ def measure(
         held_out_rows.warn_of_groups(source, table)
     if drawn is not None and groups is not None:
         check_splits(fitted, true_answers(fitted, source), source.name, drawn, groups)
+    if by_study:
+        check_studies(fitted, true_answers(fitted, source), groups, permutations or 0, source.name)
     chosen = held_out_rows.choose_rows(fitted, source, all_rows, table)
     if chosen.warning:
         messages.say("warning", chosen.warning)
@@ -153,10 +176,17 @@ def measure(
         # names the row of the file, not that of a part of it
         data_rows.check_every_row(source, fitted.precision_)
         raise
+    if drawn is not None or by_study:
+        rows, y = source.take(np.arange(source.n_rows)), true_answers(fitted, source)
     if drawn is not None:
         with show.busy(f"training on {splits} splits"):
-            rows, y = source.take(np.arange(source.n_rows)), true_answers(fitted, source)
             evaluated = replace(evaluated, splits=repeated_splits(fitted, rows, y, drawn, groups))
+    if by_study:
+        assert groups is not None
+        found = study_scores(
+            fitted, rows, y, groups, permutations=permutations or 0, progress=show.progress(silent)
+        )
+        evaluated = replace(evaluated, studies=found)
     if output is not None:
         with show.busy("drawing the report"):
             evaluated.save(output, overwrite=overwrite)

@@ -84,6 +84,8 @@ def fit(
       chimap fit cells.h5ad --labels cell_type --output cells.model
       chimap fit table.biom --labels metadata.tsv::body_site --output samples.model
       chimap fit samples.csv --labels site --groups subject --test-fraction 0.3 --output samples.model
+      chimap fit abundance.txt --labels disease --groups subjectID --rank s__ --output disease.model
+      chimap fit final.opti_mcc.shared::0.03 --labels mouse.time.design::time --output time.model
       chimap fit signs.parquet --labels sign --split part --output signs.model
       chimap fit hits.parquet --labels active --class-weight balanced --threshold f1 --output hits.model
       chimap fit samples.csv --labels site --sample-weight times --output samples.model

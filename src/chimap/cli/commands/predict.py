@@ -26,6 +26,7 @@ def predict(
     sets: bool = False,
     intervals: bool = False,
     coverage: float = 0.9,
+    unassigned: float | None = None,
     part: image_rows.ImagePart = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -53,6 +54,9 @@ def predict(
         Add the ends of an interval, for regressions, which holds the truth for a --coverage share of the rows.
     coverage : SHARE
         Share of the rows whose set or interval holds the truth.
+    unassigned : SHARE
+        Label rows "unassigned" that are like none of the classes, such as cells of an unseen type: those without a
+        probable class, or more unlike the training rows than all but this share of left-out training rows.
 
     \b
     Examples:
@@ -61,7 +65,9 @@ def predict(
       chimap predict my.model new.svm --output - | head
       chimap predict my.model new.csv --probabilities --output predictions.csv
       chimap predict my.model new.csv --sets --coverage 0.95 --output predictions.csv
+      chimap predict cells.model new.h5ad --unassigned 0.05 --output predictions.csv
       chimap predict my.model huge.parquet --labels species --output predictions.csv
+      chimap predict disease.model other-study.txt --missing-columns refuse --output predictions.csv
       chimap predict photos.model new-photos/ --output predictions.csv
     """
     from chimap import load
@@ -77,16 +83,20 @@ def predict(
     if not 0 < coverage < 1:
         raise InputError(f"--coverage must be above 0 and below 1, such as 0.9; got {coverage:g}.")
     extras = {"scores": scores, "probabilities": probabilities, "sets": sets, "intervals": intervals}
-    write = writer(output, fitted, [name for name, is_wanted in extras.items() if is_wanted], coverage)
+    write = writer(
+        output, fitted, [name for name, is_wanted in extras.items() if is_wanted], coverage, unassigned
+    )
     began = time.perf_counter()
     source = data_rows.open_data(
         data, labels, model=fitted, part=part, silent=json, reads_labels=False, table=table
     )
-    write(fitted, source, show.progress(json))
+    n_unassigned = write(fitted, source, show.progress(json))
     if to_stdout:
         return
     messages.written.append(str(output))
     facts = _found(model, data, output, source.n_rows, time.perf_counter() - began)
+    if unassigned is not None:
+        facts["unassigned"] = n_unassigned
     facts["positive"] = getattr(fitted, "positive_", None)  # a LookupClassifier has none
     facts["threshold"] = getattr(fitted, "threshold_", None)
     if json:
@@ -94,6 +104,8 @@ def predict(
         return
     seconds = show.duration(facts["seconds"])
     blank = f", {len(source.unread):,} of them blank," if source.unread else ""
+    if unassigned is not None:
+        blank += f", {n_unassigned:,} ({n_unassigned / source.n_rows:.1%}) of them unassigned,"
     print(
         f"Wrote {source.n_rows:,} predictions{blank} to {output} ({show.size(facts['output_bytes'])}) in {seconds}"
     )

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,10 +113,12 @@ class TextTable:
         self.comments: list[str] = []
         with decompressed(file) as stream:
             self._encoding = _WIDE_BOMS.get(read_piece(file, stream, 0, "line 1")[:2])
-        number, line, self.delimiter = self._first_line(delimiter)
-        self.heading, n_lines = self._first_record(number, line)
-        last = number + n_lines - 1
-        self.look = self._first_records(last)
+        with self._stream() as stream:
+            head = _FirstLines(file, stream)
+            number, self.delimiter = self._first_line(head, delimiter)
+            self.heading, n_lines = self._first_record(head, number)
+            last = number + n_lines - 1
+            self.look = self._first_records(head, last)
         first = [COMMA.plain(field) for field in self.heading] if self.has_commas else self.heading
         self.has_names = bool(header) if header != "auto" else is_heading(first, said, known)
         if header == "auto" and not self.has_names and _names_columns(self.heading, self.look):
@@ -293,83 +295,57 @@ class TextTable:
             else:
                 yield io.BufferedReader(_Recoded(self.file, stream, self._encoding))
 
-    def _first_line(self, delimiter: str | None) -> tuple[int, str, str]:
-        """Return number and text of the line that begins the table, and its delimiter.
+    def _first_line(self, head: _FirstLines, delimiter: str | None) -> tuple[int, str]:
+        """Return the number of the line that begins the table, and its delimiter.
 
         It is the first line that is neither blank, nor ``sep=;``, nor a comment. Lines that begin with ``#`` are
         comments, but for the last of them where it has as many fields, of two or more, as the line below.
         """
         marked: list[tuple[int, str]] = []
-        with self._stream() as stream:
-            for number, line in self._lines(stream):
-                if not line.strip():
-                    continue
-                if delimiter is None and not marked and (found := _SEPARATOR_LINE.fullmatch(line.strip())):
-                    delimiter = found[1]
-                elif line.startswith("#"):
-                    marked.append((number, line))
-                else:
-                    delimiter = delimiter or self._usual_delimiter(line)
-                    size = len(_fields(line, delimiter))
-                    if marked and size == 1:  # a single column, whose name may begin with the mark
-                        return *marked[0], delimiter
-                    is_heading = bool(marked) and size == len(_fields(marked[-1][1], delimiter))
-                    self.comments = [text for _, text in (marked[:-1] if is_heading else marked)]
-                    return (*marked[-1], delimiter) if is_heading else (number, line, delimiter)
+        for number, line in head.below(0):
+            if not line.strip():
+                continue
+            if delimiter is None and not marked and (found := _SEPARATOR_LINE.fullmatch(line.strip())):
+                delimiter = found[1]
+            elif line.startswith("#"):
+                marked.append((number, line))
+            else:
+                delimiter = delimiter or self._usual_delimiter(line)
+                size = len(_fields(line, delimiter))
+                if marked and size == 1:  # a single column, whose name may begin with the mark
+                    return marked[0][0], delimiter
+                is_heading = bool(marked) and size == len(_fields(marked[-1][1], delimiter))
+                self.comments = [text for _, text in (marked[:-1] if is_heading else marked)]
+                return marked[-1][0] if is_heading else number, delimiter
         if not marked:
             raise DataError(f"{self.file}: no rows, only blank lines. Write it again.")
-        return *marked[0], delimiter or self._usual_delimiter(marked[0][1])
+        number, line = marked[0]
+        return number, delimiter or self._usual_delimiter(line)
 
-    def _lines(self, stream: IO[bytes]) -> Iterator[tuple[int, str]]:
-        """Yield the first lines with their numbers."""
-        number = 0
-        while piece := read_piece(self.file, stream, 0, f"line {number + 1}"):
-            number += 1
-            try:
-                line = piece.decode("utf-8").removeprefix("\ufeff")
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"{self.file}, line {number}: not text in UTF-8 ({error}). Save it in UTF-8, or give the file the "
-                    "ending of its kind."
-                ) from error
-            if "\r" in line.strip("\r\n"):
-                raise DataError(
-                    f"{self.file}, line {number}: a CR within the line. Lines that end in CR alone are not read; "
-                    "write them with LF, as tr '\\r' '\\n' does."
-                )
-            yield number, line
-
-    def _first_record(self, number: int, line: str) -> tuple[list[str], int]:
+    def _first_record(self, head: _FirstLines, number: int) -> tuple[list[str], int]:
         """Return the fields of the record that begins with a line, and how many lines it has."""
-        lines = [line.strip("\r\n")]
-        with self._stream() as stream:
-            below = (text for place, text in self._lines(stream) if place > number)
-            while len(lines) <= _MOST_LINES:
-                try:
-                    return next(csv.reader(lines, delimiter=self.delimiter, strict=True)), len(lines)
-                except csv.Error:  # a quoted field may have line breaks
-                    lines[-1] += "\n"
-                    lines.append(next(below, "").rstrip())
+        lines: list[str] = []
+        for _, line in islice(head.below(number - 1), _MOST_LINES):
+            lines.append(line.strip("\r\n") + "\n")
+            try:
+                return next(csv.reader(lines, delimiter=self.delimiter, strict=True)), len(lines)
+            except csv.Error:  # a quoted field may have line breaks
+                continue
         return _fields(lines[0], self.delimiter), 1
 
-    def _first_records(self, n_skipped: int) -> list[list[str]]:
+    def _first_records(self, head: _FirstLines, n_skipped: int) -> list[list[str]]:
         """Return the records on some lines below the first ones, as far as these can be read."""
         lines: list[str] = []
         size = 0
-        with self._stream() as stream:
-            try:
-                for _ in range(n_skipped):
-                    read_piece(self.file, stream, 0, "its heading")
-                while len(lines) < _LOOK_LINES and (size < _LOOK_BYTES or len(lines) < _FEWEST_LOOK_LINES):
-                    piece = read_piece(self.file, stream, 0, "below its heading")
-                    size += len(piece)
-                    if not piece:
-                        break
-                    lines.append(piece.decode("utf-8", "replace"))
-            except DataError:
-                return []  # whoever reads the rows will say so
-        records = csv.reader(lines, delimiter=self.delimiter)
-        return [record for record in records if record]
+        try:
+            for _, line in islice(head.below(n_skipped), _LOOK_LINES):
+                lines.append(line)
+                size += len(line)
+                if size >= _LOOK_BYTES and len(lines) >= _FEWEST_LOOK_LINES:
+                    break
+        except DataError:
+            pass  # whoever reads the rows will say so
+        return [record for record in csv.reader(lines, delimiter=self.delimiter) if record]
 
     def _usual_delimiter(self, line: str) -> str:
         name = uncompressed_name(self.file.name)
@@ -380,6 +356,43 @@ class TextTable:
         if ";" in line and all(map(COMMA.reads, line.split(";"))):
             return ";"
         return "," if "," in line else next((d for d in _OTHER_DELIMITERS if d in line), ",")
+
+
+class _FirstLines:
+    """The first lines of a text, which are read once, as far as they are asked for."""
+
+    def __init__(self, file: DataFile, stream: IO[bytes]) -> None:
+        self._file, self._stream = file, stream
+        self._lines: list[str] = []
+
+    def below(self, n_skipped: int) -> Iterator[tuple[int, str]]:
+        """Yield the lines below the first ones with their numbers. Raises DataError for a line that is no text."""
+        number = n_skipped
+        while number < len(self._lines) or self._read(number + 1):
+            number += 1
+            yield number, self._lines[number - 1]
+
+    def _read(self, n: int) -> bool:
+        """Read up to a line; return whether there is one of that number."""
+        while len(self._lines) < n:
+            number = len(self._lines) + 1
+            piece = read_piece(self._file, self._stream, 0, f"line {number}")
+            if not piece:
+                return False
+            try:
+                line = piece.decode("utf-8").removeprefix("\ufeff")
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{self._file}, line {number}: not text in UTF-8 ({error}). Save it in UTF-8, or give the file the "
+                    "ending of its kind."
+                ) from error
+            if "\r" in line.strip("\r\n"):
+                raise DataError(
+                    f"{self._file}, line {number}: a CR within the line. Lines that end in CR alone are not read; "
+                    "write them with LF, as tr '\\r' '\\n' does."
+                )
+            self._lines.append(line)
+        return True
 
 
 class CsvSource(StreamSource):
@@ -404,6 +417,8 @@ class CsvSource(StreamSource):
         bar in it.
     choice : ColumnChoice, default=None
         Which columns are bins and ids.
+    table : TextTable, default=None
+        The table, where its first lines have been read already.
 
     Raises
     ------
@@ -436,14 +451,16 @@ class CsvSource(StreamSource):
         header: bool | str = "auto",
         delimiter: str | None = None,
         choice: ColumnChoice | None = None,
+        table: TextTable | None = None,
     ) -> None:
         check_choice(header, "header", (True, False, "auto"))
         choice = choice or ColumnChoice()
-        self.path = self._stored = existing_file(path)
-        self.name, where = self.path.name, str(self.path)
-        self._table = table = TextTable(
-            self.path, header=header, delimiter=delimiter, said=(labels, *choice.said()), known=choice.names
+        said = (labels, *choice.said())
+        self._table = table = table or TextTable(
+            existing_file(path), header=header, delimiter=delimiter, said=said, known=choice.names
         )
+        self.path = self._stored = table.file
+        self.name, where = self.path.name, str(self.path)
         names = table.names
         check_distinct(names, where)
         label = self._label_place(labels, choice)

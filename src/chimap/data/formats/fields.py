@@ -44,12 +44,15 @@ class Reading(ABC):
         Type of the rows.
     splits : tuple of str
         Names of the ways to group fields by what they are, see ``groups``.
+    has_drawings : bool
+        Whether ``painted`` draws fields.
     """
 
     column: str
     is_sparse = True
     dtype = np.dtype(np.float32)
     splits: ClassVar[tuple[str, ...]] = ()
+    has_drawings: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -157,6 +160,20 @@ class Reading(ABC):
         raise InputError(
             f"{type(self).__name__} has no groups {split!r}; it has {', '.join(self.splits) or 'none'}."
         )
+
+    def painted(self, field: object, contributions: np.ndarray, colours: tuple[str, str]) -> str | None:
+        """Return a drawing of a field with the contributions of its bins painted over it, as SVG; None for others.
+
+        Parameters
+        ----------
+        field : object
+            A field.
+        contributions : array of shape (bins,)
+            What each bin adds to a score.
+        colours : tuple of two str
+            Colours (#rrggbb) of parts that add to the score, and of those that take from it.
+        """
+        return None
 
     def doubts(self, n_unknown: int, n_records: int, where: str) -> tuple[str, ...]:
         """Return notes for the user where so many of the records have none of the bins.

@@ -51,6 +51,7 @@ class MoleculeCounts(Reading):
     rdkit: str
     reference: tuple[int, ...]
     splits: ClassVar[tuple[str, ...]] = ("scaffold",)
+    has_drawings: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice(self.salts, "salts", SALTS)
@@ -142,6 +143,49 @@ class MoleculeCounts(Reading):
         scaffolds = [murcko.MurckoScaffoldSmiles(mol=each, includeChirality=False) for each in molecules]
         return np.array([scaffold or "no ring" for scaffold in scaffolds])
 
+    def atom_weights(self, smiles: str, contributions: np.ndarray) -> tuple[Mol, np.ndarray]:
+        """Return a molecule and what each of its atoms adds to a score, (atoms,).
+
+        The contribution of a bin is divided among its occurrences, and that of an occurrence among its atoms, so that
+        the sum over the atoms is that over the bins of the molecule. Raises DataError for SMILES that RDKit refuses.
+
+        Parameters
+        ----------
+        smiles : str
+            The molecule.
+        contributions : array of shape (bins,)
+            What each bin adds to the score.
+        """
+        molecule, atoms_of_bins = self.atoms_of_bins(smiles)
+        weights = np.zeros(molecule.GetNumAtoms())
+        for place, occurrences in atoms_of_bins.items():
+            for atoms in occurrences:
+                weights[list(atoms)] += contributions[place] / (len(occurrences) * len(atoms))
+        return molecule, weights
+
+    def painted(self, field: object, contributions: np.ndarray, colours: tuple[str, str]) -> str | None:
+        """Return a drawing of a molecule with what its atoms add to a score, see ``Reading.painted``."""
+        if self.molecule(field)[0] is None:
+            return None
+        molecule, weights = self.atom_weights(str(field), contributions)
+        drawing = _rdkit("Chem.Draw.rdMolDraw2D")
+        largest = float(np.abs(weights).max(initial=0.0)) or 1.0
+        shades = {
+            atom: _shade(colours[int(weight < 0)], abs(weight) / largest)
+            for atom, weight in enumerate(weights.tolist())
+            if abs(weight) > _LEAST_SHADE * largest
+        }
+        drawer = drawing.MolDraw2DSVG(-1, -1)  # as large as the molecule needs
+        options = drawer.drawOptions()
+        options.useBWAtomPalette()
+        options.scalingFactor = _BOND_LENGTH
+        options.highlightRadius = 0.42  # of a bond
+        drawing.PrepareAndDrawMolecule(
+            drawer, molecule, highlightAtoms=[*shades], highlightAtomColors=shades, highlightBonds=[]
+        )
+        drawer.FinishDrawing()
+        return str(drawer.GetDrawingText())
+
     def doubts(self, n_unknown: int, n_records: int, where: str) -> tuple[str, ...]:
         """Return a note if RDKit is of another version than at the fit; it says whether that shows."""
         version = _rdkit("rdBase").rdkitVersion
@@ -200,6 +244,16 @@ class MoleculeCounts(Reading):
 
 
 _MOST_CHARACTERS_SHOWN = 60
+
+
+_BOND_LENGTH = 30.0  # pixels
+_LEAST_SHADE = 0.02  # share of the largest weight of an atom, below which an atom stays white
+
+
+def _shade(colour: str, share: float) -> tuple[float, ...]:
+    """Return red, green and blue of a colour mixed with white; its part grows as the square root of a share."""
+    opacity = 0.75 * share**0.5
+    return tuple(1 - opacity * (1 - int(colour[i : i + 2], 16) / 255) for i in (1, 3, 5))
 
 
 def _pairs(flat: tuple[int, ...]) -> Iterator[tuple[int, int]]:

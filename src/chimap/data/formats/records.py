@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -44,13 +45,15 @@ if TYPE_CHECKING:
 def object_of(line: bytes, where: str) -> JSON:
     """Return the object that a line holds; ``where`` is for errors.
 
+    Bytes that are not text in UTF-8 come as lone surrogates.
+
     Raises DataError for a line that is not a JSON object, and for a key that comes twice.
 
     >>> object_of(b'{"counts": {"red": 3}}', "rows.jsonl, line 1")
     {'counts': {'red': 3}}
     """
     try:
-        record = json.loads(line, object_pairs_hook=unique_keys)
+        record = json.loads(_as_text(line), object_pairs_hook=unique_keys)
     except KeyError as error:
         raise DataError(
             f"{where}: the key {error} comes twice in one object. Add the two values up, or rename one of them."
@@ -65,6 +68,11 @@ def object_of(line: bytes, where: str) -> JSON:
             '{"id": "a", "counts": {"word": 2}, "label": "b"}.'
         )
     return record
+
+
+def _as_text(line: bytes) -> str | bytes:
+    """Return a line of JSON as text if it begins as UTF-8 does; JSON finds out about UTF-16 itself."""
+    return line if 0 in line[:4] else line.decode("utf-8-sig", "surrogateescape")
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> JSON:
@@ -104,11 +112,13 @@ def text_or_undecoded(content: bytes) -> str | Undecoded:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        byte = content[error.start : error.start + 1]
-        return Undecoded(
-            f"not text in UTF-8: byte 0x{byte.hex()} in position {error.start} (as in Latin-1, where it is "
-            f"{byte.decode('latin-1')!r})"
-        )
+        return _undecoded(content[error.start], error.start)
+
+
+def _undecoded(byte: int, position: int) -> Undecoded:
+    return Undecoded(
+        f"not text in UTF-8: byte 0x{byte:02x} in position {position} (as in Latin-1, where it is {chr(byte)!r})"
+    )
 
 
 def refuse_undecoded(values: list[Any], first: int, where: str) -> None:
@@ -187,15 +197,13 @@ class TextRecords(Records):
             yield [tuple(map(_decoded, record)) for record in several]
 
 
+_ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that are not text, as ``surrogateescape`` keeps them
+
+
 def _decoded(field: str) -> str | Undecoded:
     """Return a field of a text table as it is, if all of its bytes are text."""
-    if field.isascii():
-        return field
-    try:
-        field.encode("utf-8")
-    except UnicodeEncodeError:
-        return text_or_undecoded(field.encode("utf-8", "surrogateescape"))
-    return field
+    found = None if field.isascii() else _ESCAPED.search(field)
+    return field if found is None else _undecoded(ord(found[0]) - 0xDC00, found.start())
 
 
 class ArrowRecords(Records):
@@ -238,7 +246,8 @@ class JsonRecords(Records):
         """Yield batches as ``Records`` does."""
         batch: Batch = []
         for _, record in self._objects():
-            batch.append(tuple(record.get(name) for name in columns))
+            values = (record.get(name) for name in columns)
+            batch.append(tuple(_decoded(value) if isinstance(value, str) else value for value in values))
             if len(batch) == BATCH:
                 yield batch
                 batch = []

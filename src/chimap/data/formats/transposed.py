@@ -89,6 +89,8 @@ class TransposedSource(OrderedSource):
         Name or position of the line of labels, or an array or file, see ``read_labels``.
     choice : ColumnChoice, default=None
         Which lines are bins and ids.
+    table : TextTable, default=None
+        The table, where its first lines have been read already.
 
     Raises
     ------
@@ -112,13 +114,18 @@ class TransposedSource(OrderedSource):
     dtype = np.dtype(np.float64)
 
     def __init__(
-        self, path: str | os.PathLike[str], labels: Labels = None, *, choice: ColumnChoice | None = None
+        self,
+        path: str | os.PathLike[str],
+        labels: Labels = None,
+        *,
+        choice: ColumnChoice | None = None,
+        table: TextTable | None = None,
     ) -> None:
         choice = choice or ColumnChoice()
-        self.path = self._stored = existing_file(path)
-        self.name, where = self.path.name, str(self.path)
         said = (labels, *choice.said())
-        self._table = table = TextTable(self.path, said=said)
+        self._table = table = table or TextTable(existing_file(path), said=said, known=choice.names)
+        self.path = self._stored = table.file
+        self.name, where = self.path.name, str(self.path)
         self._groups = _groups_of(table)
         self._marks = self._marks_in_use()
         self._samples = self._sample_columns()
@@ -151,7 +158,8 @@ class TransposedSource(OrderedSource):
         self.metadata = tuple(names[place] for place in metadata)
         self.columns_aside = (*roles.unknown, *(name for name in self.metadata if name != naming))
         if label is None:
-            self._y = labels_elsewhere(labels, self.n_rows, where, self.metadata)
+            elsewhere = str(labels) if isinstance(labels, int) else labels  # lines have names and no numbers
+            self._y = labels_elsewhere(elsewhere, self.n_rows, where, self.metadata)
         else:
             self._y = numbers_or_text(texts[names[label]], f"{where}, line {names[label]!r}", choice.missing)
         self.notes = (
@@ -283,7 +291,8 @@ class TransposedSource(OrderedSource):
         )
         if naming is not None:
             yield f"{where}: the line {naming!r} is text without repeats and names the samples."
-        aside = [name for place, name in enumerate(self._table.names) if place not in {0, *self._samples}]
+        taken = {0, *self._samples}
+        aside = [name for place, name in enumerate(self._table.names) if place not in taken]
         if aside:
             yield f"{where}: columns that are no samples are left out: {shown(aside)}."
         if counters:
@@ -392,7 +401,7 @@ def text_table(
     if transpose is None:
         transpose = is_transposed(table, labels, choice)
     kind = TransposedSource if transpose else CsvSource
-    return kind(path, labels, choice=choice)
+    return kind(path, labels, choice=choice, table=table)
 
 
 def is_transposed(table: TextTable, labels: Labels, choice: ColumnChoice) -> bool:

@@ -133,6 +133,15 @@ class ExactBlocks(Features):
                 fitted.features_into(_arrays.take_columns(some, columns), block)
                 total += block
 
+    def squared_distances(self, rows: Rows) -> np.ndarray:
+        """Return the sum over blocks of their distances; see ``FittedFeatures``."""
+        pairs = zip(self.features_, self.columns_, strict=True)
+        return np.asarray(sum(f.squared_distances(_arrays.take_columns(rows, c)) for f, c in pairs))
+
+    def squared_distances_at(self, places: np.ndarray) -> np.ndarray:
+        """Return the sum over blocks of their distances; see ``ExactFeatures.squared_distances_at``."""
+        return np.asarray(sum(fitted.squared_distances_at(places) for fitted in self.features_))
+
     def outputs(self, rows: Rows, weights: np.ndarray) -> np.ndarray:
         """Return the sum over blocks of their outputs; see ``ExactFeatures.outputs``."""
         pairs = zip(self.features_, self.columns_, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -339,6 +340,39 @@ class ExactFeatures(FeaturesOverMap):
     def describe(self) -> str:
         """Return a short description, such as "values of the kernel with 342 rows"."""
         return f"values of the kernel with {self._n_features_out:,} rows"
+
+    def squared_distances(self, rows: Rows) -> np.ndarray:
+        """See ``FittedFeatures``."""
+        values = np.empty((rows.shape[0], self._n_features_out), rows.dtype)
+        self.features_into(rows, values)
+        return self._distances_of(values, lambda: self._squares(rows))
+
+    def squared_distances_at(self, places: np.ndarray) -> np.ndarray:
+        """Return ``squared_distances`` of the kept rows at ``places``."""
+        if self.map_ is None:
+            return self.squared_distances(_arrays.take_rows(self.rows_, places))
+        others = self.rows_.take(places).at(slice(None))
+        values = np.empty((others.squares.size, self._n_features_out), self.rows_.squares.dtype)
+        self.rows_.values_of(others, self._gamma, values)
+        return self._distances_of(values, lambda: others.squares)
+
+    def _squares(self, rows: Rows) -> np.ndarray:
+        """Return K(x, x) of checked rows, about the means of the kept rows where values are products."""
+        if self.map_ is None:
+            return np.asarray(self.kernel_.diagonal(rows))
+        return self.rows_.others(self.map_.mapped(rows)).squares
+
+    def _distances_of(self, values: np.ndarray, squares: Callable[[], np.ndarray]) -> np.ndarray:
+        """Return squared distances, given the values (n, m) and K(x, x) of the rows, which is 1 with a gamma."""
+        distances = values.astype(np.float64)
+        distances *= -2
+        if self._gamma is not None:
+            distances += 2
+            return distances
+        kept = self.rows_.squares if self.map_ is not None else np.asarray(self.kernel_.diagonal(self.rows_))
+        distances += kept
+        distances += squares()[:, None]
+        return np.maximum(distances, 0, out=distances)
 
     @classmethod
     def of_values(cls, kernel: Kernel, rows: Rows) -> ExactFeatures:

@@ -106,6 +106,10 @@ class RowKernel(RowFeatures, Protocol):
         """Return checked rows (m, bins) in the form of the mapped rows of each of the ``summands``."""
         ...
 
+    def squared_distances_at(self, places: np.ndarray) -> np.ndarray:
+        """Return squared distances (m, n), float64, of the training rows at ``places`` from all of them."""
+        ...
+
     def take(self, rows: np.ndarray | slice) -> Self:
         """Return the same features with the training rows at the places ``rows`` alone."""
         ...

@@ -388,6 +388,13 @@ class LandmarkFeatures(FeaturesOverMap):
         check_is_fitted(self)
         return self._mapped.T
 
+    def squared_distances(self, rows: Rows) -> np.ndarray:
+        """See ``FittedFeatures``: distances to the landmarks."""
+        less_one = np.empty((rows.shape[0], self._n_features_out), rows.dtype)
+        for _ in self._kernel_blocks(rows, less_one):
+            pass
+        return less_one.astype(np.float64) * -2
+
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write the features of checked rows, minus a shift, into an array.
 

@@ -222,6 +222,13 @@ class NystroemFeatures(Features):
         how = self.landmarks if isinstance(self.landmarks, str) else "given"
         return f"{self.landmarks_.shape[0]:,} landmarks, {how}"
 
+    def squared_distances(self, rows: Rows) -> np.ndarray:
+        """See ``FittedFeatures``: distances to the landmarks."""
+        landmarks = _arrays.as_rows(self.landmarks_, rows.dtype)
+        values = np.asarray(self.kernel_(rows, landmarks), dtype=np.float64)
+        squares, kept = (np.asarray(self.kernel_.diagonal(some)) for some in (rows, landmarks))
+        return np.maximum(squares[:, None] + kept - 2 * values, 0)
+
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write the features of checked rows, minus a shift, into an array.
 

@@ -16,17 +16,21 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows, Scoring
+from chimap.data.source import choose_rows
 from chimap.engines import Engine, Progress, Stopwatch
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
+from chimap.features.nearest import FAR, LEFT_OUT_ROWS, empty_rows, keeps_rows, nearest_distances
 from chimap.fit.checkpoint import Standing
 from chimap.fit.method import Method
 from chimap.fit.passes import Passes
 from chimap.fit.rows import PreparedRows
+from chimap.models.answers import Distances
 from chimap.moments import Moments
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.held_out import HeldOut
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class Request:
         Whether a learning curve is wanted.
     is_batch : bool, default=False
         Whether the rows are a first batch, and more will come.
+    has_distances : bool, default=False
+        Whether distances of left-out rows to the others are wanted, as they are of a model that is kept.
     """
 
     can_keep: bool
@@ -52,6 +58,7 @@ class Request:
     has_unlabelled: bool = False
     has_curve: bool = False
     is_batch: bool = False
+    has_distances: bool = False
 
     @property
     def keeps_rows(self) -> bool:
@@ -118,6 +125,9 @@ class Collected:
     sums: Sequence[Moments] = ()
 
 
+_FEWEST_MEASURED = 20  # rows whose distances say what is far at a share of .05
+
+
 class Collector(ABC):
     """An entry of the catalogue ``COLLECTORS``: what the passes of a fit collect, and the memory that this takes.
 
@@ -162,6 +172,40 @@ class Collector(ABC):
     @abstractmethod
     def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """Pass over the rows and return the evidence."""
+
+    def distances(
+        self, features: FittedFeatures, held_out: HeldOut | None, sample: Sample
+    ) -> Distances | None:
+        """Return how far some held-out rows are from the nearest row that the features keep.
+
+        Landmarks tell it of the rows that none of them is made of. None if the features keep no rows, or too few rows
+        were held out. See ``features.nearest``.
+        """
+        dtype = self.method.dtype
+        if held_out is None or not keeps_rows(features, dtype):
+            return None
+        places = self.measured(held_out)
+        if places.size < _FEWEST_MEASURED:
+            return None
+        found = self.measure(features, held_out.rows[places], empty_rows(features, dtype), sample)
+        told = found < FAR
+        return Distances(places[told], found[told]) if told.sum() >= _FEWEST_MEASURED else None
+
+    def measured(self, held_out: HeldOut) -> np.ndarray:
+        """Return places among the held-out rows of those whose distances are measured, ascending."""
+        apart = np.flatnonzero(self.rows.is_apart(held_out.rows))
+        return apart[choose_rows(apart.size, LEFT_OUT_ROWS, self.method.seed)] if apart.size else apart
+
+    def measure(
+        self, features: FittedFeatures, places: np.ndarray, empty: np.ndarray, sample: Sample
+    ) -> np.ndarray:
+        """Return the distances of the rows at these places of the source; see ``features.nearest`` for ``empty``."""
+        ascending = np.sort(places)
+        if sample.beside is None:
+            rows = self.rows.take(ascending)
+        else:
+            rows = _arrays.take_rows(sample.beside, np.searchsorted(sample.places, ascending))
+        return nearest_distances(features, rows, empty)[np.searchsorted(ascending, places)]
 
     def curve(
         self, collected: Collected, chosen: ChosenSolution, shown: Scoring, clock: Stopwatch

@@ -17,8 +17,11 @@ from chimap._types import Rows
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.backends.base import RowFeatures
 from chimap.data.rows import RunningDigest
+from chimap.data.source import choose_rows
 from chimap.engines import Engine, Progress
+from chimap.features.base import FittedFeatures
 from chimap.features.exact import RowKernel
+from chimap.features.nearest import LEFT_OUT_ROWS, distances_among
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
@@ -30,6 +33,7 @@ from chimap.recipe.sizes import BlockPlan, block_plan, bytes_of_exact
 from chimap.solvers.base import Evidence, KernelRows, Needs
 from chimap.solvers.blocks import core_rows
 from chimap.solvers.exact import is_shared
+from chimap.solvers.held_out import HeldOut
 
 CHUNK_ROWS = 2048  # rows that are read at once, besides those that are there
 
@@ -65,6 +69,18 @@ class RowsCollector(Collector):
                     "them out."
                 )
             )
+
+    def measured(self, held_out: HeldOut) -> np.ndarray:
+        """See ``Collector``: any of the rows, as each is left out with its group."""
+        return choose_rows(held_out.rows.size, LEFT_OUT_ROWS, self.method.seed)
+
+    def measure(
+        self, features: FittedFeatures, places: np.ndarray, empty: np.ndarray, sample: Sample
+    ) -> np.ndarray:
+        """See ``Collector``: to the nearest kept row of another group."""
+        place_of = np.full(self.rows.source.n_rows, -1)
+        place_of[self.order] = np.arange(self.order.size)
+        return distances_among(features, place_of[places], empty, self.groups)
 
     def kernel_rows(self, features: RowKernel) -> KernelRows:
         """Return the rows that the features hold, with their targets and their score."""

@@ -1,0 +1,630 @@
+"""Scores study by study: of models that have not seen the study, within each study, and against permuted labels.
+
+Rows of one study (a cohort, a batch, a laboratory) resemble each other beyond what the labels say. Three numbers tell
+what a model has learned:
+
+- across: the score on each study of a model trained on all others. It is what a new study may expect;
+- within: the cross-validated score of a model that sees one study alone. Where it is high and the score across is low,
+  studies differ, or what is learned within them is of the study;
+- a permutation test: how often labels that are shuffled within each study score as well. Labels that go with a study
+  keep doing so when they are permuted within it, so that differences between studies do not make a p-value small.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+from scipy.special import gammaln
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from chimap import _arrays
+from chimap._errors import InputError
+from chimap._formatting import NARROW_SPACE, counted, measure_in_words, number, one_line, plain, seconds
+from chimap._messages import Message
+from chimap._threads import threads
+from chimap._types import JSON, ArrayLike, Rows, Scoring
+from chimap._validation import DataError
+from chimap.data import ArraySource
+from chimap.data.label_kinds import texts_of
+from chimap.engines import Progress
+from chimap.estimators.compiled import CompiledModel
+from chimap.features.exact import ExactBlocks, ExactFeatures
+from chimap.losses import Square
+from chimap.reports.figures import BAD, GOOD, INK, MUTED, drawing, to_svg
+from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
+from chimap.solvers.exact import DualRidge
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from chimap.models.model import Model
+
+_FOLDS = 5  # within a study
+_HALF_DECADES = range(
+    2, -9, -1
+)  # strengths that each permutation chooses from, relative to the mean scatter of a row
+_ENTRIES = 2**23  # targets of permutations that are solved for together
+_STUDIES_NAMED = 30  # drawn and printed
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationTest:
+    """Scores of labels that are permuted within each study.
+
+    Parameters
+    ----------
+    score : float
+        Mean score over the studies, each by a machine of the other studies, for the labels as they are.
+    permuted : ndarray of shape (n,)
+        The same for n permutations of the labels.
+    method : str
+        How they were computed, in words.
+    """
+
+    score: float
+    permuted: np.ndarray
+    method: str
+
+    @property
+    def p_value(self) -> float:
+        """Probability of so high a score without a relation within the studies: (1 + b) / (1 + n).
+
+        b is the number of permutations that score as well or better. The labels as they are count as one of them, so
+        that the test keeps its level (Phipson and Smyth 2010).
+        """
+        return (1 + int((self.permuted >= self.score).sum())) / (1 + self.permuted.size)
+
+    def as_dict(self) -> JSON:
+        """Return the test as JSON types."""
+        values = {"score": self.score, "p_value": self.p_value, "n_permutations": self.permuted.size}
+        return plain(values | {"method": self.method, "permuted": self.permuted})
+
+
+@dataclass(frozen=True, eq=False)
+class StudyScores:
+    """Scores of s studies.
+
+    Parameters
+    ----------
+    measure : str
+        Name of the score, such as "roc_auc"; greater is better.
+    studies : tuple of str
+        Names of the studies.
+    n_rows : ndarray of shape (s,)
+        Rows of each study.
+    across : ndarray of shape (s,)
+        Score on each study of a model trained on all other studies; NaN where it is not defined.
+    within : ndarray of shape (s,)
+        Cross-validated score of models trained on the study alone; NaN where it has too few rows.
+    notes : tuple of str, default=()
+        Why scores are missing.
+    test : PermutationTest or None, default=None
+        The score against permuted labels.
+    """
+
+    measure: str
+    studies: tuple[str, ...]
+    n_rows: np.ndarray
+    across: np.ndarray
+    within: np.ndarray
+    notes: tuple[str, ...] = ()
+    test: PermutationTest | None = None
+
+    @property
+    def mean(self) -> float:
+        """Mean of the scores across studies that are defined."""
+        return _mean(self.across)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over studies of the scores across studies; NaN for fewer than two."""
+        known = self.across[np.isfinite(self.across)]
+        return float(known.std(ddof=1)) if known.size > 1 else float("nan")
+
+    @property
+    def mean_within(self) -> float:
+        """Mean of the scores within studies that are defined."""
+        return _mean(self.within)
+
+    @property
+    def name(self) -> str:
+        """Name of the score in words."""
+        return measure_in_words(self.measure)
+
+    def lines(self) -> dict[str, str | None]:
+        """Return the table and the test in lines of text."""
+        width = max(len("mean"), *(len(name) for name in self.studies[:_STUDIES_NAMED]))
+        rows = [f"{'':<{width}}  {'rows':>7}  {self.name:>8}  within"]
+        listed = zip(self.studies, self.n_rows, self.across, self.within, strict=True)
+        rows += [
+            f"{name:<{width}}  {n:>7,}  {_cell(across):>{max(8, len(self.name))}}  {_cell(within):>6}"
+            for name, n, across, within in list(listed)[:_STUDIES_NAMED]
+        ]
+        if len(self.studies) > _STUDIES_NAMED:
+            rows.append(f"and {len(self.studies) - _STUDIES_NAMED} more; the page and the JSON show all")
+        spread = "" if math.isnan(self.spread) else f" +- {self.spread:.3f}"
+        total = f"{self.n_rows.sum():>7,}"
+        mean = f"{_cell(self.mean):>{max(8, len(self.name))}}"
+        rows.append(f"{'mean':<{width}}  {total}  {mean}  {_cell(self.mean_within):>6}")
+        lines: dict[str, str | None] = {"by study": "\n".join(rows)}
+        lines["across"] = (
+            f"mean {self.name} {_cell(self.mean)}{spread} on studies that the model has not seen; "
+            f"{_cell(self.mean_within)} within studies"
+        )
+        if self.test is not None:
+            found = self.test
+            lines["permutations"] = (
+                f"p = {found.p_value:.2g}: {found.score:.3f} against {found.permuted.mean():.3f} +- "
+                f"{found.permuted.std():.3f} of {found.permuted.size:,} permutations within studies ({found.method})"
+            )
+        lines["not scored"] = "\n".join(self.notes) or None
+        return lines
+
+    def as_dict(self) -> JSON:
+        """Return the scores as JSON types, a dictionary a study."""
+        rows = zip(self.studies, self.n_rows, self.across, self.within, strict=True)
+        return {
+            "measure": self.measure,
+            "studies": [
+                plain({"study": name, "rows": n, "across": across, "within": within})
+                for name, n, across, within in rows
+            ],
+            "mean": plain(self.mean),
+            "spread": plain(self.spread),
+            "mean_within": plain(self.mean_within),
+            "notes": list(self.notes),
+            "permutations": self.test and self.test.as_dict(),
+        }
+
+
+def _mean(scores: np.ndarray) -> float:
+    known = scores[np.isfinite(scores)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _cell(score: float) -> str:
+    return "-" if math.isnan(score) else f"{score:.3f}"
+
+
+# --- the rows
+
+
+class _Studied(NamedTuple):
+    """Rows, labels (n,) or (n, t), names of the studies and the study of each row as a place among them."""
+
+    X: Rows
+    y: np.ndarray
+    names: tuple[str, ...]
+    places: np.ndarray
+
+    @property
+    def rows(self) -> list[np.ndarray]:
+        """The rows of each study."""
+        return [np.flatnonzero(self.places == k) for k in range(len(self.names))]
+
+
+def check_studies(
+    model: BaseEstimator, y: np.ndarray, groups: np.ndarray | None, permutations: int, name: str
+) -> None:
+    """Raise an error, before any fit, if the rows ``name`` cannot be scored study by study.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    y : ndarray of shape (n,) or (n, t)
+        Labels or targets.
+    groups : ndarray of shape (n,) or None
+        Study of each row.
+    permutations : int
+        Number of permutations; 0 for no test.
+    name : str
+        Name of the rows, for errors.
+    """
+    if groups is None:
+        raise InputError(
+            Message("scores study by study need the study of each row: name its column with {groups}.")
+        )
+    studies, places = np.unique(groups, return_inverse=True)
+    if studies.size < 2:
+        raise DataError(
+            Message(
+                "{}: all rows are of one study, {}, so none can be left out. Give another {groups}.",
+                name,
+                studies[0],
+            )
+        )
+    if is_classifier(model) and y.ndim == 1:
+        for k, study in enumerate(studies):
+            others = np.unique(y[places != k])
+            if others.size < 2:
+                raise DataError(
+                    Message(
+                        "{}: without study {} all labels are {}, so no classifier can be trained on the other "
+                        "studies. Give another {groups}, or join studies.",
+                        name,
+                        study,
+                        others[0],
+                    )
+                )
+    if permutations < 0:
+        raise InputError(Message("{permutations} must be 0, for no test, or more; got {}.", permutations))
+    distinct = _log_distinct(y, places)
+    if permutations and distinct < math.log(permutations + 1) - 1e-9:
+        raise DataError(
+            Message(
+                "{}: only {} of the labels within studies differ, too few for {permutations=}. Give {permutations=} or "
+                "less, or a {groups} with more labels of each kind in a study.",
+                name,
+                counted(round(math.exp(distinct)), "permutation"),
+                permutations,
+                max(round(math.exp(distinct)) - 1, 0),
+            )
+        )
+
+
+def _log_distinct(y: np.ndarray, places: np.ndarray) -> float:
+    """Return the logarithm of the number of ways to permute the labels within studies that differ."""
+    total = 0.0
+    for k in range(places.max() + 1):
+        labels = y[places == k]
+        _, counts = np.unique(labels, axis=0, return_counts=True)
+        total += float(gammaln(len(labels) + 1) - gammaln(counts + 1).sum())
+    return total
+
+
+# --- scores
+
+
+def study_scores(
+    model: BaseEstimator,
+    X: Rows,
+    y: ArrayLike,
+    groups: ArrayLike,
+    *,
+    permutations: int = 0,
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> StudyScores:
+    """Score copies of a model study by study: across studies, within each, and against permuted labels.
+
+    Each copy is trained from scratch, with the settings of the model: where these leave the kernel open, it is raced
+    anew without the study.
+
+    With the square loss, the permutations cost next to nothing: leaving a study g out of ridge on the kernel matrix K
+    of all rows changes its residuals to
+
+        M_gg^-1 a_g,   M = A^-1 - A^-1 1 1'A^-1 / (1'A^-1 1),   A = K + alpha,   a = M Y,
+
+    so that one factor a strength serves all permutations, which are columns of Y. Each of them, and the labels as they
+    are, chooses its own strength by rows left out one at a time. Kernel, normalisation and gamma are those of the
+    model: where they were chosen with these labels, p is a little too small. Other losses, weighted classes and more
+    rows than ``memory`` holds a kernel matrix of are fitted anew for every permutation.
+
+    Parameters
+    ----------
+    model : estimator
+        A ``HistogramClassifier``, ``HistogramRegressor`` or kernel learner; fitted, if labels are permuted.
+    X : array or CSR matrix of shape (n, bins)
+        The rows.
+    y : array of shape (n,) or (n, t)
+        Labels or targets; a column a task for several, without missing entries if labels are permuted.
+    groups : array of shape (n,)
+        The study of each row.
+    permutations : int, default=0
+        Number of permutations of the labels within studies; 0 for no test. The smallest p-value is
+        1 / (1 + permutations).
+    random_state : int, default=0
+        Seed of the permutations and of the folds within studies.
+    progress : Progress or None, default=None
+        Receives the fits.
+
+    Returns
+    -------
+    StudyScores
+
+    Raises
+    ------
+    DataError
+        If there is a single study, if a study holds all rows of the classes but one, or if the labels have too few
+        permutations.
+    InputError
+        If ``permutations`` is below 0.
+
+    References
+    ----------
+    Wirbel et al. (2021), SIAMCAT, for models transferred between studies and confounders; Winkler et al. (2015) for
+    permutations within blocks; Phipson and Smyth (2010) for the p-value; Allen (1974) for rows left out in closed form.
+
+    Examples
+    --------
+    >>> from chimap import HistogramClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> study, sick = np.repeat(["Lyon", "Riga", "Oslo"], 40), np.tile([False, True], 60)
+    >>> counts = rng.poisson(np.where(sick, 8, 4)[:, None], (120, 6)) + rng.poisson(2, (120, 6))
+    >>> model = HistogramClassifier("chi2", random_state=0).fit(counts, sick)
+    >>> found = study_scores(model, counts, sick, study, permutations=99)
+    >>> found.measure, found.studies, bool(found.mean > 0.8), found.test.p_value
+    ('roc_auc', ('Lyon', 'Oslo', 'Riga'), True, 0.01)
+    """
+    if isinstance(model, CompiledModel):
+        if model.exact_ is None:
+            raise InputError(
+                "a model of codes cannot be trained anew: give the model that it was compiled from."
+            )
+        model = model.exact_
+    progress = progress or Progress()
+    labels, names = np.asarray(y), np.asarray(groups)
+    check_studies(model, labels, names, permutations, "X")
+    values, places = np.unique(names, return_inverse=True)
+    studied = _Studied(X, labels, tuple(one_line(v) for v in texts_of(values)), places)
+    with progress:
+        progress.stage("studies", (1 + _FOLDS) * len(studied.names), "fits")
+        across, notes = _across(model, studied, progress)
+        within, more = _within(model, studied, random_state, progress)
+        test = _permuted(model, studied, permutations, random_state, progress) if permutations else None
+    return StudyScores(
+        _score(model, labels, _targets(model, labels)[1]).name,
+        studied.names,
+        np.bincount(places),
+        across,
+        within,
+        (*notes, *more),
+        test,
+    )
+
+
+def _score(model: BaseEstimator, y: np.ndarray, classes: np.ndarray | None) -> OutputScore:
+    """Return the user's score of outputs for rows with labels y, or one that unequal classes do not spoil."""
+    scoring: Scoring = model.get_params(deep=False).get("scoring")
+    if scoring is None and classes is not None:
+        scoring = "roc_auc" if y.ndim == 2 or classes.size == 2 else "balanced_accuracy"
+    return MeanScore(y, classes, scoring) if y.ndim == 2 else HeldOutScore(y, classes, scoring)
+
+
+def _fitted_score(estimator: BaseEstimator, studied: _Studied, train: np.ndarray, test: np.ndarray) -> float:
+    """Return the score on some rows of a copy of the estimator that is trained on others."""
+    X, y, _, places = studied
+    several = np.unique(places[train]).size > 1
+    groups = {"groups": places[train]} if several else {}
+    with catch_warnings():
+        simplefilter("ignore")  # the fit of the model has said what is doubtful about the rows
+        fitted = clone(estimator).fit(_arrays.take_rows(X, train), y[train], **groups)
+    classes = fitted.classes_ if is_classifier(fitted) else None
+    outputs = fitted.predict_source(ArraySource(_arrays.take_rows(X, test)))
+    return _score(estimator, y[test], classes)(outputs)
+
+
+def _is_of_one_class(model: BaseEstimator, y: np.ndarray) -> bool:
+    return is_classifier(model) and y.ndim == 1 and np.unique(y).size < 2
+
+
+def _across(model: BaseEstimator, studied: _Studied, progress: Progress) -> tuple[np.ndarray, list[str]]:
+    """Return the score of each study by a model of the others, and why some are missing."""
+    scores, notes = [], []
+    for name, rows in zip(studied.names, studied.rows, strict=True):
+        if _is_of_one_class(model, studied.y[rows]):
+            scores.append(float("nan"))
+            notes.append(f"{name}: all labels are {studied.y[rows[0]]}, so neither score is defined")
+        else:
+            train = np.flatnonzero(~np.isin(np.arange(studied.places.size), rows))
+            scores.append(_fitted_score(model, studied, train, rows))
+        progress.advance()
+    return np.array(scores), notes
+
+
+def _within(
+    model: BaseEstimator, studied: _Studied, seed: int, progress: Progress
+) -> tuple[np.ndarray, list[str]]:
+    """Return the cross-validated score of each study alone, and why some are missing."""
+    scores, notes = [], []
+    for name, rows in zip(studied.names, studied.rows, strict=True):
+        y = studied.y[rows]
+        has_classes = is_classifier(model) and y.ndim == 1
+        fewest = int(np.unique(y, return_counts=True)[1].min()) if has_classes else rows.size // 2
+        n_folds = min(_FOLDS, fewest)
+        if _is_of_one_class(model, y) or n_folds < 2:
+            scores.append(float("nan"))
+            if not _is_of_one_class(model, y):
+                notes.append(f"{name}: too few rows of a class to cross-validate within it")
+            progress.advance(_FOLDS)
+            continue
+        kind = StratifiedKFold if has_classes else KFold
+        folds = kind(n_folds, shuffle=True, random_state=seed).split(rows, y if has_classes else None)
+        scores.append(_mean(np.array([_fitted_score(model, studied, rows[a], rows[b]) for a, b in folds])))
+        progress.advance(_FOLDS)
+    return np.array(scores), notes
+
+
+# --- permuted labels
+
+
+def _permuted(
+    model: BaseEstimator, studied: _Studied, n: int, seed: int, progress: Progress
+) -> PermutationTest:
+    """Return the test: the same mean score for the labels as they are, which come first, and for each permutation."""
+    rng = np.random.default_rng(seed)
+    orders = [np.arange(studied.places.size)]
+    for _ in range(n):
+        order = np.empty(studied.places.size, dtype=np.intp)
+        for rows in studied.rows:
+            order[rows] = rng.permutation(rows)
+        orders.append(order)
+    scored = [rows for rows in studied.rows if not _is_of_one_class(model, studied.y[rows])]
+    square = _kernel_matrix(model, studied)
+    if square is not None:
+        progress.stage("permutations", n + 1, "labels")
+        scores = _by_one_factor(model, studied, square, orders, scored, progress)
+        return PermutationTest(scores[0], scores[1:], "one factor for all")
+    progress.stage("permutations", (n + 1) * len(scored), "fits")
+    chosen = _with_its_kernel(model)
+    everything, began = np.arange(studied.places.size), time.perf_counter()
+    scores = np.empty(n + 1)
+    for i, order in enumerate(orders):
+        shuffled = studied._replace(y=studied.y[order])
+        found = []
+        for rows in scored:
+            found.append(_fitted_score(chosen, shuffled, np.setdiff1d(everything, rows), rows))
+            progress.advance()
+        scores[i] = _mean(np.array(found))
+        if i == 0:
+            expected = seconds(n * (time.perf_counter() - began)).replace(NARROW_SPACE, " ")
+            progress.note(f"{n:,} permutations take {n * len(scored):,} fits, about {expected}.")
+    return PermutationTest(scores[0], scores[1:], "a fit for each")
+
+
+def _with_its_kernel(model: BaseEstimator) -> BaseEstimator:
+    """Return an unfitted copy with the kernel that a race chose; the strength is chosen in each fit."""
+    chosen = {"kernel", "normalize", "loss"} & model.chosen_.keys()
+    settings = {name: model.chosen_[name] for name in chosen}
+    if model.bin_weights_ is not None:
+        settings["bin_weights"] = model.bin_weights_
+    return clone(model).set_params(**settings)
+
+
+def _kernel_matrix(model: BaseEstimator, studied: _Studied) -> np.ndarray | None:
+    """Return the kernel matrix of all rows for the machine of the square loss; None where the model is another."""
+    machine: Model = model.fitted
+    recipe, n = machine.recipe, studied.places.size
+    is_square = recipe.loss == "square" or isinstance(recipe.loss, Square)
+    has_gaps = studied.y.ndim == 2 and bool(np.isnan(studied.y.astype(float)).any())
+    if not is_square or recipe.class_weight is not None or has_gaps or 3 * 8 * n**2 > recipe.budget:
+        return None
+    with threads(model.n_jobs):
+        rows = machine.preparation(studied.X, 0, "X")
+        if isinstance(machine.features, ExactFeatures | ExactBlocks):
+            features = machine.features.take(slice(1))
+            features.extend(rows)
+            features.keep(slice(1, None))
+            square = np.empty((n, n), dtype=recipe.dtype)
+            diagonal = features.gram_into(square)
+            square = np.tril(square.astype(np.float64), -1)
+            square += square.T
+            square[np.diag_indices(n)] = diagonal
+            return square
+        mapping = machine.mapping
+        if 8 * n * mapping._n_features_out > recipe.budget:
+            return None
+        Z = np.empty((n, mapping._n_features_out), dtype=recipe.dtype)
+        mapping.features_into(rows, Z)
+        Z = Z.astype(np.float64)
+        return Z @ Z.T
+
+
+def _targets(model: BaseEstimator, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the targets (n, t) of the square loss, and the classes."""
+    if y.ndim == 2:
+        return (2.0 * y - 1, np.array([0, 1])) if is_classifier(model) else (y.astype(np.float64), None)
+    if not is_classifier(model):
+        return y.astype(np.float64)[:, None], None
+    classes, place = np.unique(y, return_inverse=True)
+    if classes.size == 2:
+        return 2.0 * place[:, None] - 1, classes
+    return np.where(place[:, None] == np.arange(classes.size), 1.0, -1.0), classes
+
+
+def _by_one_factor(
+    model: BaseEstimator,
+    studied: _Studied,
+    square: np.ndarray,
+    orders: list[np.ndarray],
+    scored: list[np.ndarray],
+    progress: Progress,
+) -> np.ndarray:
+    """Return the mean score of each order of the labels, (n,), from one factor of the kernel matrix a strength."""
+    Y, classes = _targets(model, studied.y)
+    n, t = Y.shape
+    scores, step = np.empty(len(orders)), max(1, _ENTRIES // (n * t))
+    with threads(model.n_jobs):
+        for first in range(0, len(orders), step):
+            some = orders[first : first + step]
+            outputs = _left_out(square, np.hstack([Y[order] for order in some]), t, studied.rows)
+            for i, order in enumerate(some):
+                score = _score(model, studied.y[order], classes)
+                mine = outputs[:, i * t : (i + 1) * t]
+                scores[first + i] = _mean(np.array([score(mine[rows], rows) for rows in scored]))
+                progress.advance()
+    return scores
+
+
+def _left_out(square: np.ndarray, Y: np.ndarray, t: int, studies: list[np.ndarray]) -> np.ndarray:
+    """Return the outputs (n, columns) for each study when it is left out, at the best strength of every t columns."""
+    diagonal = square.diagonal().copy()
+    ridge = DualRidge(square.copy(), diagonal, Y)
+    scale = max(ridge.scale(), float(np.finfo(np.float64).eps))
+    least, outputs = np.full(Y.shape[1] // t, np.inf), np.zeros(Y.shape)
+    for step in _HALF_DECADES:
+        solution = ridge.solve(scale * 10 ** (step / 2))
+        if solution is None:  # the matrix is singular to rounding, and so it is at smaller strengths
+            break
+        errors = np.square(ridge.leave_one_out(solution)).sum(axis=0).reshape(-1, t).sum(axis=1)
+        better = np.repeat(errors < least, t)
+        least = np.minimum(errors, least)
+        if not better.any():
+            continue
+        for rows, residuals in zip(studies, ridge.leave_out(solution, studies), strict=True):
+            outputs[np.ix_(rows, better)] = (Y[rows] - residuals)[:, better]
+    return outputs
+
+
+# --- figures
+
+
+def studies_figure(scores: StudyScores) -> str:
+    """Draw the scores across and within studies as dots, a line a study."""
+    shown = min(len(scores.studies), _STUDIES_NAMED)
+    with drawing(330, 60 + 24 * shown) as (figure, axes):
+        places = np.arange(shown)
+        for place, across, within in zip(places, scores.across, scores.within, strict=False):
+            axes.plot([across, within], [place, place], color=MUTED, linewidth=1, zorder=1)
+        axes.plot(scores.within[:shown], places, "o", markersize=7, markerfacecolor="none", markeredgecolor=GOOD,
+                  markeredgewidth=1.6, label="within the study")  # fmt: skip
+        axes.plot(
+            scores.across[:shown],
+            places,
+            "o",
+            markersize=7,
+            color=GOOD,
+            label="by models of the other studies",
+        )
+        if np.isfinite(scores.mean):
+            axes.axvline(scores.mean, color=INK, linewidth=1, dashes=(4, 3))
+        if scores.measure == "roc_auc":
+            axes.axvline(0.5, color=BAD, linewidth=1, dashes=(2, 3))
+        axes.set_yticks(places, [one_line(name, 28) for name in scores.studies[:shown]])
+        axes.set(
+            ylim=(shown - 0.5, -0.5), xlabel=f"{scores.name}; the dashed line is the mean across studies"
+        )
+        axes.grid(axis="x")
+        axes.legend(
+            loc="upper left", bbox_to_anchor=(-0.02, -0.24 - 0.5 / shown), borderaxespad=0, fontsize=11.5
+        )
+        listed = ", ".join(
+            f"{one_line(name)} {number(across, 3)} and {number(within, 3)}"
+            for name, across, within in zip(scores.studies, scores.across, scores.within, strict=True)
+        )
+        return to_svg(figure, "studies", f"{scores.name} across and within studies: {listed}.")
+
+
+def permutations_figure(test: PermutationTest, name: str) -> str:
+    """Draw the histogram of the scores of permuted labels, with the score of the labels as they are."""
+    with drawing(330, 200) as (figure, axes):
+        axes.hist(
+            test.permuted, bins=min(30, max(8, int(2 * np.cbrt(test.permuted.size)))), color=GOOD, alpha=0.8
+        )
+        axes.axvline(test.score, color=BAD, linewidth=1.6)
+        axes.margins(x=0.08)
+        axes.grid(axis="y")
+        axes.set(xlabel=f"mean {name}; the line is that of the labels as they are", ylabel="permutations")
+        return to_svg(
+            figure,
+            "permutations",
+            f"Mean {name} of {test.permuted.size} permutations, {number(test.permuted.mean(), 3)} on average; "
+            f"{number(test.score, 3)} for the labels as they are.",
+        )
