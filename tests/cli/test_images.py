@@ -159,10 +159,10 @@ def test_predictions_have_names(folder, results):
     right = [name.split("/")[1] == answer for name, answer, *_ in lines[1:]]
     assert sum(right) > 35
     (broken,) = [line for line in lines[1:] if not line[1]]
-    assert broken[0] == "flat/03.png"
+    assert broken[0] == "photos/flat/03.png"
     assert broken[2:4] == ["", ""]
-    assert "not an image" in broken[4]
-    assert "1 of 40 records cannot be read: 'flat/03.png'" in results["predict"].err
+    assert "damaged or cut off" in broken[4]
+    assert "1 of 40 records cannot be read: 'photos/flat/03.png'" in results["predict"].err
 
 
 def test_info(results):

@@ -13,11 +13,9 @@ from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.arrow_files import IPC, PARQUET
 from chimap.data.formats.batches import is_stream, stream_source
 from chimap.data.formats.biom import (
-    BiomTextSource,
     biom_source,
     biom_table_source,
     is_biom_table,
-    is_biom_text,
 )
 from chimap.data.formats.csv import CsvSource, is_text_table
 from chimap.data.formats.dask import DaskSource
@@ -44,7 +42,6 @@ LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
     (is_tenx_folder, TenXFolderSource),
     (is_tenx_file, TenXHdf5Source),
     (is_anndata_store, AnnDataSource),
-    (is_biom_text, BiomTextSource),
     (is_text_table, CsvSource),
 )
 

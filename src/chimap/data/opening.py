@@ -37,6 +37,7 @@ from chimap.data.labelling import (
     is_join,
     joined,
     labelled,
+    note_on_unread,
     task_words,
     values_by_id,
     with_tasks,
@@ -190,6 +191,8 @@ def open_source(
     except NoSharedIdsError as error:
         source = _with_samples_as_columns(opened_as, path_or_array, transpose, error)
     source = labelled(_matched(source, like, missing_columns), missing)
+    if source.unread and labels is not UNREAD:
+        source.notes = (*source.notes, f"{note_on_unread(source)}. Their rows are empty.")
     if labels is None:
         _check_target(source)
     return source

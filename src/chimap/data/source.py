@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,6 +57,9 @@ class Chunk:
     X: Rows
     y: np.ndarray | None
     start: int
+
+
+_NOTHING_UNREAD: Mapping[int, str] = {}
 
 
 class Source(ABC):
@@ -155,7 +157,7 @@ class Source(ABC):
     weights: np.ndarray | None = None
     counts: np.ndarray | None = None
     n_left_out: int = 0
-    unread: Mapping[int, str] = MappingProxyType({})
+    unread: Mapping[int, str] = _NOTHING_UNREAD
     notes: tuple[str, ...] = ()
     id_name: str = "id"
     reading: Any = None

@@ -36,7 +36,7 @@ class _View(Source):
         self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
         self.metadata, self.matrices = source.metadata, source.matrices
         self.first_column, self.is_logged = source.first_column, source.is_logged
-        self.unread = source.unread
+        self.unread = dict(source.unread)
         self.stored_rows, self.n_left_out, self.id_name = (
             source.stored_rows,
             source.n_left_out,

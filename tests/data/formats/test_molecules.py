@@ -133,6 +133,13 @@ def test_molecules_that_rdkit_refuses_are_left_out_of_fits_and_told():
     assert note.endswith("record 3 (no SMILES), .... They are left out.")
 
 
+def test_molecules_without_labels_keep_their_rows_and_are_told():
+    source = open_source(BAD, reading=MorganCounts())
+    assert source.n_rows == 9
+    assert source.notes[0].endswith("record 3 (no SMILES), .... Their rows are empty.")
+    assert open_source(BAD, reading=MorganCounts(), with_labels=False).notes == ()  # a prediction says it
+
+
 def test_settings_that_cannot_be():
     for wrong in (MorganCounts, MorganKeys):
         with pytest.raises(ValueError, match="radius must be a positive whole number"):

@@ -222,6 +222,7 @@ def test_a_word_that_is_a_line_and_a_column(tmp_path):
             lambda lines: lines[8].__setitem__(4, "x"),
             r"line 9 \('k__.*\), field 5 .*: 'x', expected a number",
         ),
+        (lambda lines: lines[8].__setitem__(4, "1_0"), r"line 9 .*, field 5 .*: '1_0', expected a number"),
         (lambda lines: lines[8].__setitem__(4, ""), r"line 9 .*, field 5 .*: '', expected a number"),
         (
             lambda lines: lines[9].__setitem__(0, CLADES[2]),
@@ -346,3 +347,12 @@ def test_orientation_is_told_by_the_ids_of_joined_labels(tmp_path):
             DataError, match=r"none of its \d ids, such as .*, is an id of counts\.csv, such as 'x'"
         ):
             open_source(path, labels, transpose=transpose)
+
+
+def test_lines_by_position_and_numbers_that_are_bins_when_named(tmp_path):
+    path = write(tmp_path, METAML)
+    assert open_source(path, id=1).row_ids.tolist() == METAML[1][1:]
+    source = open_source(path, labels="disease", columns=["bmi", "k__*"])
+    assert source.column_names == ("bmi", *CLADES)
+    with pytest.raises(DataError, match=r"no column and no file '3'; columns are dataset_name"):
+        open_source(path, labels=3)

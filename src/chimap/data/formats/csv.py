@@ -120,7 +120,8 @@ class TextTable:
             last = number + n_lines - 1
             self.look = self._first_records(head, last)
         first = [COMMA.plain(field) for field in self.heading] if self.has_commas else self.heading
-        self.has_names = bool(header) if header != "auto" else is_heading(first, said, known)
+        is_program = columns_of_program(self.heading) is not None
+        self.has_names = bool(header) if header != "auto" else is_program or is_heading(first, said, known)
         if header == "auto" and not self.has_names and _names_columns(self.heading, self.look):
             self.has_names = True
             self.notes = (f"{file}: the numbers of the first line are taken for names of the columns.",)
@@ -319,7 +320,7 @@ class TextTable:
                 return marked[-1][0] if is_heading else number, delimiter
         if not marked:
             raise DataError(f"{self.file}: no rows, only blank lines. Write it again.")
-        number, line = marked[0]
+        number, line = next((mark for mark in reversed(marked) if "\t" in mark[1]), marked[0])
         return number, delimiter or self._usual_delimiter(line)
 
     def _first_record(self, head: _FirstLines, number: int) -> tuple[list[str], int]:
@@ -573,6 +574,27 @@ class CsvSource(StreamSource):
                 f"{self.path}: no column {place}; there are {len(names)}, the first is 0, the last -1."
             )
         return None
+
+
+# The columns besides names and counts of tables with samples as columns, by the first words of programs' headings.
+_COLUMNS_OF_PROGRAMS = {
+    "Geneid": ("Chr", "Start", "End", "Strand", "Length"),  # featureCounts
+    "clade_name": ("NCBI_tax_id", "clade_taxid", "additional_species"),  # MetaPhlAn
+    "Representative_Sequence": ("total",),  # count tables of mothur
+    **dict.fromkeys(
+        ("#OTU ID", "#OTUID", "#ASV ID", "#ASVID", "#Feature ID", "#FeatureID"), ()
+    ),  # BIOM, QIIME, USEARCH
+}
+
+
+def columns_of_program(heading: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the columns that are no samples in the tables of the program that writes such a heading, None for others.
+
+    >>> columns_of_program(["Representative_Sequence", "total", "F3D0"]), columns_of_program(["id", "a"])
+    (('total',), None)
+    """
+    first = heading[0].strip()
+    return _COLUMNS_OF_PROGRAMS.get(first, _COLUMNS_OF_PROGRAMS.get(first.lstrip("# ")))
 
 
 def is_heading(fields: list[str], said: Iterable[object] = (), known: Iterable[str] | None = None) -> bool:

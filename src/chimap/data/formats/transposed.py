@@ -13,7 +13,7 @@ from chimap._messages import Message
 from chimap._unicode import composed, composed_names
 from chimap._validation import DataError
 from chimap.data.clades import rank_of
-from chimap.data.formats.csv import CsvSource, TextTable
+from chimap.data.formats.csv import CsvSource, TextTable, columns_of_program
 from chimap.data.formats.decimals import Marks, MarksInUse
 from chimap.data.formats.mothur import is_shared, shared_source
 from chimap.data.formats.stored_matrices import checked_names
@@ -22,7 +22,7 @@ from chimap.data.label_kinds import is_number, stands_for_missing
 from chimap.data.labels import Labels, labels_elsewhere, numbers_or_text, shown
 from chimap.data.row_file import OrderedSource, RowFile
 from chimap.data.source import Source
-from chimap.data.table import COUNTER, ID_NAMES, LABEL_NAMES, ColumnChoice, roles_of, unique_ids
+from chimap.data.table import COUNTER, ColumnChoice, roles_of, unique_ids
 
 _FIELDS_LOOKED_AT = 60  # of a line, to tell text from numbers
 _LINES_LOOKED_AT = 20  # with numbers, to tell samples from columns of text
@@ -34,19 +34,20 @@ _ENTRIES_AT_ONCE = 2**18  # that are kept before they are sorted
 _MOST_FILLED = 1 / 3  # share of entries that are not zero from which rows are dense
 
 
-# The columns besides names and counts that programs write, by the first word of their heading.
-_NO_SAMPLES = {
-    "Geneid": ("Chr", "Start", "End", "Strand", "Length"),  # featureCounts
-    "clade_name": ("NCBI_tax_id", "clade_taxid", "additional_species"),  # MetaPhlAn
-    "Representative_Sequence": ("total",),  # count tables of mothur
-}
-
-
 def no_samples(table: TextTable) -> tuple[str, ...] | None:
-    """Return the columns that a program writes besides those of samples, or None for tables of no such program."""
-    return _NO_SAMPLES.get(table.names[0].lstrip("# ")) if table.has_names else None
+    """Return the columns that a program writes besides those of samples, or None for tables of no such program.
+
+    Raises DataError for a table that BIOM has written without the names of the samples.
+    """
+    found = columns_of_program(table.heading)
+    if found is None and any(comment.startswith(_BY_BIOM) for comment in table.comments):
+        raise DataError(
+            f"{table.file}: {_BY_BIOM[2:]}, but no heading that begins with '#OTU ID'. Write the table again."
+        )
+    return found
 
 
+_BY_BIOM = "# Constructed from biom file"
 _STEM_OF_BAM = re.compile(r"(?:.*/)?([^/]+)\.(?:bam|sam|cram)")  # by which featureCounts names samples
 _COMPRESSED = "#Compressed Format:"  # first words of a count table of mothur that holds group,abundance
 
@@ -72,8 +73,8 @@ class _Line:
 class TransposedSource(OrderedSource):
     """The samples of a text table that has them as columns; its lines are bins, or metadata of the samples.
 
-    A line is metadata if most of its fields are text, or if it stands on top, above the last such line. Where lines are
-    named by clades (``k__Bacteria|p__Firmicutes``), all others are metadata. Lines that count programs write for reads
+    A line is metadata if most of its fields are text, or if it stands on top, above the last such line; where lines are
+    named by clades (``k__Bacteria|p__Firmicutes``), above the first of these. Lines that count programs write for reads
     of no gene (``__no_feature``, ``N_unmapped``) are left out. The heading names the samples if it has no repeats, else
     the first line of text without repeats does. Columns of text, such as a taxonomy, are left out, and so are comments
     (``#``).
@@ -85,8 +86,8 @@ class TransposedSource(OrderedSource):
     ----------
     path : str or path
         The file, compressed if it ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; addresses work too.
-    labels : str, int, array or file of labels, default=None
-        Name or position of the line of labels, or an array or file, see ``read_labels``.
+    labels : str, array or file of labels, default=None
+        Name of the line of labels, or an array or file, see ``read_labels``.
     choice : ColumnChoice, default=None
         Which lines are bins and ids.
     table : TextTable, default=None
@@ -130,8 +131,7 @@ class TransposedSource(OrderedSource):
         self._marks = self._marks_in_use()
         self._samples = self._sample_columns()
         self.n_rows = len(self._samples)
-        asked = {word for word in (labels, choice.id) if isinstance(word, str)}
-        lines, texts = self._survey({*asked, *LABEL_NAMES, *ID_NAMES})
+        lines = [*self._lines()]
         names = [line.name for line in lines]
         if table.has_names and choice.id == table.names[0] and choice.id not in names:
             choice = replace(choice, id=None)  # the heading holds the ids
@@ -146,12 +146,12 @@ class TransposedSource(OrderedSource):
                     names[label],
                 )
             )
-        metadata = [place for place in _metadata(lines) if place != label]
+        metadata = [place for place in _metadata(lines, choice.columns is not None) if place != label]
         counters = [place for place, name in enumerate(names) if COUNTER.fullmatch(name)]
         aside = (*choice.aside, *(names[place] for place in (*metadata, *counters)))
         roles = roles_of(names, label, replace(choice, aside=aside), where)
         _check_distinct([lines[place] for place in roles.bins], where)
-        self.row_ids, naming = self._ids(texts, None if roles.id is None else names[roles.id])
+        self.row_ids, naming = self._ids(lines, None if roles.id is None else lines[roles.id])
         self.column_names = composed_names(names[place] for place in roles.bins)
         self.n_features = len(roles.bins)
         self._place = {lines[place].number: bin for bin, place in enumerate(roles.bins)}
@@ -161,7 +161,8 @@ class TransposedSource(OrderedSource):
             elsewhere = str(labels) if isinstance(labels, int) else labels  # lines have names and no numbers
             self._y = labels_elsewhere(elsewhere, self.n_rows, where, self.metadata)
         else:
-            self._y = numbers_or_text(texts[names[label]], f"{where}, line {names[label]!r}", choice.missing)
+            fields = self._fields(lines[label])
+            self._y = numbers_or_text(fields, f"{where}, line {names[label]!r}", choice.missing)
         self.notes = (
             *table.notes,
             *roles.notes(where, None),
@@ -207,20 +208,17 @@ class TransposedSource(OrderedSource):
             )
         return samples
 
-    def _survey(self, wanted: set[str]) -> tuple[list[_Line], dict[str, list[str]]]:
-        """Return all lines that are no comments, and the fields of those that are wanted or may hold the ids."""
-        lines: list[_Line] = []
-        texts: dict[str, list[str]] = {}
-        has_ids = False
+    def _lines(self) -> Iterator[_Line]:
+        """Yield all lines that are no comments."""
+        some = self._samples[:: max(1, self.n_rows // _FIELDS_LOOKED_AT)]
         for number, record in self._records():
-            values = [record[place] for place in self._samples]
-            name, is_text = composed(record[0].strip()), _is_text(self._plain(values))
-            lines.append(_Line(name, number, is_text))
-            may_be_ids = is_text and not has_ids and len({*values}) == len(values)
-            if name in wanted or may_be_ids:
-                texts.setdefault(name, values)
-                has_ids = has_ids or may_be_ids
-        return lines, texts
+            fields = self._plain([record[place] for place in some])
+            yield _Line(composed(record[0].strip()), number, _is_text(fields))
+
+    def _fields(self, line: _Line) -> list[str]:
+        """Return the fields of the samples in a line."""
+        record = next(record for number, record in self._records() if number == line.number)
+        return self._plain([record[place].strip() for place in self._samples])
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the fields of each line; of the first only if it does not name the samples."""
@@ -259,20 +257,20 @@ class TransposedSource(OrderedSource):
             return None if name is None else names.index(name)
         return names.index(labels) if isinstance(labels, str) and labels in names else None
 
-    def _ids(self, texts: dict[str, list[str]], asked: str | None) -> tuple[np.ndarray | None, str | None]:
+    def _ids(self, lines: Sequence[_Line], asked: _Line | None) -> tuple[np.ndarray | None, str | None]:
         """Return the ids of the samples, and the line that they are from; None for the heading."""
         table, where = self._table, str(self.path)
         if asked is not None:
-            return unique_ids(np.char.strip(np.array(texts[asked])), f"{where}, line {asked!r}"), asked
+            return unique_ids(np.array(self._fields(asked)), f"{where}, line {asked.name!r}"), asked.name
         names = [table.names[place] for place in self._samples]
         stems = [_STEM_OF_BAM.sub(r"\1", name) for name in names]
         heading = np.array(stems if len({*stems}) == len(names) else names)
         if table.has_names and np.unique(heading).size == heading.size:
             return heading, None
-        for name, values in texts.items():
-            ids = np.char.strip(np.array(values))
-            if np.unique(ids).size == ids.size:
-                return ids, name
+        for line in lines:
+            fields = self._fields(line) if line.is_text else []
+            if len({*fields}) == self.n_rows:
+                return np.array(fields), line.name
         if table.has_names:
             remedy = "Rename one of the samples, or add their counts up."
             checked_names(heading, self.n_rows, f"{where}, first line", remedy)
@@ -324,8 +322,9 @@ class TransposedSource(OrderedSource):
         fields = [record[place] for place in self._samples]
         reads = is_number if self._marks is None else self._marks.reads
         try:
-            if self._marks is not None and not all(map(reads, fields)):
-                raise ValueError(f"not all of them have a decimal {self._marks.decimal!r}")
+            # NumPy reads 1_000 as Python does
+            if (self._marks is not None or "_" in "".join(fields)) and not all(map(reads, fields)):
+                raise ValueError("a field is no number")
             return np.array(self._plain(fields), dtype=np.float64)
         except ValueError as error:
             wrong = next(place for place in self._samples if not reads(record[place]))
@@ -344,23 +343,25 @@ class TransposedSource(OrderedSource):
             ) from error
 
 
-def _metadata(lines: Sequence[_Line]) -> list[int]:
-    """Return the positions of lines that are no bins: text, and what stands above it or beside the names of clades."""
+_AMONG_CLADES = {"unclassified", "unknown", "unassigned", "unmapped"}  # lines that stand for no clade
+
+
+def _metadata(lines: Sequence[_Line], only_text: bool) -> list[int]:
+    """Return the positions of lines that are no bins: those of text, and unless ``only_text`` those on top.
+
+    Where most lines of numbers are named by clades, all above the first clade are on top.
+    """
     is_text = np.array([line.is_text for line in lines])
-    clades = np.array([rank_of(line.name) is not None for line in lines])
-    if clades[~is_text].mean() >= 1 / 2:
-        below = np.cumsum(clades) > 0  # a line such as UNCLASSIFIED stands among the clades
-        on_top = ~clades & ~below & _is_before_clades(lines)
-        return np.flatnonzero(is_text | on_top).tolist()
+    if only_text:
+        return np.flatnonzero(is_text).tolist()
+    is_clade = np.array([rank_of(line.name) is not None for line in lines])
+    if np.any(~is_text) and is_clade[~is_text].mean() >= 1 / 2:
+        may_be_bin = is_clade | [line.name.lower() in _AMONG_CLADES for line in lines]
+        return np.flatnonzero(is_text | (~may_be_bin & (np.cumsum(is_clade) == 0))).tolist()
     share = np.cumsum(is_text) / np.arange(1, is_text.size + 1)
     ends = np.flatnonzero(is_text & (share >= _LEAST_TEXT_ON_TOP))
     top = 0 if not ends.size else int(ends[-1])
     return [place for place in range(is_text.size) if is_text[place] or place < top]
-
-
-def _is_before_clades(lines: Sequence[_Line]) -> np.ndarray:
-    unknown = {"unclassified", "unknown", "unassigned", "unmapped"}
-    return np.array([line.name.lower() not in unknown for line in lines])
 
 
 def _check_distinct(lines: Sequence[_Line], where: str) -> None:
@@ -377,8 +378,7 @@ def _check_distinct(lines: Sequence[_Line], where: str) -> None:
 
 def _is_text(values: Sequence[str]) -> bool:
     """Return whether most fields of a line are text; words for missing values are neither text nor numbers."""
-    some = [field.strip() for field in values[:: max(1, len(values) // _FIELDS_LOOKED_AT)]]
-    known = [field for field in some if field and not stands_for_missing(field)]
+    known = [field for field in values if field.strip() and not stands_for_missing(field)]
     return 2 * sum(map(is_number, known)) <= len(known)
 
 
