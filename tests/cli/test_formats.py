@@ -7,6 +7,8 @@ import csv
 import numpy as np
 import pytest
 
+import chimap
+
 from ..data.formats.ecosystems import IDS, anndata_object, biom_hdf5
 from ..data.formats.test_fields import KINDS, write_csv
 from ..data.formats.test_molecules import SMILES
@@ -53,6 +55,42 @@ def test_info_of_a_folder_of_texts(tmp_path):
     assert (plain.code, lost.code) == (2, 2)
     assert "--text" in plain.err
     assert "no column 'nope'; there are id, text, label" in lost.err
+
+
+def test_neighbours_among_words_in_a_shell(tmp_path):
+    write_csv(tmp_path)
+    texts = ["fit", "texts.csv", "--text", "body", "--labels", "kind", *SMALL, "--overwrite"]
+    pairs, symbols = run_many(
+        [
+            [*texts, "--ngrams", "1,2", "--min-count", "3", "-o", "pairs.model"],
+            [*texts, "--tokens", "symbols", "--ngrams", "3", "-o", "symbols.model"],
+        ],
+        tmp_path,
+    )
+    assert pairs.code == symbols.code == 0, pairs.err + symbols.err
+    model = chimap.load(tmp_path / "pairs.model")
+    assert (model.reading_.ngrams, model.reading_.min_count) == ((1, 2), 3)
+    assert {name.count(" ") for name in model.feature_names_in_} == {0, 1}
+    assert {len(name) for name in chimap.load(tmp_path / "symbols.model").feature_names_in_} == {3}
+    [answered] = run_many([["predict", "pairs.model", "texts.csv", "-o", "kinds.csv"]], tmp_path)
+    assert answered.code == 0, answered.err
+    assert [row["prediction"] for row in csv.DictReader((tmp_path / "kinds.csv").open())] == KINDS
+    wrong = {
+        ("--ngrams", "2,1"): "--ngrams must be the fewest and the most neighbours",
+        ("--ngrams", "0"): "--ngrams must be the fewest and the most neighbours",
+        ("--ngrams", "two"): "such as 1,2, or one number; got 'two'",
+        ("--min-count", "1000"): "no word is in 1000 texts or more; the most common,",
+        ("--min-count", "0"): "--min-count must be a positive whole number",
+    }
+    for flags, result in zip(
+        wrong, run_many([[*texts, *flags, "-o", "x.model"] for flags in wrong], tmp_path), strict=True
+    ):
+        assert result.code == 2, flags
+        assert wrong[flags] in result.err
+    [alone] = run_many(
+        [["fit", "texts.csv", "--ngrams", "1,2", "--labels", "kind", "-o", "x.model"]], tmp_path
+    )
+    assert "--ngrams is for texts: name their column with --text" in alone.err
 
 
 def test_cells_text_and_molecules(tmp_path):

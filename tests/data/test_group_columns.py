@@ -51,6 +51,22 @@ def test_kinds_within_a_class_are_no_groups():
     assert not looks_like_groups(X, kinds, kinds % 2)
 
 
+def test_few_values_must_be_nearer_than_many():
+    """Rows of one value are at .6 of the distance to others: enough for many values, and not for five."""
+    X, _, groups = tracks(5, 12, spread=0.8)
+    assert not looks_like_groups(X, groups)
+    X, _, groups = tracks(20, 6, spread=0.6)
+    assert looks_like_groups(X, groups)
+
+
+def test_a_column_of_which_most_values_stand_alone_is_no_group():
+    table, groups = frame()
+    alone = np.where(np.arange(120) < 48, groups, 1000 + np.arange(120))  # eight groups of six, and 72 others
+    assert group_column(open_source(table.assign(track=alone), "kind", aside="track")) is None
+    half = np.where(np.arange(120) < 60, groups, 1000 + np.arange(120))
+    assert group_column(open_source(table.assign(track=half), "kind", aside="track")) == "track"
+
+
 def test_a_dense_kind_among_scattered_rows_is_no_group():
     """Its rows are nearest to each other, as most of all rows are by chance; the others are nearest to it."""
     scattered = np.abs(np.eye(30) + 0.3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -22,7 +22,7 @@ from chimap import (
     PrincipalFeatures,
 )
 from chimap.estimators.from_moments import MomentsRidgeClassifier
-from chimap.selection.calibration import Calibration, _sigmoid
+from chimap.selection.calibration import Calibration, _sigmoid, _sigmoids
 
 from ..held_out import watched
 
@@ -171,6 +171,28 @@ def test_classes_of_few_rows_have_the_sigmoid_of_all():
     found = Calibration.of(outputs, place)
     assert found.sigmoids[0].min() > 0.5 * found.sigmoids[0].max()
     assert found(outputs)[:, 5].mean() < 0.03
+
+
+def test_sigmoids_of_classes_are_the_most_probable_about_that_of_all():
+    """The least of the loss and of the prior, as the formulas say: no other slope and offset is better."""
+    random = np.random.default_rng(0)
+    outputs, place = random.standard_normal((60, 3)), random.permutation(np.repeat([0, 1, 2], [40, 15, 5]))
+    is_class = place[:, None] == np.arange(3)
+    outputs += 1.5 * is_class - np.array([0.0, 0.5, 1.0])
+    w = np.ones(60)
+    (slope,), (offset,) = common = _sigmoids(outputs.reshape(-1, 1), is_class.reshape(-1, 1), np.ones(180))
+    found = _sigmoids(outputs, is_class, w, common)
+    for k in range(3):
+        m = is_class[:, k].sum()
+        target = np.where(is_class[:, k], (m + 1) / (m + 2), 1 / (60 - m + 2))
+
+        def loss(x, f=outputs[:, k], target=target):
+            scores = np.exp(x[0]) * f + x[1]
+            fits = target * log_expit(scores) + (1 - target) * log_expit(-scores)
+            return 1.5 * ((x[0] - np.log(slope)) ** 2 + (x[1] - offset) ** 2) - fits.sum()
+
+        at = np.array([np.log(found[0, k]), found[1, k]])
+        assert loss(at) <= minimize(loss, at, method="Nelder-Mead", options={"xatol": 1e-8}).fun + 1e-3
 
 
 def test_calibration_of_rows_told_apart_without_error_and_of_none():

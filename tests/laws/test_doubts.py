@@ -96,6 +96,27 @@ def test_targets_less_their_mean_among_the_bins():
     assert "the bin 'dose' alone tells every label exactly" in doubt
 
 
+def test_targets_that_are_almost_among_the_bins_or_of_few_rows():
+    y = COUNTS[:, 0] * 2.0 + COUNTS[:, 1]
+    close = FRAME.assign(dose=y + rng.normal(0, 0.005 * y.std(), N))
+    assert said(lambda: HistogramRegressor("gaussian", random_state=0).fit(close, y)) == []
+    few = FRAME.assign(dose=y)[:30]
+    assert said(lambda: HistogramRegressor("gaussian", random_state=0).fit(few, y[:30])) == []
+
+
+def pairs_at(share, n_pairs):
+    """Pairs of rows whose distance is this share of the distance to all others."""
+    cosine = 1 - share**2
+    ones, zeros = np.eye(n_pairs), np.zeros((n_pairs, n_pairs))
+    return np.vstack([np.hstack([ones, zeros]), np.hstack([cosine**2 * ones, (1 - cosine**2) * ones])])
+
+
+def test_pairs_are_nearly_equal_only_if_they_are_near():
+    assert are_nearly_equal(pairs_at(0.1, 30))
+    assert not are_nearly_equal(pairs_at(0.45, 30))  # the gap to the next is as large, but not so near
+    assert not are_nearly_equal(pairs_at(0.1, 15))  # of so few rows, nothing is said
+
+
 def test_good_columns_are_not_accused():
     assert at_fit(FRAME) == []
     almost = np.where(np.arange(N) == 5, 1 - (KINDS == "less"), KINDS == "less")  # wrong in one row

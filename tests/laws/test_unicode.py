@@ -99,7 +99,7 @@ TEXTS = {
 def test_words_keep_their_marks(language):
     text, words = TEXTS[language]
     assert words_in(text) == [unicodedata.normalize("NFC", word) for word in words]
-    source = WordCounts(least_rows=1).source(
+    source = WordCounts(min_count=1).source(
         [unicodedata.normalize("NFD", text), unicodedata.normalize("NFC", text)]
     )
     assert source.n_features == len(words)

@@ -15,6 +15,7 @@ from chimap import (
     LookupClassifier,
     MomentsRidgeClassifier,
     load,
+    report,
 )
 from chimap._errors import InputError
 from chimap.data import ArraySource
@@ -201,3 +202,24 @@ def test_shares_of_sets_are_those_of_their_thresholds(weights):
     shares = conformal.shares(new)[:, 0]
     for alpha in np.linspace(0.011, 0.93, 40):
         np.testing.assert_array_equal(new[:, 0] > conformal.threshold(alpha)[0], shares <= alpha)
+
+
+def test_evaluations_count_them_and_score_the_others(digits):
+    rows, y, seen, unseen = digits
+    model = fitted("exact", rows / 16, y)
+    new, labels = (
+        np.concatenate([seen, unseen[:100]]) / 16,
+        np.concatenate([model.predict(seen / 16), np.zeros(100)]),
+    )
+    evaluated = report(model, new, labels, insight=False, unassigned=0.05)
+    found = model.predict(new, unassigned=0.05)
+    is_unassigned = found == "unassigned"
+    right = (found == labels)[~is_unassigned].mean()
+    assert evaluated.unassigned == (0.05, is_unassigned.mean(), pytest.approx(right))
+    assert evaluated.as_dict()["unassigned"]["rate"] == is_unassigned.mean()
+    line = f"{is_unassigned.mean():.1%} of the rows at 0.05; accuracy of the others {right:.4f}"
+    assert evaluated.summary()["unassigned"] == line
+    assert line in evaluated.to_html()
+    assert report(model, new, labels, insight=False).unassigned is None
+    with pytest.raises(InputError, match="no classes that a row could lack"):
+        report(HistogramRegressor("chi2").fit(X, X[:, 0]), X, X[:, 0], insight=False, unassigned=0.05)

@@ -12,9 +12,11 @@ from chimap.reports import (
     Baseline,
     Evaluation,
     Insight,
+    PermutationTest,
     Reliability,
     SplitScores,
     StrengthCurve,
+    StudyScores,
     TwoClasses,
     classification_metrics,
     examples,
@@ -175,7 +177,16 @@ def unequal(n_rows: int = 400) -> Evaluation:
     return evaluation_of(metrics, baseline, insight=insight, ranking=ranking, reliability=RELIABILITY)
 
 
+def by_study() -> StudyScores:
+    names = ("Quin_gut_liver_cirrhosis", "Zeller_fecal_colorectal_cancer", "t2dmeta <long>", "t2dmeta_short")
+    test = PermutationTest(0.722, np.linspace(0.42, 0.6, 200), "one factor for all")
+    across, within = np.array([0.829, 0.654, 0.696, np.nan]), np.array([0.965, 0.846, 0.726, np.nan])
+    notes = ("t2dmeta_short: all labels are well, so neither score is defined",)
+    return StudyScores("roc_auc", names, np.array([232, 121, 271, 73]), across, within, notes, test)
+
+
 CASES = {
+    "two classes in studies": lambda: dataclasses.replace(classification(2), studies=by_study()),
     "two unequal classes": unequal,
     "two classes": lambda: classification(2),
     "ten classes": lambda: classification(10),

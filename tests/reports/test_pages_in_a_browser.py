@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from chimap.reports import ComparisonPage
 
 from . import comparisons
 from .browser import CHROMIUM, problems
-from .cases import page_of
+from .cases import by_study, page_of
 from .explanations import explanation
 from .test_kernel import learned
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, as Debian's package chromium")
 
 _SHOWN = (
+    "two classes in studies",
     "two classes",
     "two unequal classes",
     "ten classes",
@@ -33,6 +36,9 @@ def pages():
     found["explanation"] = explanation("landmarks").to_html()
     found["explanation of two classes"] = explanation(two=True).to_html()
     found["comparison"] = ComparisonPage(comparisons.many(4)).to_html()
+    raced = comparisons.many(4)
+    studied = {entrant.name: by_study() for entrant in raced.finalists[:3]}
+    found["comparison in studies"] = replace(raced, studies=studied).to_html()
     found["kernel"] = learned().to_html()
     return found
 

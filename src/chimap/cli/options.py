@@ -327,7 +327,13 @@ class CountedColumn:
         Column of SMILES, whatever the case of its heading, whose fingerprints are counted (needs RDKit). Molecules that
         RDKit refuses are left out and named.
     tokens : TOKENS
-        What --text counts: words, or, for texts without blanks between them, characters.
+        What --text counts: words; characters, for texts without blanks between words; or symbols, which are all
+        characters as they are, of SMILES or of sequences.
+    ngrams : FEWEST,MOST
+        How many neighbours --text counts together: 1,2 counts words and pairs of neighbours, 3 triples only. By
+        default 1 for words, 1,2 for characters and 1,3 for symbols.
+    min_count : N
+        In how many texts a word of --text must be to be counted.
     fingerprint : NAME
         What --smiles counts: {fingerprints}. Morgan's neighbourhoods are hashed into bins, unless morgan-keys gives
         each that occurs in two molecules a bin of its own.
@@ -342,6 +348,8 @@ class CountedColumn:
     text: str | None = None
     smiles: str | None = None
     tokens: Tokens = _TOKENS
+    ngrams: str | None = None
+    min_count: int = default("min_count", "WordCounts")
     fingerprint: Fingerprint = _FINGERPRINT
     salts: Salts = _SALTS
     morgan_radius: int = default("radius", "MorganCounts")
@@ -355,8 +363,11 @@ class CountedColumn:
             if (value := getattr(self, field.name)) != field.default
         }
 
-    def reading(self) -> Reading | None:
-        """Return the reading that turns the column into rows, or None if no column is named."""
+    def reading(self, memory: str = default("memory", "WordCounts")) -> Reading | None:
+        """Return the reading that turns the column into rows, or None if no column is named.
+
+        ``memory`` is the budget of the fit, in which words are counted.
+        """
         from chimap._validation import ParameterError, check_positive
         from chimap.data import WordCounts
 
@@ -365,7 +376,19 @@ class CountedColumn:
                 "--text and --smiles name one column each, but only one can be read: leave one of them out."
             )
         if self.text is not None:
-            return WordCounts(self.text, tokens=self.tokens.value)
+            return WordCounts(
+                self.text,
+                min_count=self.min_count,
+                tokens=self.tokens.value,
+                ngrams=self._neighbours(),
+                memory=memory,
+            )
+        flags = {"tokens": self.tokens != _TOKENS, "ngrams": self.ngrams is not None}
+        for name, is_given in (flags | {"min-count": self.min_count != type(self).min_count}).items():
+            if is_given:
+                raise InputError(
+                    f"--{name} is for texts: name their column with --text, or leave --{name} out."
+                )
         check_positive(self.morgan_size, "morgan_size", integer=True)
         if self.morgan_radius < 0:
             raise ParameterError("morgan_radius", self.morgan_radius, "a whole number, 0 or more")
@@ -380,6 +403,17 @@ class CountedColumn:
             radius=self.morgan_radius,
             size=self.morgan_size,
         )
+
+    def _neighbours(self) -> tuple[int, int] | None:
+        """Return the numbers of --ngrams: the fewest and the most neighbours. Raise ValueError for other text."""
+        if self.ngrams is None:
+            return None
+        numbers = self.ngrams.split(",")
+        if not all(number.strip().isdecimal() for number in numbers) or len(numbers) > 2:
+            raise InputError(
+                f"--ngrams must be the fewest and the most neighbours, such as 1,2, or one number; got {self.ngrams!r}."
+            )
+        return int(numbers[0]), int(numbers[-1])
 
 
 AS_IT_IS = TableOptions()

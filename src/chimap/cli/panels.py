@@ -13,9 +13,8 @@ from typer.core import TyperCommand
 _PANELS = {
     "Data": """
         labels task test_fraction unlabelled blocks normalize part all_rows splits per_class permutations rows id
-        columns
-        exclude missing sample_weight groups split text tokens smiles fingerprint salts morgan_radius morgan_size
-        transpose rank shape
+        columns exclude missing sample_weight groups split text tokens ngrams min_count smiles fingerprint salts
+        morgan_radius morgan_size transpose rank shape
     """,
     "Model": """
         kernel normalization scoring bin_weights time_limit gamma terms components map maps features

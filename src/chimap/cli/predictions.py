@@ -22,7 +22,7 @@ from sklearn.base import is_classifier
 from chimap._errors import InputError
 from chimap.cli import messages
 from chimap.data.label_kinds import fixed_width, texts_of
-from chimap.estimators.targets import answers, keeps_no_shares, task_names
+from chimap.estimators.targets import answers, task_names
 from chimap.models.unassigned import UNASSIGNED
 
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ def writer(
     extras = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
 
     if unassigned is not None:
+        from chimap.reports.score import check_unassigned  # loads what other predictions do not need
+
         check_unassigned(model, unassigned)
 
     def run(model: BaseEstimator, source: Source, progress: Progress) -> int:
@@ -153,16 +155,6 @@ def writer(
         return n_unassigned
 
     return run
-
-
-def check_unassigned(model: BaseEstimator, unassigned: float) -> None:
-    """Raise ValueError for a share that is none, and for models that assign every row."""
-    from chimap.models.unassigned import checked_share, with_shares
-
-    checked_share(unassigned)
-    if not hasattr(model, "labels_in_chunks"):
-        raise keeps_no_shares(model)
-    with_shares(model.fitted)
 
 
 def class_scores(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:

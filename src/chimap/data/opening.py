@@ -12,7 +12,7 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._frames import is_frame
 from chimap._messages import Message
-from chimap._types import Columns
+from chimap._types import Columns, Parameters
 from chimap._validation import DataError, check_choice
 from chimap.data.catalogue import (
     CONTAINERS,
@@ -30,6 +30,7 @@ from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.svmlight import SvmlightSource
 from chimap.data.formats.transposed import text_table
+from chimap.data.formats.words import WordCounts
 from chimap.data.io.files import split_member
 from chimap.data.label_kinds import is_real
 from chimap.data.labelling import (
@@ -64,6 +65,9 @@ def open_source(
     missing_columns: str | None = None,
     with_labels: bool | None = None,
     reading: Reading | None = None,
+    tokens: str | None = None,
+    ngrams: tuple[int, int] | None = None,
+    min_count: int | None = None,
 ) -> Source:
     """Return a source for an array, a file, a folder or a table.
 
@@ -115,6 +119,13 @@ def open_source(
     reading : Reading, default=None
         How to make rows from one column of a table, from a folder of texts or from a list: ``WordCounts("review")``,
         ``MorganCounts("smiles")`` or ``NamedCounts("counts")``.
+    tokens : {"words", "characters", "symbols"}, default=None
+        What is counted in texts. This and the next two are settings of ``WordCounts``; they change those of
+        ``reading``, and without it texts are read from the column ``text`` or from a list.
+    ngrams : tuple of two int, default=None
+        How many neighbours are counted together, at least and at most: (1, 2) counts words and pairs of them.
+    min_count : int, default=None
+        In how many texts a word must be to be counted.
 
     Returns
     -------
@@ -140,6 +151,7 @@ def open_source(
     """
     if missing_columns is not None:
         check_choice(missing_columns, "missing_columns", MISSING_COLUMNS)
+    reading = _with_words(reading, like, tokens=tokens, ngrams=ngrams, min_count=min_count)
     if isinstance(path_or_array, Source):
         if labels is not None:
             raise InputError("labels must be None for a Source, because a source brings its labels.")
@@ -196,6 +208,19 @@ def open_source(
     if labels is None:
         _check_target(source)
     return source
+
+
+def _with_words(reading: Reading | None, like: object, **settings: object) -> Reading | None:
+    """Return the reading with settings of words that are not None. Raise ValueError where nothing counts words."""
+    given: Parameters = {name: value for name, value in settings.items() if value is not None}
+    if not given:
+        return reading
+    names = " and ".join(given)
+    if getattr(like, "reading_", None) is not None:
+        raise InputError(f"{names}: the model of like= keeps how it counts words. Leave them out.")
+    if reading is not None and not isinstance(reading, WordCounts):
+        raise InputError(f"{names}: for texts, but {type(reading).__name__} reads none. Leave them out.")
+    return replace(reading or WordCounts(), **given)
 
 
 def _with_samples_as_columns(

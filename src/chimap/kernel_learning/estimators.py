@@ -133,6 +133,7 @@ class KernelLearner(HistogramModel):
         class_weight: ClassWeight = None,
         weights: str = "importance",
         threshold: str | float | None = None,
+        positive: object = None,
         alpha: str | float | Sequence[float] = "auto",
         selection: str | int | BaseCrossValidator = "auto",
         memory: str | int = "1GiB",
@@ -160,6 +161,7 @@ class KernelLearner(HistogramModel):
         self.class_weight = class_weight
         self.weights = weights
         self.threshold = threshold
+        self.positive = positive
         self.alpha = alpha
         self.selection = selection
         self.memory = memory
@@ -295,6 +297,8 @@ class FourierKernelRegressor(RealTargets, KernelLearner):
         Not used in regression; must be None.
     threshold : None, default=None
         Not used in regression; must be None.
+    positive : None, default=None
+        Not used in regression; must be None.
 
     Examples
     --------
@@ -380,6 +384,7 @@ class MultipleKernelModel(KernelLearner):
         class_weight: ClassWeight = None,
         weights: str = "importance",
         threshold: str | float | None = None,
+        positive: object = None,
         shared: bool = False,
         group_weights: Sequence[float] | None = None,
         joint: bool = False,
@@ -411,6 +416,7 @@ class MultipleKernelModel(KernelLearner):
         self.class_weight = class_weight
         self.weights = weights
         self.threshold = threshold
+        self.positive = positive
         self.shared = shared
         self.group_weights = group_weights
         self.joint = joint
@@ -574,6 +580,8 @@ class MultipleKernelRegressor(RealTargets, MultipleKernelModel):
     class_weight : None, default=None
         Not used in regression; must be None.
     threshold : None, default=None
+        Not used in regression; must be None.
+    positive : None, default=None
         Not used in regression; must be None.
 
     Examples

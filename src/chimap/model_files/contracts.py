@@ -202,7 +202,13 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
 
 
-OLDER: dict[str, Callable[[JSON], None]] = {}
+def _older_words(state: JSON) -> None:
+    """The fewest texts with a word had another name."""
+    if "least_rows" in state:
+        state["min_count"] = state.pop("least_rows")
+
+
+OLDER: dict[str, Callable[[JSON], None]] = {"WordCounts": _older_words}
 """Functions by class name that turn the parameters of an older file into those of today, in place."""
 
 # Learned arrays that older files lack, with values under which the object computes the same as before.
@@ -248,6 +254,8 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
         if name in state:
             state[name] = reshaped(state)
     kinds.check(cls, state, known)
+    if state.get("n_jobs") == 0:
+        raise InputError(f"{cls.__name__}.n_jobs is 0")
     sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
     shapes = kinds.shapes_of(cls, known)
     for name, axes in (_WEIGHTS | shapes).items():

@@ -42,7 +42,7 @@ from chimap.reports.measures import (
 from chimap.reports.page import ROWS_LISTED, Page, as_markup, date_in_words, now, package_versions, render
 from chimap.reports.pictures import Examples, examples, images_of
 from chimap.reports.ranking import RankingMetrics
-from chimap.reports.score import Score, score_of
+from chimap.reports.score import Score, UnassignedRows, score_of
 from chimap.reports.selection import ComponentScores, StrengthCurve, scores_by_components, strength_curve
 from chimap.reports.splits import SplitScores
 from chimap.reports.studies import StudyScores, permutations_figure, studies_figure
@@ -89,6 +89,8 @@ class Evaluation(Page):
         Linear baseline, learning curve, most important bins and worst mistakes.
     reliability : Reliability or None, default=None
         Calibration of the class probabilities.
+    unassigned : UnassignedRows or None, default=None
+        Rows that are like none of the classes, if they were asked for.
     created : datetime, optional
         Time of the evaluation, with its time zone; by default now.
     """
@@ -109,6 +111,7 @@ class Evaluation(Page):
     studies: StudyScores | None = None
     insight: Insight | None = None
     reliability: Reliability | None = None
+    unassigned: UnassignedRows | None = None
     created: datetime = field(default_factory=now)
 
     def summary(self) -> dict[str, str | None]:
@@ -125,6 +128,7 @@ class Evaluation(Page):
         if self.reliability is not None:
             off = percent(self.reliability.error).replace(NARROW_SPACE, " ")
             lines["probabilities"] = f"off by {off} on average (expected calibration error)"
+        lines["unassigned"] = None if self.unassigned is None else str(self.unassigned)
         lines["splits"] = None if self.splits is None else splits_lines(self.splits)
         lines |= {} if self.studies is None else self.studies.lines()
         lines["baseline"] = None if self.baseline is None else baseline_line(metrics, self.baseline)
@@ -166,6 +170,7 @@ class Evaluation(Page):
             "by_study": self.studies and self.studies.as_dict(),
             "insight": self.insight and self.insight.as_dict(),
             "reliability": self.reliability and self.reliability.as_dict(),
+            "unassigned": self.unassigned and plain(self.unassigned._asdict()),
             "baseline": self.baseline and self.baseline.as_dict(),
             "curve": self.curve and self.curve.as_dict(),
             "components": self.components and self.components.as_dict(),
@@ -185,6 +190,7 @@ def report(
     splits: SplitScores | None = None,
     studies: StudyScores | None = None,
     insight: bool = True,
+    unassigned: float | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Score a fitted model on rows and labels that it has not seen: the values, and the page of ``chimap evaluate``.
@@ -211,6 +217,8 @@ def report(
         Scores study by study, for the page; see ``reports.study_scores``.
     insight : bool, default=True
         Whether to find what the page shows besides the scores; False takes no longer than a prediction.
+    unassigned : float or None, default=None
+        Also count the rows that are like none of the classes, see ``HistogramClassifier.predict``.
     progress : Progress or None, default=None
         Receives the rows predicted.
 
@@ -243,7 +251,7 @@ def report(
     if training is not None and not isinstance(training, Source):
         training = open_source(*training, like=model)
     progress = progress or Progress()
-    score, found = score_of(model, source, progress), None
+    score, found = score_of(model, source, progress, unassigned), None
     if insight:
         with progress:
             progress.stage("explaining", None, "fits")
@@ -274,6 +282,7 @@ def _evaluation(model: Any, source: Source, score: Score, which: str, insight: I
         "rows trained on": getattr(fitted, "n_rows_", None),
         "trained on": training.get("file"),
         "trained at": training.get("date"),
+        "rows unassigned": score.unassigned and str(score.unassigned),
     }
     selection = None if fitted is None else fitted.selection_
     return Evaluation(
@@ -290,6 +299,7 @@ def _evaluation(model: Any, source: Source, score: Score, which: str, insight: I
         examples=_examples(source, score),
         insight=insight,
         reliability=score.reliability,
+        unassigned=score.unassigned,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ from chimap._errors import DataError
 from chimap._messages import Message
 from chimap.data.label_kinds import as_targets, check_binary, known_labels
 from chimap.data.labelling import labels_of
-from chimap.estimators.targets import answers, loss_of_answers, task_names
+from chimap.estimators.targets import answers, keeps_no_shares, loss_of_answers, task_names
+from chimap.models.unassigned import UNASSIGNED, checked_share, with_shares
 from chimap.reports.measures import (
     Baseline,
     ClassificationMetrics,
@@ -38,6 +40,27 @@ if TYPE_CHECKING:
 _MOST_SCORES = 2**24  # that are kept; beyond it, classes are not ranked, which bounds the memory
 
 
+class UnassignedRows(NamedTuple):
+    """Rows that are like none of the classes, see ``HistogramClassifier.predict``.
+
+    Attributes
+    ----------
+    share : float
+        The share of known rows that may be unassigned.
+    rate : float
+        The share of these rows that is.
+    accuracy : float
+        Share of the other rows whose label is right; NaN if there are none.
+    """
+
+    share: float
+    rate: float
+    accuracy: float
+
+    def __str__(self) -> str:
+        return f"{self.rate:.1%} of the rows at {self.share:g}; accuracy of the others {self.accuracy:.4f}"
+
+
 class Score(NamedTuple):
     """The score of a model on the rows of a source.
 
@@ -55,6 +78,8 @@ class Score(NamedTuple):
         What the ranking was computed from: labels (n,), predictions (n,) and scores (n, classes).
     reliability : Reliability or None
         How well the predicted probabilities are calibrated.
+    unassigned : UnassignedRows or None
+        The rows that are like none of the classes, if they are asked for.
     """
 
     metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
@@ -63,26 +88,52 @@ class Score(NamedTuple):
     ranking: RankingMetrics | None = None
     outcome: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     reliability: Reliability | None = None
+    unassigned: UnassignedRows | None = None
 
 
 def predictions(
-    model: BaseEstimator, source: Source, progress: Progress | None = None
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the predictions of all rows, (n,), and for classes the linear outputs, (n, t).
+    model: BaseEstimator, source: Source, progress: Progress | None = None, unassigned: float | None = None
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Return the predictions of all rows, (n,), for classes the linear outputs, (n, t), and which are unassigned, (n,).
 
-    The outputs are None for regressions and if there are too many to keep.
+    The outputs are None for regressions and if there are too many to keep; the last is None unless it is asked for by
+    a share.
     """
-    predicted, scores = [], []
-    for _, outputs in model.predict_chunks(source, progress):
+    predicted, scores, lacking = [], [], []
+    for outputs, is_lacking in _chunks(model, source, progress, unassigned):
         predicted.append(answers(model, outputs))
+        lacking.append(is_lacking)
         if outputs.shape[1] == 1 or source.n_rows * outputs.shape[1] <= _MOST_SCORES:
             scores.append(outputs.astype(np.float32))
     is_ranked = is_classifier(model) and len(scores) > 0
-    return np.concatenate(predicted), np.concatenate(scores) if is_ranked else None
+    return (
+        np.concatenate(predicted),
+        np.concatenate(scores) if is_ranked else None,
+        None if unassigned is None else np.concatenate(lacking),
+    )
 
 
-def score_of(model: BaseEstimator, source: Source, progress: Progress | None = None) -> Score:
-    """Predict the rows of a source and compare the predictions with its labels."""
+def _chunks(
+    model: BaseEstimator, source: Source, progress: Progress | None, unassigned: float | None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the outputs (rows, t) of consecutive rows, and which of them are unassigned (rows,)."""
+    if unassigned is None:
+        for _, outputs in model.predict_chunks(source, progress):
+            yield outputs, np.zeros(len(outputs), dtype=bool)
+        return
+    for _, outputs, labels in model.labels_in_chunks(source, unassigned, progress):
+        yield outputs, labels == UNASSIGNED
+
+
+def score_of(
+    model: BaseEstimator, source: Source, progress: Progress | None = None, unassigned: float | None = None
+) -> Score:
+    """Predict the rows of a source and compare the predictions with its labels.
+
+    unassigned: the share of known rows that may be like none of the classes, to count them; None counts none.
+    """
+    if unassigned is not None:
+        check_unassigned(model, unassigned)
     y = true_answers(model, source)
     began = time.perf_counter()
     loss = loss_of_answers(model)
@@ -96,7 +147,7 @@ def score_of(model: BaseEstimator, source: Source, progress: Progress | None = N
             Baseline("guessing", 0.5) if is_classifier(model) else Baseline("always answering the means", 0.0)
         )
         return Score(metrics_by_task, baseline, time.perf_counter() - began)
-    predicted, scores = predictions(model, source, progress)
+    predicted, scores, lacking = predictions(model, source, progress, unassigned)
     seconds = time.perf_counter() - began
     if is_classifier(model):
         of_second = scores[:, 0] if scores is not None and scores.shape[1] == 1 else None
@@ -107,8 +158,14 @@ def score_of(model: BaseEstimator, source: Source, progress: Progress | None = N
             scores=of_second,
             positive=getattr(model, "positive_", None),  # a LookupClassifier has none
         )
+        found = None
+        if unassigned is not None and lacking is not None:
+            right = (predicted == y)[~lacking]
+            found = UnassignedRows(
+                unassigned, float(lacking.mean()), float(right.mean()) if right.size else np.nan
+            )
         if scores is None:
-            return Score(metrics, _baseline(model, y), seconds)
+            return Score(metrics, _baseline(model, y), seconds, unassigned=found)
         by_class = scores if of_second is None else np.concatenate([-scores, scores], axis=1)
         ranking = ranking_metrics(y, by_class, metrics.classes)
         return Score(
@@ -118,8 +175,17 @@ def score_of(model: BaseEstimator, source: Source, progress: Progress | None = N
             ranking,
             (y, predicted, by_class),
             _reliability(model, y, scores),
+            found,
         )
     return Score(regression_metrics(y, predicted, loss=loss), _baseline(model, y), seconds)
+
+
+def check_unassigned(model: BaseEstimator, unassigned: float) -> None:
+    """Raise ValueError for a share that is none, and for models that assign every row."""
+    checked_share(unassigned)
+    if not hasattr(model, "labels_in_chunks"):
+        raise keeps_no_shares(model)
+    with_shares(model.fitted)
 
 
 def _reliability(model: BaseEstimator, y: np.ndarray, scores: np.ndarray) -> Reliability | None:

@@ -135,16 +135,11 @@ def test_the_most_frequent_words_are_kept_and_a_vocabulary_is_not_learned_anew()
     np.testing.assert_array_equal(next(again.chunks(2)).X.toarray(), [[0, 2], [0, 0]])
 
 
-def test_large_vocabularies_forget_words_of_a_single_text(monkeypatch):
-    monkeypatch.setattr("chimap.data.formats.words._MOST_WORDS_COUNTED", 3)
-    assert WordCounts().source(TEXTS).column_names == WordCounts().source(TEXTS).column_names
-    assert "fox" in WordCounts().source(TEXTS).column_names
-
-
 @pytest.mark.parametrize(
     "reading",
     [
-        WordCounts("body", ("a", "b")),
+        WordCounts("body", ("a", "b"), 3, 1000, "symbols", (2, 3), "2GiB"),
+        WordCounts("body", ("bucket 1", "bucket 7"), n_buckets=8),
         MorganCounts("s", 3, 64, salts="largest", rdkit="2024.03.1", reference=(1, 2)),
         MorganKeys("s", 1, (3, 2**32 - 1)),
         AtomPairCounts("s", 64),

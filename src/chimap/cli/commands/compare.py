@@ -260,7 +260,7 @@ def compare(
         raise InputError(
             "--splits leave-one-group-out needs groups: name their column with --groups, such as --groups study."
         )
-    source = data_rows.open_data(data, labels, table=table, reading=counted.reading())
+    source = data_rows.open_data(data, labels, table=table, reading=counted.reading(settings.memory))
     data_rows.weigh(source, table)
     result: Comparison | None = None
     errors_by_kernel: KernelErrors | None = None

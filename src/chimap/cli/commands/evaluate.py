@@ -28,6 +28,7 @@ def evaluate(
     splits: str | None = None,
     per_class: int | None = None,
     permutations: int | None = None,
+    unassigned: float | None = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -54,9 +55,14 @@ def evaluate(
         With --splits leave-one-group-out, also permute the labels N times within each group: how often do they score as
         well?
 
+    unassigned : SHARE
+        Also count the rows that are like none of the classes, and score the others, as chimap predict --unassigned
+        would label them.
+
     \b
     Examples:
       chimap evaluate my.model data.npz
+      chimap evaluate cells.model new.h5ad --labels cell_type --unassigned 0.05
       chimap evaluate my.model test.npz --output report.html
       chimap evaluate my.model rows.npy --labels labels.csv --json
       chimap evaluate my.model samples.csv --labels site --split part
@@ -77,6 +83,7 @@ def evaluate(
         splits=splits,
         per_class=per_class,
         permutations=permutations,
+        unassigned=unassigned,
         table=table,
     )
     if json:
@@ -98,6 +105,7 @@ def measure(
     splits: str | None = None,
     per_class: int | None = None,
     permutations: int | None = None,
+    unassigned: float | None = None,
     table: TableOptions = AS_IT_IS,
 ) -> Evaluation:
     """Predict, compare with the labels, and write the report if ``output`` names a file.
@@ -170,6 +178,7 @@ def measure(
             training=chosen.training,
             which=chosen.which,
             insight=output is not None,
+            unassigned=unassigned,
             progress=show.progress(silent),
         )
     except DataError:

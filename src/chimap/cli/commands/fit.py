@@ -101,7 +101,7 @@ def fit(
         overwrite,
         resumed={"--checkpoint": checkpoint},
     )
-    reading = counted.reading()
+    reading = counted.reading(settings.memory)
     by_column = table.split is not None and not table.splits_by_structure(reading)
     if report is not None and not settings.test_fraction and not by_column:
         raise InputError(
