@@ -122,7 +122,9 @@ def test_sets_and_probabilities_of_new_groups(loss, features, selection):
     )
 
 
-@pytest.mark.parametrize(("loss", "features", "selection"), cases(("square", "epsilon_insensitive", "quantile")))
+@pytest.mark.parametrize(
+    ("loss", "features", "selection"), cases(("square", "epsilon_insensitive", "quantile"))
+)
 def test_intervals_and_deviations_of_new_groups(loss, features, selection):
     model = HistogramRegressor(loss=loss, random_state=0, **FEATURES[features], **SELECTIONS[selection])
     check_targets(model, loss == "square" and features != "blocks")

@@ -138,8 +138,10 @@ def score_of(
     began = time.perf_counter()
     loss = loss_of_answers(model)
     if loss.n_scores > 1:
-        found = quantile_metrics(y, model.targets_of(model.predict_source(source, progress)), loss)
-        return Score(found, Baseline("always answering the quantiles", 0.0), time.perf_counter() - began)
+        of_quantiles = quantile_metrics(y, model.targets_of(model.predict_source(source, progress)), loss)
+        return Score(
+            of_quantiles, Baseline("always answering the quantiles", 0.0), time.perf_counter() - began
+        )
     if (names := task_names(model)) is not None:
         outputs = model.predict_source(source, progress)
         metrics_by_task = task_metrics(y, outputs, names, is_classifier(model))
