@@ -68,6 +68,13 @@ class Reading(ABC):
         """Return the reading of the column as it is called among ``columns``, whatever the case of its name.
 
         Raises DataError where several are called so.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Names of the columns of the data.
+        where : str
+            Name of the data, for errors.
         """
         if self.column in columns:
             return self

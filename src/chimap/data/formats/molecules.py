@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import ModuleType
@@ -32,24 +32,28 @@ def _rdkit(module: str) -> ModuleType:
     return needed(f"rdkit.{module}", "columns of SMILES", "chem")
 
 
+@dataclass(frozen=True)
 class MoleculeCounts(Reading):
     """How often each substructure of a kind occurs in a molecule, counted by RDKit.
 
     SMILES that RDKit refuses give empty rows, with the reason: a fit leaves them out, a prediction of them is blank.
 
-    Attributes
+    Parameters
     ----------
-    salts : {"keep", "largest"}
+    column : str, default="smiles"
+        Name of the column of SMILES; case does not matter where a single column is called so.
+    salts : {"keep", "largest"}, default="keep"
         What is counted of a molecule of several fragments: all of them, or the largest.
-    rdkit : str
+    rdkit : str, default=""
         Version of RDKit that counted the molecules of the fit; "" before ``learned``.
-    reference : tuple of int
+    reference : tuple of int, default=()
         Bins and counts of one molecule, in turn, as that version counts them: another version may differ.
     """
 
-    salts: str
-    rdkit: str
-    reference: tuple[int, ...]
+    column: str = "smiles"
+    salts: str = field(default="keep", kw_only=True)
+    rdkit: str = field(default="", kw_only=True)
+    reference: tuple[int, ...] = field(default=(), kw_only=True)
     splits: ClassVar[tuple[str, ...]] = ("scaffold",)
     has_drawings: ClassVar[bool] = True
 
@@ -58,15 +62,15 @@ class MoleculeCounts(Reading):
         object.__setattr__(self, "reference", tuple(map(int, self.reference)))
 
     @abstractmethod
-    def generator(self) -> FingerprintGenerator64:
+    def _made_generator(self) -> FingerprintGenerator64:
         """Return RDKit's generator of the fingerprint."""
 
     @abstractmethod
-    def fingerprint(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
+    def _bins_of(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
         """Return how often each bin occurs, by its number in RDKit; ``output`` receives where."""
 
     @abstractmethod
-    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+    def _occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
         """Return the atoms of each occurrence of each bin, by its number in RDKit."""
 
     @property
@@ -78,15 +82,21 @@ class MoleculeCounts(Reading):
         """Return the reading with the version of RDKit, and its counts of a reference molecule."""
         for _ in fields:
             pass
-        return self.with_version()
+        return self._with_version()
 
-    def with_version(self) -> Self:
+    def _with_version(self) -> Self:
         """Return the reading with the version of RDKit, and its counts of a reference molecule."""
         counts = self._counts_of_reference()
-        return replace(self, rdkit=_rdkit("rdBase").rdkitVersion, reference=counts)  # type: ignore[type-var]
+        return replace(self, rdkit=_rdkit("rdBase").rdkitVersion, reference=counts)
 
     def molecule(self, smiles: object) -> tuple[Mol | None, str]:
-        """Return the molecule of a SMILES, and ""; or None and the reason why RDKit does not read it."""
+        """Return the molecule of a SMILES, and ""; or None and the reason why RDKit does not read it.
+
+        Parameters
+        ----------
+        smiles : object
+            The SMILES.
+        """
         if is_missing(smiles):
             return None, "no SMILES"
         if not isinstance(smiles, str):
@@ -110,7 +120,7 @@ class MoleculeCounts(Reading):
             if molecule is None:
                 unread[row] = reason
             else:
-                for place, count in sorted(self.fingerprint(molecule).items()):
+                for place, count in sorted(self._bins_of(molecule).items()):
                     if places is None or place in places:
                         bins.append(place if places is None else places[place])
                         counts.append(count)
@@ -208,17 +218,39 @@ class MoleculeCounts(Reading):
         """Return a molecule, and the atoms of each occurrence of each bin by the place of the bin.
 
         Raises DataError for SMILES that RDKit does not read.
+
+        Parameters
+        ----------
+        smiles : str
+            The SMILES.
         """
         molecule, reason = self.molecule(smiles)
         if molecule is None:
             raise DataError(f"{self.column!r}: {reason}. Mend the SMILES.")
         places = self._places
-        occurrences = self.occurrences(molecule)
+        occurrences = self._occurrences(molecule)
         return molecule, {
             place if places is None else places[place]: atoms
             for place, atoms in occurrences.items()
             if places is None or place in places
         }
+
+    def _neighbourhoods(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+        """Return the atoms of the circular neighbourhoods of each bin."""
+        chem, output = _rdkit("Chem"), _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
+        output.AllocateBitInfoMap()
+        self._bins_of(molecule, output)
+        found: dict[int, list[tuple[int, ...]]] = {}
+        for place, centres in output.GetBitInfoMap().items():
+            for centre, radius in centres:
+                bonds = chem.FindAtomEnvironmentOfRadiusN(molecule, radius, centre) if radius else ()
+                ends = {
+                    atom
+                    for bond in map(molecule.GetBondWithIdx, bonds)
+                    for atom in (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())
+                }
+                found.setdefault(place, []).append(tuple(sorted({centre, *ends})))
+        return found
 
     @property
     def _places(self) -> dict[int, int] | None:
@@ -231,16 +263,16 @@ class MoleculeCounts(Reading):
 
     @cached_property
     def _generator(self) -> FingerprintGenerator64:
-        return self.generator()
+        return self._made_generator()
 
     def __getstate__(self) -> dict[str, object]:
         # Objects of RDKit are made again in another process.
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def _counts_of_reference(self) -> tuple[int, ...]:
         molecule, _ = self.molecule(REFERENCE)
         assert molecule is not None
-        return tuple(value for pair in sorted(self.fingerprint(molecule).items()) for value in pair)
+        return tuple(value for pair in sorted(self._bins_of(molecule).items()) for value in pair)
 
 
 _MOST_CHARACTERS_SHOWN = 60
@@ -275,28 +307,10 @@ class _HashedCounts(MoleculeCounts):
         """Names of the bins, numbered from 0."""
         return tuple(f"{self.prefix}_{place}" for place in range(self.size))
 
-    def fingerprint(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
+    def _bins_of(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
         """Return counts as ``MoleculeCounts`` does."""
         counts = self._generator.GetCountFingerprint(molecule, additionalOutput=output)
         return dict(counts.GetNonzeroElements())
-
-
-def _neighbourhoods(reading: MoleculeCounts, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
-    """Return the atoms of the circular neighbourhoods of each bin."""
-    chem, output = _rdkit("Chem"), _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
-    output.AllocateBitInfoMap()
-    reading.fingerprint(molecule, output)
-    found: dict[int, list[tuple[int, ...]]] = {}
-    for place, centres in output.GetBitInfoMap().items():
-        for centre, radius in centres:
-            bonds = chem.FindAtomEnvironmentOfRadiusN(molecule, radius, centre) if radius else ()
-            ends = {
-                atom
-                for bond in map(molecule.GetBondWithIdx, bonds)
-                for atom in (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())
-            }
-            found.setdefault(place, []).append(tuple(sorted({centre, *ends})))
-    return found
 
 
 @dataclass(frozen=True)
@@ -337,26 +351,22 @@ class MorganCounts(_HashedCounts):
     """
 
     prefix: ClassVar[str] = "morgan"
-    column: str = "smiles"
     radius: int = 2
     size: int = 2048
-    salts: str = field(default="keep", kw_only=True)
-    rdkit: str = field(default="", kw_only=True)
-    reference: tuple[int, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.radius != 0:
             check_positive(self.radius, "radius", integer=True)
 
-    def generator(self) -> FingerprintGenerator64:
+    def _made_generator(self) -> FingerprintGenerator64:
         """Return RDKit's generator."""
         module = _rdkit("Chem.rdFingerprintGenerator")
         return module.GetMorganGenerator(radius=self.radius, fpSize=self.size)
 
-    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+    def _occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
         """Return the atoms of each neighbourhood."""
-        return _neighbourhoods(self, molecule)
+        return self._neighbourhoods(molecule)
 
 
 @dataclass(frozen=True)
@@ -395,13 +405,9 @@ class MorganKeys(MoleculeCounts):
     (('morgan_2245384272', 'morgan_2246728737'), [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
     """
 
-    column: str = "smiles"
     radius: int = 2
     keys: tuple[int, ...] = ()
     least_rows: int = 2
-    salts: str = field(default="keep", kw_only=True)
-    rdkit: str = field(default="", kw_only=True)
-    reference: tuple[int, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -427,27 +433,27 @@ class MorganKeys(MoleculeCounts):
             for smiles in batch:
                 molecule, _ = self.molecule(smiles)
                 if molecule is not None:
-                    rows_with.update({*self.fingerprint(molecule)})
+                    rows_with.update({*self._bins_of(molecule)})
         keys = sorted(key for key, count in rows_with.items() if count >= self.least_rows)
         if not keys:
             raise DataError(
                 f"{where}, column {self.column!r}: no substructure is in {self.least_rows} molecules or more. Is this "
                 "the column of SMILES?"
             )
-        return replace(self, keys=tuple(keys)).with_version()
+        return replace(self, keys=tuple(keys))._with_version()
 
-    def generator(self) -> FingerprintGenerator64:
+    def _made_generator(self) -> FingerprintGenerator64:
         """Return RDKit's generator."""
         return _rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=self.radius)
 
-    def fingerprint(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
+    def _bins_of(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
         """Return counts as ``MoleculeCounts`` does."""
         counts = self._generator.GetSparseCountFingerprint(molecule, additionalOutput=output)
         return dict(counts.GetNonzeroElements())
 
-    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+    def _occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
         """Return the atoms of each neighbourhood."""
-        return _neighbourhoods(self, molecule)
+        return self._neighbourhoods(molecule)
 
     @cached_property
     def _places(self) -> dict[int, int] | None:
@@ -484,21 +490,17 @@ class AtomPairCounts(_HashedCounts):
     """
 
     prefix: ClassVar[str] = "pair"
-    column: str = "smiles"
     size: int = 2048
-    salts: str = field(default="keep", kw_only=True)
-    rdkit: str = field(default="", kw_only=True)
-    reference: tuple[int, ...] = field(default=(), kw_only=True)
 
-    def generator(self) -> FingerprintGenerator64:
+    def _made_generator(self) -> FingerprintGenerator64:
         """Return RDKit's generator."""
         return _rdkit("Chem.rdFingerprintGenerator").GetAtomPairGenerator(fpSize=self.size)
 
-    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+    def _occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
         """Return the two atoms of each pair."""
         output = _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
         output.AllocateBitInfoMap()
-        self.fingerprint(molecule, output)
+        self._bins_of(molecule, output)
         return {place: [tuple(pair) for pair in pairs] for place, pairs in output.GetBitInfoMap().items()}
 
 
@@ -532,21 +534,17 @@ class TorsionCounts(_HashedCounts):
     """
 
     prefix: ClassVar[str] = "torsion"
-    column: str = "smiles"
     size: int = 2048
-    salts: str = field(default="keep", kw_only=True)
-    rdkit: str = field(default="", kw_only=True)
-    reference: tuple[int, ...] = field(default=(), kw_only=True)
 
-    def generator(self) -> FingerprintGenerator64:
+    def _made_generator(self) -> FingerprintGenerator64:
         """Return RDKit's generator."""
         return _rdkit("Chem.rdFingerprintGenerator").GetTopologicalTorsionGenerator(fpSize=self.size)
 
-    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
+    def _occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
         """Return the four atoms of each path."""
         output = _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
         output.AllocateBitPaths()
-        self.fingerprint(molecule, output)
+        self._bins_of(molecule, output)
         return {place: [tuple(path) for path in paths] for place, paths in output.GetBitPaths().items()}
 
 
@@ -565,6 +563,6 @@ def fingerprint(name: str, **settings: object) -> MoleculeCounts:
     >>> fingerprint("torsions", column="SMILES", radius=2, size=512).names[0]
     'torsion_0'
     """
-    kind = FINGERPRINTS[name]
-    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+    kind: Callable[..., MoleculeCounts] = FINGERPRINTS[name]
+    known = {f.name for f in fields(FINGERPRINTS[name])}
     return kind(**{setting: value for setting, value in settings.items() if setting in known})
