@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from chimap._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from chimap.data import Source, open_source
+    from chimap.data import Source, open_source, with_covariates
     from chimap.estimators import (
         CompiledClassifier,
         CompiledRegressor,
@@ -106,6 +106,7 @@ __all__ = [
     "CompiledRegressor",
     "load",
     "save",
+    "with_covariates",
     "export_model",
     "open_source",
     "Source",
@@ -162,7 +163,7 @@ __all__ = [
 # The module of each name, which is imported when the name is first used. So the command line can answer --help at once,
 # and set up the BLAS before NumPy loads it.
 _HOMES = {
-    "data": ("Source", "open_source"),
+    "data": ("Source", "open_source", "with_covariates"),
     "engines": (),
     "explain": (),
     "export": ("export_model",),

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 if TYPE_CHECKING:
     import numpy as np
 
+    from chimap._types import JSON
+
 
 NARROW_SPACE = "\u202f"  # narrow and non-breaking, between a number and its unit
 
@@ -177,6 +179,32 @@ def bin_weights_in_words(weights: Sequence[float] | None, names: Sequence[str] |
 def kernel_in_words(name: str, gamma: float | None) -> str:
     """Return a line such as 'exp-chi2, gamma 1.93'."""
     return name if gamma is None else f"{name}, gamma {gamma:.4g}"
+
+
+def covariates_in_words(about: JSON) -> str:
+    """Return what covariates are and what they add, in three lines; see ``Covariates.describe``.
+
+    >>> about = {"names": ["age"], "kernel": "linear", "weight": 0.5, "measure": "r2", "rows": 90, "counts": 0.5,
+    ...          "covariates": 0.25, "both": 0.625, "counts add": 0.375, "error of counts add": 0.05,
+    ...          "covariates add": 0.125, "error of covariates add": 0.03}
+    >>> print(covariates_in_words(about))
+    age: linear kernel, weight 0.5
+    R² of 90 rows left out: counts 0.500, covariates 0.250, both 0.625
+    covariates add +0.125 ± 0.030 to counts, and counts +0.375 ± 0.050 to covariates
+    """
+    names = ", ".join(about["names"])
+    used = f"{about['kernel']} kernel, weight {about['weight']:.3g}"
+    if not about["weight"]:
+        used = "not used, as left-out rows are predicted no better by more than two standard errors"
+    scores = ", ".join(f"{name} {about[name]:.3f}" for name in ("counts", "covariates", "both"))
+    adds = [
+        f"{about[f'{name} add']:+.3f} ± {about[f'error of {name} add']:.3f}"
+        for name in ("covariates", "counts")
+    ]
+    return (
+        f"{names}: {used}\n{measure_in_words(about['measure'])} of {about['rows']:,} rows left out: {scores}\n"
+        f"covariates add {adds[0]} to counts, and counts {adds[1]} to covariates"
+    )
 
 
 def blocks_in_words(block_rows: Sequence[int] | None) -> str:

@@ -44,14 +44,21 @@ def metaml(folder, name="abundance.txt", without=(), rename=str):
 def test_from_a_table_of_samples_as_columns_to_its_explanation(tmp_path):
     metaml(tmp_path)
     fit = ["fit", "abundance.txt", "--labels", "disease", "--groups", "subjectID", "--test-fraction", "0.3"]
-    fitted, info = run_many(
-        [[*fit, "-o", "my.model", *SMALL], ["info", "abundance.txt", "--labels", "disease"]], tmp_path
+    metaml(tmp_path, "abundance.tsv")
+    fitted, info, unlabelled = run_many(
+        [
+            [*fit, "-o", "my.model", *SMALL],
+            ["info", "abundance.txt", "--labels", "disease"],
+            ["info", "abundance.tsv"],
+        ],
+        tmp_path,
     )
     assert fitted.code == 0, fitted.err
     assert f"samples are columns: {N} samples, and 30 lines of bins, below 5 of metadata" in fitted.err
     assert "say --no-transpose" in fitted.err
     assert "clades of several ranks. To keep one, say --rank s__: there are 29 s__ and 1 g__" in fitted.err
     assert "subjectID: text" in info.out
+    assert "disease: text, 2 different" in unlabelled.out, unlabelled.err
     evaluated, predicted, explained = run_many(
         [
             ["evaluate", "my.model", "abundance.txt", "--output", "report.html", "--json"],

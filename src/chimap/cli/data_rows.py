@@ -16,6 +16,7 @@ from chimap.cli.messages import in_flags, say
 from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.cli.show import busy
 from chimap.data import open_source
+from chimap.data.covariates import beside, columns_aside, covariate_names, table_of_columns, unwrapped
 from chimap.data.label_kinds import as_targets, check_binary, is_number, is_text, why_text
 from chimap.data.labelling import NoLabelsError
 from chimap.data.labels import UNREAD
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from chimap.data.formats.fields import Reading
 
 
+_OF_ROWS = ("missing", "covariates", "metadata")  # options that do not choose columns of bins
 _COLUMNS_ASIDE = ("groups", "split", "sample_weight")  # options that name columns which are not bins
 
 
@@ -99,13 +101,38 @@ def open_data(
         not_bins = [
             name for name in (options.pop(option, None) for option in _COLUMNS_ASIDE) if name is not None
         ]
+        words = covariates_of(
+            TableOptions(**{name: options.pop(name, None) for name in ("covariates", "metadata")})
+        )
+        _check_covariates(words, {"--labels": labels, "--id": options.get("id")} | table.asides())
+        if words is not None:
+            not_bins += columns_aside(words)
         options |= {"reading": reading, "reads_labels": reads_labels}
         source = _opened(data, labels, model, not_bins, needs_labels, options)
+        if words is not None and (model is None or model.taken_covariates is not None):
+            source = beside(source, table_of_columns(source, words))
         for note in source.notes:
             say("note", in_flags(note))
     if check_labels is not None and model is not None:
         check_labels(source.labels(), source.name)
     return source
+
+
+def covariates_of(table: TableOptions) -> str | None:
+    """Return --covariates and --metadata as one text, such as "meta.tsv::age,sex"; None without covariates."""
+    if table.metadata is None:
+        return table.covariates
+    if table.covariates is None:
+        raise InputError("--metadata is the table of --covariates: name them, or leave --metadata out.")
+    return f"{table.metadata}::{table.covariates}"
+
+
+def _check_covariates(words: str | None, roles: dict[str, str | None]) -> None:
+    """Raise InputError for a covariate that has another role."""
+    names = set() if words is None else {unwrapped(name)[0] for name in covariate_names(words)}
+    for flag, column in roles.items():
+        if column in names:
+            raise InputError(f"--covariates: {column!r} is {flag} too. Leave it out of one of them.")
 
 
 def _opened(
@@ -169,7 +196,7 @@ def _fitting(training: dict[str, str], model: BaseEstimator) -> JSON:
     return {
         name: value
         for name, value in training.items()
-        if name in ("missing", *_COLUMNS_ASIDE) or not (is_named and name != "id")
+        if name in (*_OF_ROWS, *_COLUMNS_ASIDE) or not (is_named and name != "id")
     }
 
 

@@ -282,6 +282,11 @@ class TableOptions:
     sample_weight : COLUMN
         Column with the weight of each row, 0 for none; --weights says what it is. Give a column or array of DATA,
         or TABLE::COLUMN joined by id. It is not a bin.
+    covariates : COLUMNS
+        Columns that stand beside the counts with a kernel of their own, such as age,sex,batch: numbers, or text for
+        levels of a category. C(batch) is a category though it holds numbers. They are not bins.
+    metadata : TABLE
+        Table with the --covariates, joined by id. By default they are columns of DATA.
     """
 
     id: str | None = None
@@ -294,6 +299,16 @@ class TableOptions:
     groups: str | None = None
     split: str | None = None
     sample_weight: str | None = None
+    covariates: str | None = None
+    metadata: str | None = None
+
+    def asides(self) -> dict[str, str | None]:
+        """Return the columns of groups, parts and weights, by flag."""
+        return {
+            "--groups": self.groups,
+            "--split": self.split,
+            "--sample-weight": self.sample_weight,
+        }
 
     def splits_by_structure(self, reading: Reading | None) -> bool:
         """Return whether --split names a way to group rows by what they are, such as molecules by scaffold."""

@@ -13,7 +13,8 @@ from typer.core import TyperCommand
 _PANELS = {
     "Data": """
         labels task test_fraction unlabelled blocks normalize part all_rows splits per_class permutations rows id
-        columns exclude missing sample_weight groups split text tokens ngrams min_count smiles fingerprint salts
+        columns exclude missing sample_weight groups split covariates metadata text tokens ngrams min_count
+        smiles fingerprint salts
         morgan_radius morgan_size transpose rank shape
     """,
     "Model": """
@@ -31,7 +32,7 @@ _COMMON = """
     output labels test_fraction task normalize kernel components alpha loss memory jobs seed descriptors
     config_file json overwrite help page blocks method widths
 """
-_MOST_IN_SHORT_HELP = 20  # commands with more parameters have a short and a long help
+_MOST_IN_SHORT_HELP = 22  # commands with more parameters have a short and a long help
 _EXAMPLES_SHOWN = 5  # examples in the short help
 
 EVERYTHING = "--help-all"

@@ -112,10 +112,10 @@ def train(
     described: PartFolder | None = None
     clock = Stopwatch()
     if is_images:
-        if table.groups is not None or table.split is not None or table.sample_weight is not None:
+        if {*table.asides().values(), table.covariates} != {None}:
             raise InputError(
-                "--groups, --split and --sample-weight name columns of tables, but DATA holds images. Write their "
-                "histograms first: chimap features IMAGES --output FILE."
+                "--groups, --split, --sample-weight and --covariates name columns of tables, but DATA holds images. "
+                "Write their histograms first: chimap features IMAGES --output FILE."
             )
         image_set, y = image_rows.readable_set(data, labels, images, silent, clock)
         is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
@@ -135,7 +135,9 @@ def train(
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
         _check_classes(y, source.name, task, parts.is_held_out)
         warn_of_repeats(parts.training, parts.held_out)
-    model = settings.estimator(task).set_params(**settings.weighing(y))
+    model = settings.estimator(task).set_params(
+        **settings.weighing(y), covariates=data_rows.covariates_of(table)
+    )
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)
     try:

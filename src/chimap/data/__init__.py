@@ -7,6 +7,7 @@ file, add one module with a ``Source`` and one line to ``ENDINGS`` in ``chimap.d
 from __future__ import annotations
 
 from chimap.data.catalogue import ENDINGS
+from chimap.data.covariates import with_covariates
 from chimap.data.doubts import DataWarning
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
@@ -59,5 +60,6 @@ __all__ = [
     "write_histograms",
     "check_labels",
     "read_labels",
+    "with_covariates",
     "ENDINGS",
 ]

@@ -266,6 +266,12 @@ _WORDS_FOR_MISSING = (
 )
 
 
+def words_for_missing() -> list[str]:
+    """Return the words that tables often write for a missing value, in small letters, capitals and with a capital."""
+    words = _WORDS_FOR_MISSING.split("|")
+    return list(dict.fromkeys([*words, *(w.upper() for w in words), *(w.capitalize() for w in words), "NaN"]))
+
+
 def stands_for_missing(word: str) -> bool:
     """Return whether tables often write this word for a missing value; case is ignored.
 

@@ -15,11 +15,12 @@ from chimap._frames import is_frame, names_of
 from chimap._messages import Message
 from chimap._types import Columns
 from chimap._validation import DataError
-from chimap.data.catalogue import opener_of
+from chimap.data.catalogue import TEXT_TABLES, opener_of
 from chimap.data.formats.arrow_files import IPC, PARQUET, find_parts, may_be_classes
 from chimap.data.formats.batches import stream_columns
-from chimap.data.formats.csv import CsvSource
+from chimap.data.formats.csv import CsvSource, TextTable
 from chimap.data.formats.fields import Reading
+from chimap.data.formats.mothur import is_shared
 from chimap.data.formats.qiime import QiimeMetadata, is_qiime_metadata
 from chimap.data.formats.records import (
     LINES,
@@ -30,6 +31,7 @@ from chimap.data.formats.records import (
     records_of,
     refuse_undecoded,
 )
+from chimap.data.formats.transposed import is_transposed
 from chimap.data.io.files import (
     base_name,
     existing_file,
@@ -279,7 +281,7 @@ def _text_among_numbers(source: Source, y: np.ndarray, words: list[str]) -> Iter
 
 
 _WHOLE_FLOAT = re.compile(r"-?[0-9]+\.0")
-_TEXT_TABLES = (".csv", ".tsv", ".txt", ".tab", ".design", ".metadata")  # the last two are those of mothur
+_JOINED_TEXT = (".csv", ".tsv", ".txt", ".tab", ".design", ".metadata")  # the last two are those of mothur
 _ARROW_TABLES = PARQUET + IPC
 
 
@@ -289,7 +291,7 @@ def is_join(labels: Labels) -> bool:
         return False
     address, member = split_member(labels)
     name = uncompressed_name(base_name(address))
-    return bool(member) and name.endswith(_TEXT_TABLES + _ARROW_TABLES)
+    return bool(member) and name.endswith(_JOINED_TEXT + _ARROW_TABLES)
 
 
 def table_of(address: str) -> Records:
@@ -298,7 +300,7 @@ def table_of(address: str) -> Records:
     Raises DataError for an Arrow table that is compressed as a whole.
     """
     file = existing_file(address)
-    if uncompressed_name(file.name).endswith(_TEXT_TABLES):
+    if uncompressed_name(file.name).endswith(_JOINED_TEXT):
         return QiimeMetadata(address) if is_qiime_metadata(file) else TextRecords(address)
     if file.suffix not in _ARROW_TABLES:
         raise DataError(
@@ -335,9 +337,14 @@ def joined(source: Source, labels: str, id: str | int | None = None, missing: ob
     return view
 
 
-def values_by_id(source: Source, column: str, id: str | int | None = None) -> np.ma.MaskedArray:
-    """Return the values (n_rows,) of ``TABLE::COLUMN`` for the rows of a source, masked where the id is unknown."""
-    table_rows, values = _matches(source, column, id, None)
+def values_by_id(
+    source: Source, column: str, id: str | int | None = None, missing: object = None
+) -> np.ma.MaskedArray:
+    """Return the values (n_rows,) of ``TABLE::COLUMN`` for the rows of a source.
+
+    They are masked where the id is unknown, and where text is ``missing``.
+    """
+    table_rows, values = _matches(source, column, id, missing)
     joined = np.ma.MaskedArray(np.ma.getdata(values)[np.maximum(table_rows, 0)])
     joined.mask = (table_rows < 0) | np.ma.getmaskarray(values)[np.maximum(table_rows, 0)]
     return joined
@@ -528,14 +535,16 @@ def _candidates(
 def text_columns(path: str) -> list[str]:
     """Return the names of the text columns of a CSV, TSV, Parquet or Feather file, without a column of ids.
 
-    The list is empty for other kinds of files, and for folders and addresses. Raises DataError for a file that cannot
-    be read.
+    The list is empty for other kinds of files, for tables of samples as columns, and for folders and addresses. Raises
+    DataError for a file that cannot be read.
     """
     if is_address(path) or not os.path.isfile(path):
         return []
     name = uncompressed_name(path)
-    if name.endswith((".csv", ".tsv")):
-        return CsvSource(path).text_columns()
+    if name.endswith(TEXT_TABLES):
+        table = TextTable(existing_file(path))
+        is_upright = not is_shared(table) and not is_transposed(table, None, ColumnChoice())
+        return CsvSource(path, table=table).text_columns() if is_upright else []
     if not path.lower().endswith(PARQUET + IPC):
         return []
     return [field.name for field in find_parts(path)[0].schema if may_be_classes(field.type)]

@@ -283,21 +283,14 @@ class _OpenedData:
     def __reduce__(self) -> tuple[object, ...]:
         return _nothing, ()  # worker processes get rows to read, not a copy of a data frame
 
-    def __call__(self, name: str, source: Source) -> np.ndarray:
-        """Return the values of a column, see ``Source.column``."""
+    def __call__(self, name: str, source: Source, missing: object) -> np.ndarray:
+        """Return the values of a column; ``missing`` marks missing ones. See ``Source.column_with_gaps``."""
         values = None if self.reading is None or is_join(name) else self.reading.column_of(self.data, name)
         if values is None:
-            values = self._as_labels(name)
-        chosen_values = values[source.places_in_file()]
-        if np.ma.is_masked(chosen_values):
-            row = source.places_in_file()[np.flatnonzero(np.ma.getmaskarray(chosen_values))[0]]
-            raise DataError(
-                f"{source.name}, row {row}: no value in {name!r}. Every row needs one: fill it, or remove the rows "
-                "without a value."
-            )
-        return np.asarray(np.ma.getdata(chosen_values))
+            values = self._as_labels(name, missing)
+        return values[source.places_in_file()]
 
-    def _as_labels(self, name: str) -> np.ndarray:
+    def _as_labels(self, name: str, missing: object) -> np.ndarray:
         """Return the values of a column of all rows; they are read as labels of the data, opened again."""
         taken_for_labels = (
             LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
@@ -305,9 +298,13 @@ class _OpenedData:
         aside = (*self.choice.aside, *(word for word in taken_for_labels if word != name))
         inside = None if is_join(name) else name
         opened = _read(
-            self.data, inside, replace(self.choice, missing=None, aside=aside), self.reading, self.transpose
+            self.data,
+            inside,
+            replace(self.choice, missing=missing, aside=aside),
+            self.reading,
+            self.transpose,
         )
-        values = values_by_id(opened, name, self.choice.id) if is_join(name) else opened.labels()
+        values = values_by_id(opened, name, self.choice.id, missing) if is_join(name) else opened.labels()
         assert values is not None  # the labels are named
         return values
 

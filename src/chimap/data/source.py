@@ -13,6 +13,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_positive
+from chimap.data.label_kinds import words_for_missing
 from chimap.data.rows import digest, regroup, row_ranges
 
 
@@ -57,6 +58,34 @@ class Chunk:
     X: Rows
     y: np.ndarray | None
     start: int
+
+
+@dataclass(frozen=True, eq=False)
+class CovariateTable:
+    """The values of covariates of the same rows.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the covariates.
+    values : tuple of masked arrays of shape (n,)
+        float64, or text for levels of a category; masked where a value is missing.
+    words : tuple of str, default=()
+        The words that named columns of the data; empty where values were given.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[np.ma.MaskedArray, ...]
+    words: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.values[0].size)
+
+    def take(self, rows: np.ndarray) -> CovariateTable:
+        """Return the covariates of some rows."""
+        return CovariateTable(self.names, tuple(values[rows] for values in self.values), self.words)
 
 
 _NOTHING_UNREAD: Mapping[int, str] = {}
@@ -104,6 +133,8 @@ class Source(ABC):
         Weights of the rows in every sum, as float64; None if all are 1.
     counts : ndarray of shape (n_rows,), or None
         Number of equal rows that each row stands for; None if each is one row, whatever its weight.
+    covariates : CovariateTable or None
+        Columns of other kinds beside the bins, such as age and sex, where a fit or a model takes them.
     unlabelled : Source or None
         The rows that were left out because they have no label.
     n_left_out : int
@@ -120,7 +151,7 @@ class Source(ABC):
     metadata, matrices : tuple of str
         Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
     origin : callable or None
-        Reads a column of the data that the rows were opened from, see ``column``: ``origin(name, source)``.
+        Reads a column of the data that the rows were opened from, see ``column``: ``origin(name, source, missing)``.
     column_kinds : tuple of str, or None
         What each column measures, where the data say it of columns of several kinds, as of genes and proteins.
     is_logged : bool
@@ -156,6 +187,7 @@ class Source(ABC):
     task_names: tuple[str, ...] | None = None
     weights: np.ndarray | None = None
     counts: np.ndarray | None = None
+    covariates: CovariateTable | None = None
     n_left_out: int = 0
     unread: Mapping[int, str] = _NOTHING_UNREAD
     notes: tuple[str, ...] = ()
@@ -164,7 +196,7 @@ class Source(ABC):
     columns_aside: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
     matrices: tuple[str, ...] = ()
-    origin: Callable[[str, Source], np.ndarray] | None = None
+    origin: Callable[[str, Source, object], np.ndarray] | None = None
     column_kinds: tuple[str, ...] | None = None
     is_logged: bool = False
     first_column: int | None = None
@@ -197,12 +229,37 @@ class Source(ABC):
             If a row has no value (the message names the first such row), if there is no such column, or if the rows
             were not read from a file or a data frame.
         """
+        values = self._from_origin(name, None)
+        if np.ma.is_masked(values):
+            row = self.places_in_file()[np.flatnonzero(np.ma.getmaskarray(values))[0]]
+            raise DataError(
+                f"{self.name}, row {row}: no value in {name!r}. Every row needs one: fill it, or remove the rows "
+                "without a value."
+            )
+        return np.asarray(np.ma.getdata(values))
+
+    def column_with_gaps(self, name: str) -> np.ma.MaskedArray:
+        """Return the values of a column as ``column`` does, masked where a row has none, or a word such as "NA".
+
+        Parameters
+        ----------
+        name : str
+            See ``column``.
+
+        Raises
+        ------
+        DataError
+            If there is no such column, or if the rows were not read from a file or a data frame.
+        """
+        return self._from_origin(name, words_for_missing())
+
+    def _from_origin(self, name: str, missing: object) -> np.ma.MaskedArray:
         if self.origin is None:
             raise DataError(
                 f"{self.name}: {name!r} names a column of a file, but these rows are not read from one. Give its "
                 "values as an array."
             )
-        return self.origin(name, self)
+        return np.ma.asarray(self.origin(name, self, missing))
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:

@@ -373,7 +373,7 @@ def ignored(names: Sequence[str], where: str) -> tuple[str, ...]:
     if not names:
         return ()
     what = "column" if len(names) == 1 else f"{len(names):,} columns"
-    return (f"{where}: {what} {_shown(names)} ignored: unknown to the fitted model.",)
+    return (f"{where}: {what} {_shown(names, 4)} ignored: unknown to the fitted model.",)
 
 
 def places_of(

@@ -19,7 +19,7 @@ from chimap.data.source import Chunk, Source
 from chimap.data.table import ColumnChoice, ignored, roles_of, unique_ids
 
 
-class _View(Source):
+class View(Source):
     """A view with the attributes of the source behind it."""
 
     def __init__(self, source: Source) -> None:
@@ -32,6 +32,7 @@ class _View(Source):
         self.column_names, self.other_names = source.column_names, source.other_names
         self.row_ids = source.row_ids
         self.weights, self.counts = source.weights, source.counts
+        self.covariates = source.covariates
         self.task_names, self.has_object_labels = source.task_names, source.has_object_labels
         self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
         self.metadata, self.matrices = source.metadata, source.matrices
@@ -53,7 +54,7 @@ class _View(Source):
         return self._source.places_in_file()
 
 
-class ChosenColumns(_View):
+class ChosenColumns(View):
     """Some columns of a source, in the order of ``places``.
 
     Parameters
@@ -134,7 +135,12 @@ class ChosenColumns(_View):
         return csr_rows(taken.data, columns, taken.indptr, self.n_features, taken.dtype)
 
 
-class ChosenRows(_View):
+def bins_of(source: Source, n_covariates: int) -> Source:
+    """Return the rows without the columns of covariates behind their bins."""
+    return ChosenColumns(source, range(source.n_features - n_covariates)) if n_covariates else source
+
+
+class ChosenRows(View):
     """Some rows of a source at increasing indices, with labels of their own, or none."""
 
     def __init__(self, source: Source, rows: np.ndarray, y: np.ndarray | None) -> None:
@@ -149,6 +155,8 @@ class ChosenRows(_View):
             self.weights = source.weights[self._rows]
         if source.counts is not None:
             self.counts = source.counts[self._rows]
+        if source.covariates is not None:
+            self.covariates = source.covariates.take(self._rows)
         self.n_left_out = source.n_left_out + source.n_rows - self.n_rows
         if source.unread:
             places = zip(range(self.n_rows), self._rows.tolist(), strict=True)
@@ -210,7 +218,7 @@ class ChosenRows(_View):
                 yield _arrays.take_rows(chunk.X, chosen_rows[low:high] - chunk.start)
 
 
-class Labelled(_View):
+class Labelled(View):
     """All rows of a source, with other labels.
 
     Parameters

@@ -6,7 +6,7 @@ forwards to it whatever is asked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from chimap._errors import InputError
 from chimap._frames import is_collection
+from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import (
     JSON,
@@ -32,6 +34,7 @@ from chimap._types import (
 from chimap._validation import checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.catalogue import check_rows_order
+from chimap.data.covariates import names_columns
 from chimap.data.doubts import Units, first_look
 from chimap.data.overlap import TrainingMass
 from chimap.data.views import fitted_names
@@ -53,9 +56,12 @@ from chimap.estimators.rows import (
     source_of_batch,
     source_to_fit,
     source_to_predict,
+    source_with_covariates,
     units_and_mass,
+    with_columns_beside,
 )
 from chimap.features.base import FittedFeatures
+from chimap.features.covariates import Covariates
 from chimap.features.prescribed import Prescribed
 from chimap.fit.batches import Batches, batches_of
 from chimap.fit.checkpoint import Checkpoint
@@ -117,6 +123,7 @@ class HistogramModel(BaseEstimator):
     n_principal_: Sometimes[int]
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     stage_seconds_: Sometimes[dict[str, float]]
+    covariates_: Sometimes[Covariates]  # what they are, their kernel and weight, and what they add
     loss_: Loss | None
     selection_: SelectionResult | None
     _codec: Sometimes[Codec]
@@ -136,6 +143,7 @@ class HistogramModel(BaseEstimator):
     training_: Sometimes[JSON]
     histograms_: Sometimes[BaseEstimator | None]
     _batches: Batches | None = None
+    covariates: object = None  # of estimators without this parameter
     _stale: bool = False  # whether batches have arrived since the weights were solved for
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -152,6 +160,7 @@ class HistogramModel(BaseEstimator):
         normalize: str | Sequence[str | None] | None = None,
         bin_weights: str | ArrayLike | None = "auto",
         blocks: Blocks | None = None,
+        covariates: str | Sequence[str] | MatrixLike | Mapping[str, ArrayLike] | None = None,
         loss: str | Loss = "square",
         quantile: float | Sequence[float] = 0.5,
         class_weight: ClassWeight = None,
@@ -176,6 +185,7 @@ class HistogramModel(BaseEstimator):
         self.normalize = normalize
         self.bin_weights = bin_weights
         self.blocks = blocks
+        self.covariates = covariates
         self.loss = loss
         self.quantile = quantile
         self.class_weight = class_weight
@@ -243,9 +253,8 @@ class HistogramModel(BaseEstimator):
             return self.fit_source(
                 DaskSource(X, y), engine=current_engine(), groups=groups, sample_weight=sample_weight
             )
-        return self.fit_source(
-            source_of(self, X, y, self._y_checks), groups=groups, sample_weight=sample_weight
-        )
+        made = source_of if self.covariates is None else source_with_covariates
+        return self.fit_source(made(self, X, y, self._y_checks), groups=groups, sample_weight=sample_weight)
 
     def fit_source(
         self,
@@ -300,6 +309,8 @@ class HistogramModel(BaseEstimator):
             If the budget is too small.
         """
         recipe = self._recipe()
+        if names_columns(self.covariates):
+            source = with_columns_beside(source, self.covariates, groups)
         source, groups = source_to_fit(source, recipe, sample_weight, groups)
         units, self.mass_ = units_and_mass(source, recipe, groups is not None)
         bind_columns(self, source)
@@ -311,7 +322,9 @@ class HistogramModel(BaseEstimator):
             has_curve=learning_curve, races=True,
         )  # fmt: skip
         self._batches, self._stale, self.model_ = None, False, model
-        self.units_ = None if model.recipe.normalize == "l1" else units  # shares are the same in all units
+        # shares are the same in all units, and rows with covariates behind their bins have none
+        has_units = model.recipe.normalize != "l1" and not model.recipe.n_covariates
+        self.units_ = units if has_units else None
         return self
 
     # --- rows in batches
@@ -325,6 +338,8 @@ class HistogramModel(BaseEstimator):
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, to_learn: ArrayLike | None
     ) -> Self:
         """Add a batch to the sums; the first one fixes the features. to_learn: see ``checked_labels``."""
+        if self.covariates is not None:
+            raise InputError(Message("partial_fit takes no {covariates}: use fit."))
         batches = self._batches
         rows = source_of_batch(self, X, y, sample_weight, self._y_checks, batches is None)
         with threads(self.n_jobs):
@@ -372,6 +387,12 @@ class HistogramModel(BaseEstimator):
             )
 
     @property
+    def taken_covariates(self) -> Covariates | None:
+        """The covariates that the model takes besides the bins; None if it takes none."""
+        covariates: Covariates | None = self.fitted.learned.get("covariates_")
+        return None if covariates is None or not covariates.n_columns else covariates
+
+    @property
     def _device(self) -> str:
         """Where outputs are computed; "cpu" for estimators without this parameter."""
         return str(vars(self).get("device", "cpu"))
@@ -390,7 +411,12 @@ class HistogramModel(BaseEstimator):
         """Return parameters and learned attributes by name, as files hold them."""
         state = dict(super().__getstate__())
         model: Model | None = state.pop("model_", None)
-        return state if model is None else {**attributes_of(model), **state}
+        if model is None:
+            return state
+        covariates: Covariates | None = model.learned.get("covariates_")
+        if covariates is not None and not names_columns(self.covariates):  # values of the rows of the fit
+            state["covariates"] = covariates.names
+        return {**attributes_of(model), **state}
 
     def __setstate__(self, state: JSON) -> None:
         own = {*self._get_param_names(), *_OWN} & state.keys() if "features_" in state else state.keys()
@@ -411,7 +437,7 @@ class HistogramModel(BaseEstimator):
         Method.of(model.recipe, model.columns, has_gaps=model.task.has_gaps)
         _ = model.parts  # raises for a kernel or features that are not there
         if (weights := model.recipe.given_bin_weights) is not None:
-            checked_weights(weights, model.n_bins, "bin", "bin_weights")
+            checked_weights(weights, model.n_bins - model.recipe.n_covariates, "bin", "bin_weights")
 
     @property
     def coef_(self) -> np.ndarray:

@@ -19,6 +19,7 @@ from chimap.data.overlap import TrainingMass
 from chimap.estimators.forwarding import outputs_of_rows, predict_chunks, predict_source
 from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_posterior, without_shares
 from chimap.features.additive import AnchorMap
+from chimap.features.covariates import check_takes_bins_only
 from chimap.features.rounded import check_not_rounded
 from chimap.models import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
@@ -112,6 +113,7 @@ class CompiledModel(BaseEstimator):
     feature_names_in_: Sometimes[np.ndarray]
     first_column_: Sometimes[int | None] = None
     mass_: Sometimes[TrainingMass | None] = None
+    taken_covariates: ClassVar[None] = None
     reading_: Sometimes[Reading | None] = None
     units_: Sometimes[Units | None] = None
     training_: Sometimes[JSON]
@@ -339,6 +341,7 @@ def compiled(
     Raise ValueError for features that mix the bins or are rounded, and if no tables come within the tolerance.
     """
     check_not_rounded(model, "compile()")
+    check_takes_bins_only(model, "a table")
     tables = _made_from(model, tolerance, memory)
     tables.exact_, tables.n_features_in_, tables._is_mixed = model, model.n_features_in_, False
     psi, coef, intercept = model.features_, model.coef_.T, model.intercept_

@@ -89,6 +89,13 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     blocks : list or mapping of columns, default=None
         Columns of several descriptors, as slices or lists of columns, whose kernels are added up. Each block gets its
         own features, ``n_components`` of them, and ``kernel`` may be a list with one kernel per block.
+    covariates : str or sequence of str, or array, data frame or mapping of n rows, default=None
+        Columns beside the counts, such as age, sex and batch, with a kernel of their own: names of columns of X
+        (``["age", "C(batch)"]``, where ``C(..)`` is a category though it holds numbers), or their values, in the order
+        of the rows of ``fit``; new rows then come as ``chimap.with_covariates(X, values)``. Numbers are scaled, missing
+        ones are their mean, with a column that says so; levels of a category are columns of 0 and 1, and an unknown
+        level of a new row is 0 in all. A linear or gaussian kernel of them is added to that of the counts, with a
+        weight that left-out rows choose; it is 0 unless they are predicted better by more than two standard errors.
     loss : str or Loss, default="square"
         The loss. "square" is ridge, solved in one pass over the rows; for sparse rows with more than 8,192 mapped bins,
         conjugate gradients run on their features in memory and one held-out fold chooses alpha. "logistic",
@@ -179,6 +186,9 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         The settings that the race chose, by parameter; empty without a race.
     bin_weights_ : ndarray of shape (bins,) or None
         Weights of the bins, with mean 1 if they were learned; None if all are equal.
+    covariates_ : Covariates
+        What the covariates are, their kernel and weight, and scores of left-out rows by counts alone, by covariates
+        alone, and by both: ``covariates_.describe()``.
     row_numbers_ : ndarray of shape (n,)
         With ``features="exact"``: places of the kept rows, in their order in the kernel matrix, in the array or file
         that was fitted on.

@@ -159,6 +159,7 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
     units_: ClassVar[Units | None] = None
     first_column_: ClassVar[int | None] = None
     mass_: ClassVar[TrainingMass | None] = None
+    taken_covariates: ClassVar[None] = None
     reading_: ClassVar[Reading | None] = None
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -15,6 +16,14 @@ from chimap._unicode import composed_names
 from chimap._validation import DataError, validated
 from chimap.data import ArraySource, Source, matched, open_source
 from chimap.data.catalogue import check_rows_order, opener_of
+from chimap.data.covariates import (
+    beside,
+    columns_aside,
+    covariate_names,
+    names_columns,
+    table_of_columns,
+    table_of_values,
+)
 from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.labelling import labelled, note_on_unread, task_words, with_numbers
@@ -30,6 +39,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap.data.formats.fields import Reading
+    from chimap.features.covariates import Covariates
 
 _LOOK_SHARE = (
     1 / 32
@@ -41,6 +51,7 @@ class OfColumns(Protocol):
 
     n_features_in_: int
     first_column_: int | None
+    taken_covariates: Covariates | None
     mass_: TrainingMass | None
     reading_: Reading | None
 
@@ -50,6 +61,7 @@ class LearnsColumns(OfColumns, Protocol):
 
     feature_names_in_: np.ndarray
     weights: str
+    covariates: object
 
 
 def source_to_predict(model: OfColumns, X: MatrixLike) -> Source | None:
@@ -64,6 +76,8 @@ def source_to_predict(model: OfColumns, X: MatrixLike) -> Source | None:
     """
     if isinstance(X, Source):
         return X
+    if model.taken_covariates is not None:
+        return open_source(X, like=model, aside=model.taken_covariates.names)
     if model.reading_ is not None and (source := model.reading_.source_of(X)) is not None:
         return source
     opener = opener_of(X)
@@ -82,7 +96,12 @@ def source_as_fitted(model: OfColumns, source: Source) -> Source:
         )
     view = matched(source, fitted_names(model), model.n_features_in_, type(model).__name__, model.mass_)
     say(view.notes[len(source.notes) :])
-    return view
+    covariates = model.taken_covariates
+    if covariates is None:
+        return view
+    if view.covariates is None and view.origin is not None:
+        view = beside(view, table_of_columns(view, covariates.words or covariates.names))
+    return covariates.widened(view)
 
 
 def bind_columns(model: LearnsColumns, source: Source) -> None:
@@ -117,6 +136,20 @@ def source_to_fit(
         groups = source.column(groups)
     source = labelled(source)
     return source if recipe.is_classifier else with_numbers(source), groups
+
+
+def with_columns_beside(
+    source: Source, covariates: str | Sequence[str], groups: ArrayLike | str | None
+) -> Source:
+    """Return the source with the columns that covariates name, if it has none yet.
+
+    Raise DataError if one of them holds the groups of the rows.
+    """
+    if isinstance(groups, str) and groups in columns_aside(covariates):
+        raise DataError(Message("{covariates} names {!r}, the groups of the rows: leave it out.", groups))
+    if source.covariates is not None:
+        return source
+    return beside(source, table_of_columns(source, covariates))
 
 
 def units_and_mass(
@@ -157,6 +190,26 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON)
     array_source = ArraySource(X, y, column_names=fitted_names(model))
     array_source.task_names = names
     return array_source
+
+
+def source_with_covariates(model: LearnsColumns, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:
+    """Return a source of rows X and labels y with the covariates of the model: columns of X, or values of their own."""
+    covariates = model.covariates
+    if not names_columns(covariates):
+        source = source_of(model, X, y, y_checks)
+        return beside(source, table_of_values(covariates, source.n_rows + source.n_left_out))
+    if not is_frame(X) and opener_of(X) is None:
+        raise DataError(
+            Message(
+                "{covariates=} names columns, and X is an array, whose columns have no names: give a data frame, or "
+                "the values as {covariates}.",
+                covariates,
+            )
+        )
+    if isinstance(y, str) and y in columns_aside(covariates):
+        raise DataError(Message("{covariates} names {!r}, the labels: leave it out.", y))
+    source = open_source(X, y, aside=columns_aside(covariates))
+    return beside(source, table_of_columns(source, covariate_names(covariates)))
 
 
 def labelled_rows(

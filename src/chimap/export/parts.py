@@ -15,6 +15,7 @@ from chimap.estimators.base import HistogramModel
 from chimap.estimators.targets import answers_of, loss_of_answers, task_names
 from chimap.explain.effects import BinUnit
 from chimap.features.base import FittedFeatures
+from chimap.features.covariates import check_takes_bins_only
 from chimap.losses import Loss, Square
 from chimap.normalizations import Normalization
 from chimap.selection.calibration import Calibration, TaskCalibration
@@ -143,6 +144,7 @@ def parts_of(model: BaseEstimator) -> ModelParts:
             "only HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the corresponding regressors, "
             f"LookupClassifier and compiled models can be exported; got {type(model).__name__}."
         )
+    check_takes_bins_only(model, "an export")
     preparation = model.fitted.preparation
     tasks, classes = task_names(model), getattr(model, "classes_", None)
     if tasks is not None and classes is not None:

@@ -295,8 +295,14 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
         own, given = cls._get_param_names(), {"kernel": kernel, "random_state": None} | asked
         return cls(**{name: value for name, value in given.items() if name in own})
 
-    def changed(self, **settings: Any) -> Self:
-        """Return unfitted features with other settings; those that the class does not have are left out."""
+    def changed(self, **settings: object) -> Self:
+        """Return unfitted features with other settings.
+
+        Parameters
+        ----------
+        **settings
+            Settings by name; those that the class does not have are left out.
+        """
         given: Parameters = self.get_params(deep=False)
         return type(self)(**given | {name: value for name, value in settings.items() if name in given})
 
@@ -313,6 +319,11 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
     def footprint(self, n_bins: int) -> Footprint:
         """Return the sizes of the features for rows of n_bins bins.
 
+        Parameters
+        ----------
+        n_bins : int
+            Bins of a row.
+
         Raises
         ------
         InputError
@@ -323,7 +334,17 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
         )
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Return the bytes that fitting takes besides n_rows rows, each of row_bytes bytes and numbers of itemsize."""
+        """Return the bytes that fitting takes besides n_rows rows, each of row_bytes bytes and numbers of itemsize.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the sample.
+        row_bytes : float
+            Bytes of a row.
+        itemsize : int
+            Bytes of a number.
+        """
         return 0
 
     @abstractmethod

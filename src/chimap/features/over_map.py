@@ -24,11 +24,27 @@ class FeaturesOverMap(Features):
         n_terms: int
 
     def mapped_bins(self, n_bins: int) -> int:
-        """Return the length of a row of n_bins bins after the map, at most."""
+        """Return the length of a row of n_bins bins after the map, at most.
+
+        Parameters
+        ----------
+        n_bins : int
+            Bins of a row.
+        """
         return int(self.n_terms if self.map is None else self.map._terms_at_most) * n_bins
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """See ``Features``. It is what fitting the map takes, or gamma before it if that takes more."""
+        """See ``Features``. It is what fitting the map takes, or gamma before it if that takes more.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the sample.
+        row_bytes : float
+            Bytes of a row.
+        itemsize : int
+            Bytes of a number.
+        """
         return map_bytes(self.exact_kernel, self.map, n_rows, row_bytes, itemsize)
 
 

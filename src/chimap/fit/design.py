@@ -63,7 +63,7 @@ class PlainDesign:
         parts = self.parts(sample.shape[1])
         scale = Scale.of(sample, [part.kernel for part in parts])
         parts = [part.scaled(scale) for part in parts]
-        alone = self.blocks is None and not self.side_by_side
+        alone = self.blocks is None and len(parts) == 1 and not self.side_by_side
         features: Any = parts[0].make(seed) if alone else features_of(parts, seed)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         features.fit(scale.rows(sample), **weights)

@@ -32,6 +32,7 @@ from chimap.features.rounded import in_bfloat16
 from chimap.fit.beyond_limit import asks_for_rival, better_of
 from chimap.fit.checkpoint import Checkpoint, Choice, Known, Standing
 from chimap.fit.collecting import COLLECTORS, Request, Sample
+from chimap.fit.covariates import check_covariates, with_covariates
 from chimap.fit.dominance import warn_of_dominance
 from chimap.fit.doubling import ModelAndOutputs, doubled, may_double
 from chimap.fit.method import Method, objective_of
@@ -109,6 +110,12 @@ def fit(
     n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
     with threads(suited(recipe.n_jobs, n_rows)):
         asked, (recipe, raced) = recipe, _raced(recipe, source, task, groups, progress, request, log, races)
+        covariates = None
+        if source.covariates is not None:
+            check_covariates(recipe)
+            recipe, source, covariates = with_covariates(
+                recipe, source, task, groups, fit_candidate, progress
+            )
         resolved = resolve(recipe, source, task, gamma_of_sample, groups, request)
         try:
             with progress, engine_of(engine) as running, compilation(clock, progress):
@@ -134,6 +141,7 @@ def fit(
         log.remove()
     seconds = clock.seconds if raced is None else {"race": raced.seconds, **clock.seconds}
     told: JSON = {"stage_seconds_": seconds} | ({} if raced is None else {"race_": raced})
+    told |= {} if covariates is None else {"covariates_": covariates}
     if "row_numbers_" in model.learned:  # rows without a label or a weight are no rows of the fit
         told["row_numbers_"] = source.places_in_file()[model.learned["row_numbers_"]]
     model = replace(model, learned={**model.learned, **told})

@@ -19,6 +19,7 @@ from chimap._types import JSON, Rows, Scoring
 from chimap._validation import check_choice, check_positive
 from chimap.backends import check_device, on_host
 from chimap.data import Source
+from chimap.data.views import bins_of
 from chimap.engines import Progress, Stopwatch
 from chimap.features.additive import check_map
 from chimap.features.base import FittedFeatures
@@ -212,8 +213,10 @@ class Method:
         return replace(self, recipe=replace(self.recipe, seed=seed), normalize=normalize)
 
     def fitted_to(self, source: Source) -> Method:
-        """Return the method with its normalisation fitted to the rows of a source."""
-        return self if self.normalize is None else replace(self, normalize=self.normalize.fitted(source))
+        """Return the method with its normalisation fitted to the bins of the rows of a source."""
+        if self.normalize is None:
+            return self
+        return replace(self, normalize=self.normalize.fitted(bins_of(source, self.recipe.n_covariates)))
 
 
 def check_sizes(recipe: Recipe) -> None:

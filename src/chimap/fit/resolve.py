@@ -181,14 +181,22 @@ def gamma_sample(
     sample: Source = ArraySource(source.take(places), labels[places], column_names=source.column_names)
     if source.weights is not None:
         sample = with_weights(sample, of_rows(source.weights[places]))
-    exact = replace(
+    of_sample = None if groups is None else groups[places]
+    return (
+        exact_machine_of(recipe),
+        sample,
+        None if of_sample is None or np.unique(of_sample).size < 2 else of_sample,
+    )
+
+
+def exact_machine_of(recipe: Recipe) -> Recipe:
+    """Return the settings of the exact machine of a few weighted rows, with the kernel and the rows of a recipe."""
+    return replace(
         recipe, features="exact", n_components=AUTO, n_principal=None, selection=AUTO, loss="square", sampling=AUTO,
         precision="float64" if recipe.precision == "float64" else "float32", device="cpu", verbose=False,
         class_weight=None, weights="importance",  # the row weights include the class weights already
         raced=frozenset(),
     )  # fmt: skip
-    of_sample = None if groups is None else groups[places]
-    return exact, sample, None if of_sample is None or np.unique(of_sample).size < 2 else of_sample
 
 
 def _rows_within(room: int, source: Source) -> int:

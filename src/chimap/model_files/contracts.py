@@ -109,6 +109,15 @@ def _of_landmarks(state: JSON, sizes: dict[str, int]) -> Agreeing:
     ]  # fmt: skip
 
 
+def _of_covariates(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    columns = sum(len(code.column_names) for code in state["codes"])
+    return [
+        ("columns of its covariates", state["features"].n_features_in_, columns),
+        ("whether its weight is not below 0", bool(state["weight"] >= 0), True),
+        ("whether its deviations are above 0", all(code.deviation > 0 for code in state["codes"]), True),
+    ]
+
+
 def _of_any_blocks(state: JSON) -> Agreeing:
     features, columns, bins = state["features_"], state["columns_"], state["n_features_in_"]
     is_within = all(block.dtype.kind in "iu" and np.isin(block, np.arange(bins)).all() for block in columns)
@@ -184,6 +193,7 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "DirichletMap": _of_dirichlet,
     "AnchorMap": _of_anchors,
     "CompressedMap": _of_compressed,
+    "Covariates": _of_covariates,
     "LineTables": _of_lines,
     "CodeTables": _of_codes,
     "RoundedMatrix": _of_rounded,
@@ -297,8 +307,9 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
     projection: object = state.get("projection_")
     agreeing: Agreeing = []
     if bins is not None:  # an estimator sets n_features_in_ last, so it is missing in the middle of a fit
+        columns = bins + state["covariates_"].n_columns if "covariates_" in state else bins
         agreeing += [
-            ("bins of its features", getattr(features, "n_features_in_", bins), bins),
+            ("bins of its features", getattr(features, "n_features_in_", columns), columns),
             ("bins of its map", getattr(state.get("map_"), "n_features_in_", bins), bins),
             ("bins of its tables", getattr(tables, "n_bins", bins), bins),
         ]
@@ -330,7 +341,9 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
 
 
 # Classes whose objects are always fitted.
-_FITTED = frozenset({"CodeTables", "KeptRows", "LineTables", "RoundedMatrix", "UnitGaussianMap"})
+_FITTED = frozenset(
+    {"CodeTables", "Covariates", "KeptRows", "LineTables", "RoundedMatrix", "UnitGaussianMap"}
+)
 
 
 def _is_fitted(name: str, state: JSON) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chimap._types import JSON
+from chimap.features.covariates import Covariates
 from chimap.losses import Square
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.model import Model
@@ -106,6 +107,11 @@ def model_of(
     else:
         answers = RealAnswers(conformal, take("noise_variance_"), left.get("loss_") or Square())
     features = take("features_")
+    covariates: Covariates | None = left.get("covariates_")
+    if covariates is not None and covariates.n_columns:
+        recipe = replace(recipe, n_covariates=covariates.n_columns)
+        names = columns or [f"bin {place}" for place in range(n_bins)]
+        n_bins, columns = n_bins + covariates.n_columns, [*names, *covariates.column_names]
     return Model(
         recipe, task, n_bins, None if columns is None else tuple(columns), features, take("kernel_"), coef,
         take("_intercept"), answers, normalization, take("shift_"), take("_posterior"), left,

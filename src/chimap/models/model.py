@@ -21,11 +21,12 @@ from chimap._types import JSON, Rows
 from chimap.backends import backend_of, check_device, on_host
 from chimap.explain.neighbours import expansion_of
 from chimap.features.base import FittedFeatures
+from chimap.features.covariates import Covariates
 from chimap.features.exact import RowKernel
 from chimap.features.mapped_functions import LinearFunction, MappedModel
 from chimap.features.nearest import empty_rows, nearest_distances
 from chimap.features.rounded import RoundedFeatures
-from chimap.kernels import AdditiveKernel, Kernel
+from chimap.kernels import AdditiveKernel, Kernel, OnColumns, Sum
 from chimap.models.answers import ClassAnswers, RealAnswers, largest
 from chimap.models.preparation import Preparation
 from chimap.normalizations import Normalization
@@ -128,10 +129,16 @@ class Model:
             "kernel" is the name of the kernel; "gamma" is None for a kernel without gamma and for a plain additive
             kernel, whose gamma is 1; "features" describes the features.
         """
-        gamma = getattr(self.kernel, "gamma", None)
-        is_plain = isinstance(self.kernel, AdditiveKernel) and gamma == 1
+        kernel, name = self.kernel, self.kernel.name
+        if self.recipe.n_covariates and isinstance(kernel, Sum):
+            *bins, _ = kernel.kernels
+            kernel = bins[0].kernel if len(bins) == 1 and isinstance(bins[0], OnColumns) else Sum(tuple(bins))
+            covariates: Covariates = self.learned["covariates_"]
+            name = f"{kernel.name} + {covariates.kernel} of {', '.join(covariates.names)}"
+        gamma = getattr(kernel, "gamma", None)
+        is_plain = isinstance(kernel, AdditiveKernel) and gamma == 1
         return {
-            "kernel": self.kernel.name,
+            "kernel": name,
             "gamma": None if is_plain else gamma,
             "features": self.features.describe(),
         }

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from chimap import _scaling
+from chimap import _arrays, _scaling
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import check_histograms
@@ -57,23 +57,39 @@ class Preparation:
         del X  # frees the original where the rows were converted
         check_rows(rows, self.parts, name, first_row, self.columns)
         if self.normalize is not None:
-            if not self.normalize.takes_signs:
-                remedy = Message(
-                    "{normalize=} takes amounts, which are not below 0: leave it out, or shift or clip the data.",
-                    self.normalize.name,
-                )
-                check_histograms(rows, name=name, first_row=first_row, columns=self.columns, remedy=remedy)
-            rows = self.normalize(rows, [part.columns for part in self.parts])
+            rows = self._normalized(self.normalize, rows, first_row, name)
         factors = self.factors
         return rows if factors is None else _scaling.scale_columns(rows, factors)
+
+    def _normalized(
+        self, normalize: Normalization, rows: Rows, first_row: int | np.ndarray, name: str
+    ) -> Rows:
+        """Return checked rows with normalised bins; covariates behind them stay."""
+        places, behind = np.arange(rows.shape[1]), self.n_covariates
+        bins = _arrays.take_columns(rows, places[: places.size - behind]) if behind else rows
+        if not normalize.takes_signs:
+            remedy = Message(
+                "{normalize=} takes amounts, which are not below 0: leave it out, or shift or clip the data.",
+                normalize.name,
+            )
+            check_histograms(bins, name=name, first_row=first_row, columns=self.columns, remedy=remedy)
+        bins = normalize(bins, [part.columns for part in self.parts if part.are_bins])
+        if not behind:
+            return bins
+        return _arrays.stack_columns([bins, _arrays.take_columns(rows, places[places.size - behind :])])
+
+    @property
+    def n_covariates(self) -> int:
+        """Number of columns behind the bins."""
+        return sum(part.columns.size for part in self.parts if not part.are_bins)
 
     @cached_property
     def factors(self) -> np.ndarray | None:
         """Factors of the columns, (bins,), applied last: a kernel of products of these columns weights its bins."""
         if self.bin_weights is None:
             return None
-        factors = np.empty(self.bin_weights.size)
-        for part in self.parts:
+        factors = np.ones(self.bin_weights.size + self.n_covariates)
+        for part in (part for part in self.parts if part.are_bins):
             block_weights = BinWeights(self.bin_weights[part.columns])
             factors[part.columns] = block_weights.factors(part.kernel)
         return factors
@@ -85,7 +101,8 @@ class Preparation:
         """
         factor = 1.0 if self.factors is None else float(self.factors[place]) or 1.0
         normalize = self.normalize
-        if normalize is None:
+        covariates = [part.columns for part in self.parts if not part.are_bins]
+        if normalize is None or any(place in columns for columns in covariates):
             return BinUnit(lambda values: factor * values, lambda prepared: prepared / factor)
         return BinUnit(
             lambda values: factor * normalize.redone(values),

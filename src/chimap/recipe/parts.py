@@ -12,8 +12,9 @@ from chimap._messages import Message
 from chimap._types import Blocks, Parameters, Rows
 from chimap._validation import check_blocks, check_histograms
 from chimap.features.base import Features, FittedFeatures, Footprint
+from chimap.features.prescribed import AutomaticFeatures
 from chimap.features.scaled import Scale, ScaledFeatures
-from chimap.kernels import Kernel
+from chimap.kernels import Kernel, Linear
 from chimap.recipe.recipe import Recipe
 
 
@@ -29,11 +30,14 @@ class FeatureBlock:
         Its columns.
     features : Features
         Unfitted features of its kernel.
+    are_bins : bool, default=True
+        Whether the columns are bins, which are normalised and weighted; covariates are not.
     """
 
     name: str
     columns: np.ndarray
     features: Features
+    are_bins: bool = True
 
     @property
     def kernel(self) -> Kernel:
@@ -70,9 +74,11 @@ def parts_of(recipe: Recipe, blocks: Blocks | None, n_columns: int) -> list[Feat
     A recipe has one kernel for all blocks, or a list with one for each. Raise ValueError if the blocks are invalid or
     the number of kernels is not the number of blocks.
     """
+    n_bins = n_columns - recipe.n_covariates
     if blocks is None:
-        return [FeatureBlock("all", np.arange(n_columns), recipe.features_of(recipe.exact_kernel))]
-    names, columns = check_blocks(blocks, n_columns)
+        bins = [FeatureBlock("all", np.arange(n_bins), recipe.features_of(recipe.exact_kernel))]
+        return bins + _covariates(recipe, n_bins, bins)
+    names, columns = check_blocks(blocks, n_bins)
     kernels = recipe.exact_kernels
     if not isinstance(recipe.kernel, list | tuple):
         kernels = kernels * len(columns)
@@ -80,10 +86,21 @@ def parts_of(recipe: Recipe, blocks: Blocks | None, n_columns: int) -> list[Feat
         raise InputError(
             Message("{kernel} must be one, or one for each of {} blocks; got {}.", len(columns), len(kernels))
         )
-    return [
+    bins = [
         FeatureBlock(name, block, recipe.features_of(kernel))
         for name, block, kernel in zip(names, columns, kernels, strict=True)
     ]
+    return bins + _covariates(recipe, n_bins, bins)
+
+
+def _covariates(recipe: Recipe, n_bins: int, bins: list[FeatureBlock]) -> list[FeatureBlock]:
+    """Return the block of the columns behind the bins, if there are any."""
+    if not recipe.n_covariates:
+        return []
+    keeps_rows = all(part.features.adds_up_blocks for part in bins)
+    features = AutomaticFeatures("exact" if keeps_rows else "additive").of_kernel(Linear())
+    columns = np.arange(n_bins, n_bins + recipe.n_covariates)
+    return [FeatureBlock("covariates", columns, features, are_bins=False)]
 
 
 def sizes_of(parts: list[FeatureBlock]) -> Footprint:

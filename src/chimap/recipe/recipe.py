@@ -85,6 +85,8 @@ class Recipe:
         Learns the kernel before the weights.
     keeps_posterior : bool, default=False
         Whether the model keeps the posterior of its weights, if it has one.
+    n_covariates : int, default=0
+        Number of columns behind the bins whose dot products are added to the kernel; see ``fit.covariates``.
     raced : frozenset of str, default=frozenset()
         Names of the settings that a race has chosen.
     resolved : frozenset of str, default=frozenset()
@@ -126,6 +128,7 @@ class Recipe:
     solver: str | None = None
     learner: Learner | None = None
     keeps_posterior: bool = False
+    n_covariates: int = 0
     raced: frozenset[str] = frozenset()
     resolved: frozenset[str] = frozenset()
 

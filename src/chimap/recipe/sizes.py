@@ -81,7 +81,7 @@ def takes_exact(recipe: Recipe, source: Source) -> bool:
         automatic = AutomaticFeatures(map=recipe.map, n_terms=recipe.n_terms)
         sizes = [automatic.of_kernel(kernel).footprint(source.n_features) for kernel in kernels]
         n_features = min(size.features for size in sizes)
-        has_other_map = n_features > MOST_MAPPED or recipe.blocks is not None
+        has_other_map = n_features > MOST_MAPPED or recipe.blocks is not None or recipe.n_covariates > 0
         if source.n_rows >= n_features or (recipe.keeps_posterior and has_other_map):
             return False
     return True
@@ -255,6 +255,7 @@ def takes_wide(recipe: Recipe, source: Source) -> bool:
         or not RidgeSolver().supports(recipe.loss)
         or recipe.n_principal is not None
         or recipe.blocks is not None
+        or recipe.n_covariates > 0
         or recipe.is_rounded
         or not on_host(recipe.device)
         or recipe.scoring is not None

@@ -18,6 +18,7 @@ from chimap._messages import Message
 from chimap._progress import Progress
 from chimap._types import JSON
 from chimap.data import ArraySource
+from chimap.data.covariates import beside
 from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.source import choose_rows
 from chimap.estimators.targets import task_names
@@ -383,10 +384,13 @@ def sample_of(source: Source, size: int = SAMPLE_SIZE) -> tuple[Source, np.ndarr
     return taken(source, places), places
 
 
-def taken(source: Source, places: np.ndarray) -> Source:
-    """Return the rows at ``places``, in that order, as a source in memory."""
+def taken(source: Source, places: np.ndarray, labels: np.ndarray | None = None) -> Source:
+    """Return the rows at ``places``, in that order, as a source in memory, with these labels."""
     increasing, order = np.unique(places, return_inverse=True)
-    return ArraySource(source.take(increasing)[order], name=source.name, column_names=source.column_names)
+    rows = ArraySource(
+        source.take(increasing)[order], labels, name=source.name, column_names=source.column_names
+    )
+    return rows if source.covariates is None else beside(rows, source.covariates.take(places))
 
 
 def importance_of(model: BaseEstimator, sample: Source | None, y: np.ndarray | None, kind: str) -> Importance:

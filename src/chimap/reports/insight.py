@@ -11,7 +11,6 @@ from sklearn.metrics import roc_curve
 
 from chimap._formatting import measure_in_words, plain
 from chimap._types import JSON
-from chimap.data import ArraySource
 from chimap.data.source import choose_rows
 from chimap.reports.explanation import importance_of, row_names, sample_of, taken
 from chimap.reports.measures import ClassificationMetrics, RegressionMetrics, bands_of
@@ -23,7 +22,6 @@ from chimap.selection.scoring import HeldOutScore
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from chimap._types import Rows
     from chimap.data import Source
 
 
@@ -282,7 +280,7 @@ class _Nested:
     """Fits on a sample of the training rows, in random order, scored by one measure on held-out rows."""
 
     model: BaseEstimator
-    X: Rows
+    rows: Source
     labels: np.ndarray
     held_out: Source
     y: np.ndarray
@@ -309,8 +307,7 @@ class _Nested:
         assert labels is not None
         order = np.random.default_rng(0).permutation(places.size)
         held = choose_rows(source.n_rows, min(_MOST_ROWS_SCORED, most, source.n_rows), 0)
-        rows = learned.block(0, learned.n_rows).X[order]
-        return cls(model, rows, labels[places][order], taken(source, held), y[held], measure)
+        return cls(model, taken(learned, order), labels[places][order], taken(source, held), y[held], measure)
 
     def linear(self) -> float:
         """Return the score of a linear model fitted to the whole sample."""
@@ -345,7 +342,6 @@ class _Nested:
     def _score(self, machine: BaseEstimator, n_rows: int) -> float:
         from sklearn.base import clone
 
-        rows = ArraySource(self.X[:n_rows], self.labels[:n_rows], column_names=self.held_out.column_names)
-        fitted = clone(machine).fit_source(rows)
+        fitted = clone(machine).fit_source(taken(self.rows, np.arange(n_rows), self.labels[:n_rows]))
         score = HeldOutScore(self.y, getattr(fitted, "classes_", None), self.measure)
         return score(fitted.predict_source(self.held_out))

@@ -14,7 +14,9 @@ from chimap._errors import DataError, InputError
 from chimap._formatting import plain
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, Rows
-from chimap.data import PerClassSplits
+from chimap.data import ArraySource, PerClassSplits
+from chimap.data.covariates import beside
+from chimap.data.source import CovariateTable, Source
 from chimap.estimators.targets import task_names
 from chimap.reports.measures import classification_metrics, regression_metrics, task_metrics
 from chimap.reports.ranking import ranking_metrics
@@ -141,6 +143,7 @@ def repeated_splits(
     y: np.ndarray,
     splits: BaseCrossValidator,
     groups: ArrayLike | None = None,
+    covariates: CovariateTable | None = None,
 ) -> SplitScores:
     """Train a copy of the estimator on each split and score it on the test rows.
 
@@ -156,6 +159,8 @@ def repeated_splits(
         A splitter of scikit-learn's interface, such as ``PerClassSplits(15)`` or ``ShuffleSplit()``.
     groups : array-like of shape (n,) or None, default=None
         The group of each row. The splitter, and the selection of settings within a split, keep groups together.
+    covariates : CovariateTable or None, default=None
+        Covariates of the rows, for a model that takes them.
 
     Returns
     -------
@@ -179,13 +184,19 @@ def repeated_splits(
     scores, sizes = [], []
     for train, test in splits.split(X, y, groups):
         fit_params = {} if groups is None else {"groups": np.asarray(groups)[train]}
-        model = clone(estimator).fit(_arrays.take_rows(X, train), y[train], **fit_params)
-        scores.append(measure(model, _arrays.take_rows(X, test), y[test]))
+        if covariates is None:
+            model = clone(estimator).fit(_arrays.take_rows(X, train), y[train], **fit_params)
+            tested: Rows | Source = _arrays.take_rows(X, test)
+        else:
+            rows = ArraySource(_arrays.take_rows(X, train), y[train])
+            model = clone(estimator).fit_source(beside(rows, covariates.take(train)), **fit_params)
+            tested = beside(ArraySource(_arrays.take_rows(X, test)), covariates.take(test))
+        scores.append(measure(model, tested, y[test]))
         sizes.append((len(train), len(test)))
     return SplitScores({name: np.array([values[name] for values in scores]) for name in scores[0]}, *sizes[0])
 
 
-def _of_classes(model: BaseEstimator, X: Rows, y: np.ndarray) -> dict[str, float]:
+def _of_classes(model: BaseEstimator, X: Rows | Source, y: np.ndarray) -> dict[str, float]:
     outputs = np.asarray(model.decision_function(X))
     if outputs.ndim == 1:
         outputs = np.stack([-outputs, outputs], axis=1)
@@ -195,12 +206,12 @@ def _of_classes(model: BaseEstimator, X: Rows, y: np.ndarray) -> dict[str, float
     return dict(zip(_OF_CLASSES, values, strict=True))
 
 
-def _of_numbers(model: BaseEstimator, X: Rows, y: np.ndarray) -> dict[str, float]:
+def _of_numbers(model: BaseEstimator, X: Rows | Source, y: np.ndarray) -> dict[str, float]:
     metrics = regression_metrics(y, model.predict(X))
     return {"R2": metrics.r2, "RMSE": metrics.rmse, "MAE": metrics.mae}
 
 
-def _of_tasks(model: BaseEstimator, X: Rows, Y: np.ndarray) -> dict[str, float]:
+def _of_tasks(model: BaseEstimator, X: Rows | Source, Y: np.ndarray) -> dict[str, float]:
     has_labels = is_classifier(model)
     outputs = model.decision_function(X) if has_labels else model.predict(X)
     metrics = task_metrics(Y, outputs, [str(task) for task in range(Y.shape[1])], has_labels)

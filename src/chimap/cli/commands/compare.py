@@ -219,7 +219,7 @@ def compare(
     data: options.Data,
     *,
     labels: options.Labels = None,
-    table: Annotated[TableOptions, Without("missing_columns")],
+    table: Annotated[TableOptions, Without("missing_columns", "covariates", "metadata")],
     counted: CountedColumn,
     output: Path | None = None,
     settings: CompareSettings,

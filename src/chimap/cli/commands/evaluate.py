@@ -21,7 +21,7 @@ def evaluate(
     data: options.DataOrImages,
     *,
     labels: options.Labels = None,
-    table: Annotated[TableOptions, Without("sample_weight")],
+    table: Annotated[TableOptions, Without("sample_weight", "covariates")],
     output: Path | None = None,
     all_rows: bool = False,
     part: image_rows.ImagePart = None,
@@ -165,6 +165,11 @@ def measure(
         held_out_rows.warn_of_groups(source, table)
     if drawn is not None and groups is not None:
         check_splits(fitted, true_answers(fitted, source), source.name, drawn, groups)
+    if by_study and source.covariates is not None:
+        raise InputError(
+            "--splits leave-one-group-out takes counts alone, but the model was fitted with --covariates: use "
+            "--splits 5, or fit it without them."
+        )
     if by_study:
         check_studies(fitted, true_answers(fitted, source), groups, permutations or 0, source.name)
     chosen = held_out_rows.choose_rows(fitted, source, all_rows, table)
@@ -187,9 +192,13 @@ def measure(
         raise
     if drawn is not None or by_study:
         rows, y = source.take(np.arange(source.n_rows)), true_answers(fitted, source)
+        if source.covariates is None and "covariates" in fitted.get_params(deep=False):  # of weight 0
+            fitted.set_params(covariates=None)
     if drawn is not None:
         with show.busy(f"training on {splits} splits"):
-            evaluated = replace(evaluated, splits=repeated_splits(fitted, rows, y, drawn, groups))
+            evaluated = replace(
+                evaluated, splits=repeated_splits(fitted, rows, y, drawn, groups, source.covariates)
+            )
     if by_study:
         assert groups is not None
         found = study_scores(

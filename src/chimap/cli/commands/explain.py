@@ -38,7 +38,7 @@ def explain(
     ] = None,
     *,
     labels: options.Labels = None,
-    table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
+    table: Annotated[TableOptions, Without("groups", "split", "sample_weight", "covariates")],
     output: Path | None = None,
     rows: str | None = None,
     kind: str = "auto",

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
-from chimap._formatting import bin_weights_in_words, blocks_in_words, class_weights_in_words, kernel_in_words
+from chimap._formatting import (
+    bin_weights_in_words,
+    blocks_in_words,
+    class_weights_in_words,
+    covariates_in_words,
+    kernel_in_words,
+)
 from chimap.cli import options, outputs, show
 from chimap.cli.commands import evaluate
 from chimap.cli.declared import default
@@ -84,6 +90,8 @@ def fit(
       chimap fit cells.h5ad --labels cell_type --output cells.model
       chimap fit table.biom --labels metadata.tsv::body_site --output samples.model
       chimap fit samples.csv --labels site --groups subject --test-fraction 0.3 --output samples.model
+      chimap fit samples.csv --labels disease --covariates age,sex,batch --output samples.model
+      chimap fit table.biom --labels meta.tsv::disease --covariates age,sex --metadata meta.tsv --output my.model
       chimap fit abundance.txt --labels disease --groups subjectID --rank s__ --output disease.model
       chimap fit final.opti_mcc.shared::0.03 --labels mouse.time.design::time --output time.model
       chimap fit signs.parquet --labels sign --split part --output signs.model
@@ -224,6 +232,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "features": f"{n_features:,}{in_precision}: {about['features']}",
         "loss": loss_line(model),
         "alpha": f"{model.alpha_:.4g} ({chosen})",
+        "covariates": covariates_line(model),
         "bin weights": bin_weights_line(model),
         "weights": weights_line(fitted),
         "positive": None if model.positive_ is None else str(model.positive_),
@@ -242,12 +251,12 @@ def prediction_line(model: BaseEstimator, source: Source) -> str | None:
         return None
     import numpy as np
 
-    from chimap.data import ArraySource
+    from chimap.reports.explanation import taken
 
-    rows = source.take(np.arange(min(_ROWS_TIMED, source.n_rows)))
+    rows = taken(source, np.arange(min(_ROWS_TIMED, source.n_rows)))
     began = time.perf_counter()
-    model.predict_source(ArraySource(rows, column_names=source.column_names))
-    seconds = (time.perf_counter() - began) * 1000 / rows.shape[0]
+    model.predict_source(rows)
+    seconds = (time.perf_counter() - began) * 1000 / rows.n_rows
     return f"1,000 rows in {show.duration(seconds)}; --features landmarks makes a smaller model"
 
 
@@ -290,6 +299,12 @@ def bin_weights_line(model: BaseEstimator) -> str | None:
     if isinstance(model.bin_weights, str) and model.bin_weights == "learn" and race_lines(model) is None:
         return "equal, as --memory is too small to learn them"
     return bin_weights_in_words(model.bin_weights_, model.fitted.columns)
+
+
+def covariates_line(model: BaseEstimator) -> str | None:
+    """Return the covariates, their kernel, and what they and the counts add to each other; None without any."""
+    covariates = model.fitted.learned.get("covariates_")
+    return None if covariates is None else covariates_in_words(covariates.describe())
 
 
 def weights_line(fitted: FittedModel) -> str | None:
@@ -343,6 +358,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "data": source.name,
         "rows": model.n_rows_,
         "block_rows": learned.get("block_rows_"),
+        "covariates": learned["covariates_"].describe() if "covariates_" in learned else None,
         "rows_unlearned": learned.get("n_unlearned_", 0),
         "rows_held_out": _not_learned_from(fitted)[0],
         "rows_of_weight_0": _not_learned_from(fitted)[1],

@@ -28,7 +28,10 @@ def info(
     ] = None,
     *,
     labels: options.Labels = None,
-    table: Annotated[TableOptions, Without("groups", "split", "sample_weight", "missing_columns")],
+    table: Annotated[
+        TableOptions,
+        Without("groups", "split", "sample_weight", "missing_columns", "covariates", "metadata"),
+    ],
     counted: CountedColumn,
     memory: str | None = None,
     components: str = "auto",

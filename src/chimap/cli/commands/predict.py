@@ -20,7 +20,7 @@ def predict(
     output: Path,
     *,
     labels: str | None = None,
-    table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
+    table: Annotated[TableOptions, Without("groups", "split", "sample_weight", "covariates")],
     scores: bool = False,
     probabilities: bool = False,
     sets: bool = False,

@@ -16,6 +16,7 @@ from chimap.data.labels import Labels, clean_labels, plain_labels, shown
 from chimap.data.rows import check_distinct
 from chimap.data.table import (
     ColumnChoice,
+    NoColumnError,
     Roles,
     check_order,
     checked_ids,
@@ -154,7 +155,7 @@ def _label_place(names: list[str], labels: Labels, choice: ColumnChoice) -> int 
     if isinstance(labels, str) and labels in names:
         return names.index(labels)
     if isinstance(labels, str) and "::" not in labels and "." not in labels:  # what has these may be a file
-        raise DataError(f"data frame: no column {labels!r} for labels; there are {shown(names)}.")
+        raise NoColumnError(f"data frame: no column {labels!r} for labels; there are {shown(names)}.")
     return place_of(names, labels, "data frame", "labels") if isinstance(labels, int) else None
 
 

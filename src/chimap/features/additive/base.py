@@ -84,11 +84,27 @@ class AdditiveMap(Features):
         return {"features": "additive", "kernel": self.kernel, "map": self}
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``."""
+        """See ``Features``.
+
+        Parameters
+        ----------
+        n_bins : int
+            Bins of a row.
+        """
         return Footprint(self._terms_at_most * n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Return the bytes that fitting the map takes, or gamma before it if that takes more."""
+        """Return the bytes that fitting the map takes, or gamma before it if that takes more.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the sample.
+        row_bytes : float
+            Bytes of a row.
+        itemsize : int
+            Bytes of a number.
+        """
         mapping = self._fitting_bytes(int(n_rows * row_bytes / itemsize), n_rows, itemsize)
         return max(gamma_bytes(self.exact_kernel, n_rows, row_bytes, itemsize), mapping)
 

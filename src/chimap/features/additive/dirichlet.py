@@ -76,11 +76,27 @@ class DirichletMap(OneToOneFeatureMixin, Features):
         return isinstance(kernel, DirichletKernel)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``."""
+        """See ``Features``.
+
+        Parameters
+        ----------
+        n_bins : int
+            Bins of a row.
+        """
         return Footprint(n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Return the bytes of proportions, of flags for positive entries, and of logarithms or squares."""
+        """Return the bytes of proportions, of flags for positive entries, and of logarithms or squares.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the sample.
+        row_bytes : float
+            Bytes of a row.
+        itemsize : int
+            Bytes of a number.
+        """
         return 24 * int(n_rows * row_bytes / itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> DirichletMap:

@@ -253,11 +253,27 @@ class StationaryMap(Features):
         return cls(kernel, n_terms | 1)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``."""
+        """See ``Features``.
+
+        Parameters
+        ----------
+        n_bins : int
+            Bins of a row.
+        """
         return Footprint(self.n_terms * n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Return the bytes of the differences that the period is chosen on."""
+        """Return the bytes of the differences that the period is chosen on.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the sample.
+        row_bytes : float
+            Bytes of a row.
+        itemsize : int
+            Bytes of a number.
+        """
         return 32 * PAIRS
 
     def onnx(self, x: Value) -> Value:

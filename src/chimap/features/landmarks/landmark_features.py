@@ -281,6 +281,11 @@ class LandmarkFeatures(FeaturesOverMap):
         """Count mapped landmarks as a matrix of frequencies, and whitening as one more over m further mapped bins.
 
         Landmarks that the user gives are not rows of the sample.
+
+        Parameters
+        ----------
+        n_bins : int
+            Bins of a row.
         """
         m = self._size
         sampled_landmarks = m if isinstance(self.landmarks, str) else 0
@@ -293,6 +298,15 @@ class LandmarkFeatures(FeaturesOverMap):
 
         The latter are the mapped rows and their differences from the mean, products of each thread with
         the centres, the kernel of the landmarks, in whose memory its factor is inverted, and the triangle.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the sample.
+        row_bytes : float
+            Bytes of a row.
+        itemsize : int
+            Bytes of a number.
         """
         m = self._size
         mapped = 2 * int(n_rows * row_bytes) * self.mapped_bins(1)

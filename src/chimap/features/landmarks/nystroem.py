@@ -123,7 +123,13 @@ class NystroemFeatures(Features):
         return super().of(kernel, n_components=n_components, **asked)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """Count kernel values in place of mapped bins; the landmarks are rows of the sample."""
+        """Count kernel values in place of mapped bins; the landmarks are rows of the sample.
+
+        Parameters
+        ----------
+        n_bins : int
+            Bins of a row.
+        """
         m = self._size
         return Footprint(m, m, m, sample_rows=2 * m, landmarks=m)
 
@@ -132,6 +138,15 @@ class NystroemFeatures(Features):
 
         The latter are the kernel values of all rows with the landmarks beside two float64 copies of the rows, and the
         eigenproblem of the landmarks.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the sample.
+        row_bytes : float
+            Bytes of a row.
+        itemsize : int
+            Bytes of a number.
         """
         kernel, m = self.exact_kernel, self._size
         copies = int(16 * n_rows * row_bytes / itemsize)
