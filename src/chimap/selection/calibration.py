@@ -230,7 +230,8 @@ def _onnx_agreeing(p: Value, outputs: Value, n_classes: int) -> Value:
     others = is_chosen.where(p.graph.constant(-1.0), p).descending(n_classes - 1)
     means = (others.cumulated() + p_chosen) / np.arange(2, n_classes + 1)
     mean = p_chosen.at_least(means.largest())
-    leading = (mean > p_chosen).where(mean * (1 + _CLOSE), mean)
+    is_behind = p.place_of_largest().equals(outputs.place_of_largest()).apply("Not").expanded(1)
+    leading = is_behind.where(mean * (1 + _CLOSE), mean)
     return is_chosen.where(leading, p.at_most(mean))
 
 
