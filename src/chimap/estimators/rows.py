@@ -222,7 +222,9 @@ def labelled_rows(
     Raises DataError where X has no named columns, or the model takes arrays only.
     """
     if not isinstance(y, str) and task_words(X, y) is None:
-        given = source_to_predict(model, X)
+        given = (
+            source_to_predict(model, X) if hasattr(model, "predict_source") else None
+        )  # others take arrays
         if given is None or not given.unread or np.shape(y)[:1] != (given.n_rows,):
             return X if given is None else cast("MatrixLike", given), y, sample_weight
         say([f"{note_on_unread(given)}. They are left out."])

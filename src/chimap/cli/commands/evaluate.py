@@ -54,7 +54,6 @@ def evaluate(
     permutations : N
         With --splits leave-one-group-out, also permute the labels N times within each group: how often do they score as
         well?
-
     unassigned : SHARE
         Also count the rows that are like none of the classes, and score the others, as chimap predict --unassigned
         would label them.
