@@ -150,8 +150,11 @@ def test_a_race_compares_by_the_deviance(loss, y, measure):
         model = HistogramRegressor(loss=loss, random_state=0).fit(X[:120], y[:120])
     assert model.race_.measure == measure
     assert model.loss_.name == loss
-    first = model.race_.trials[0]
-    assert first.score == max(trial.score for trial in model.race_.trials if trial.round == first.round)
+    of_rows = [trial for trial in model.race_.trials if not trial.error]
+    assert {trial.candidate.settings["loss"] for trial in of_rows} == {loss}
+    assert {trial.candidate.settings["features"] for trial in of_rows} == {"exact"}
+    assert {trial.n_rows for trial in of_rows} == {120}  # all rows, each left out in turn
+    assert of_rows[0].score > 0
 
 
 EXACT = {"features": "exact", "gamma": 1.0}

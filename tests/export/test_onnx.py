@@ -421,3 +421,21 @@ def test_checked_rows_have_the_magnitudes_of_the_fit_once_prepared(normalize):
     largest = np.asarray(prepare(made, 0, "made").max(axis=0)) / np.asarray(prepare(rows, 0, "X").max(axis=0))
     assert (largest > 0.3).all()
     assert (largest < 3).all()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loss": "poisson"},
+        {"loss": "quantile", "quantile": 0.8},
+        {"loss": "quantile", "quantile": [0.1, 0.5, 0.9]},
+    ],
+    ids=["poisson", "quantile", "quantiles"],
+)
+@pytest.mark.parametrize("kernel", ["chi2", "exp-chi2"])
+def test_counts_and_quantiles(settings, kernel, tmp_path):
+    y = np.random.default_rng(0).poisson(4 + 3 * X[:, 0] / X[:, 0].mean()).astype(float)
+    model = fitted(y=y, make=HistogramRegressor, kernel=kernel, precision="float64", **settings)
+    found = agree(model, tmp_path)["prediction"]
+    np.testing.assert_allclose(found, model.predict(X), rtol=1e-6, atol=1e-6)
+    assert (np.diff(found, axis=-1) >= 0).all() or found.ndim == 1

@@ -36,7 +36,7 @@ def client():
 def refusal_of(model):
     """What a fit on workers says of settings that one process must serve, as a pattern; None if it takes them."""
     if keeps_every_row(model):
-        is_solved = model.loss in ("square", "squared_hinge")
+        is_solved = model.loss in ("square", "squared_hinge", "poisson", "quantile")
         return None if is_solved else r"features='exact' solves loss='square', loss='squared_hinge'"
     hinge = r"loss='hinge' keeps the features of all rows in the memory of one process: use engine='local'"
     return hinge if model.loss == "hinge" else None

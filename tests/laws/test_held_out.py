@@ -71,7 +71,7 @@ def cases(losses):
         pytest.param(loss, features, selection, id=f"{loss}, {features}, {selection}")
         for loss, features, selection in product(losses, FEATURES, SELECTIONS)
         if is_offered(loss, features, selection)
-        and not (loss == "epsilon_insensitive" and selection in OF_SQUARE)
+        and not (loss in ("epsilon_insensitive", "quantile") and selection in OF_SQUARE)
     ]
 
 
@@ -122,7 +122,9 @@ def test_sets_and_probabilities_of_new_groups(loss, features, selection):
     )
 
 
-@pytest.mark.parametrize(("loss", "features", "selection"), cases(("square", "epsilon_insensitive")))
+@pytest.mark.parametrize(
+    ("loss", "features", "selection"), cases(("square", "epsilon_insensitive", "quantile"))
+)
 def test_intervals_and_deviations_of_new_groups(loss, features, selection):
     model = HistogramRegressor(loss=loss, random_state=0, **FEATURES[features], **SELECTIONS[selection])
     check_targets(model, loss == "square" and features != "blocks")

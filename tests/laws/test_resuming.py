@@ -76,7 +76,7 @@ def is_one_step(model):
 def refusal_of(model):
     """What an estimator says that cannot write checkpoints, as a pattern; None if it can."""
     if keeps_every_row(model):
-        is_solved = getattr(model, "loss", "square") in ("square", "squared_hinge")
+        is_solved = getattr(model, "loss", "square") in ("square", "squared_hinge", "poisson", "quantile")
         return None if is_solved else "features='exact' solves loss='square', loss='squared_hinge'"
     hinge = "loss='hinge' keeps the features of all rows in memory and cannot write a checkpoint"
     return hinge if model.loss == "hinge" else None

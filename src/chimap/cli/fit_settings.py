@@ -40,7 +40,9 @@ class Settings:
         How to draw the frequencies of random features: auto, {samplings}.
     loss : NAME
         Loss: {losses}. square takes one pass over DATA, the others some tens of passes; hinge keeps the features of
-        all rows in memory.
+        all rows in memory. poisson is for counts and rates, quantile for quantiles of the target.
+    quantile : Q
+        Quantile that --loss quantile predicts, such as 0.9. Several, such as 0.05,0.5,0.95, get a column each.
     weights : KIND
         What --sample-weight says of a row: importance, how much it matters, or frequency, how many equal rows it
         stands for.
@@ -82,6 +84,7 @@ class Settings:
     features: str = default("features")
     sampling: str = default("sampling", "AutomaticFeatures")
     loss: str = default("loss")
+    quantile: str = "0.5"
     class_weight: options.ClassWeight = None
     weights: str = default("weights")
     threshold: str | None = None
@@ -159,6 +162,7 @@ class Settings:
         flag_values.check_sampling(self.sampling)
         check_device(self.device)
         flag_values.check_loss(self.loss)
+        flag_values.quantile_of(self.quantile, self.loss)
         flag_values.gamma_of(self.gamma)
         if self.normalize and self.normalization not in (None, "l1"):
             raise InputError(
@@ -215,6 +219,7 @@ class Settings:
             bin_weights=None if self.bin_weights == "none" else self.bin_weights,
             time_limit=flag_values.seconds_of(self.time_limit, "--time-limit"),
             loss=self.loss,
+            quantile=flag_values.quantile_of(self.quantile, self.loss),
             weights=self.weights,
             alpha=flag_values.number_or("auto", self.alpha, "--alpha"),
             scoring=self.scoring,

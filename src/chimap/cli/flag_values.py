@@ -259,6 +259,22 @@ def check_loss(name: str, task: TaskName = TaskName.auto) -> None:
     check_known(name, known, "--loss" if task is TaskName.auto else f"--loss to {task.value}")
 
 
+def quantile_of(text: str, loss: str) -> float | tuple[float, ...]:
+    """Return a quantile, or several. Raise ValueError, naming the flag, for other text and for another loss."""
+    from chimap.losses import Quantile
+
+    try:
+        levels = tuple(float(word) for word in listed(text))
+        Quantile(levels)
+    except ValueError:
+        raise InputError(
+            f"--quantile must be a number between 0 and 1, or several that ascend, such as 0.05,0.5,0.95; got {text!r}."
+        ) from None
+    if loss != Quantile.name and levels != (Quantile.quantile,):
+        raise InputError(f"--quantile {text} is for --loss quantile; got --loss {loss}.")
+    return levels if len(levels) > 1 else levels[0]
+
+
 def listed(text: str) -> list[str]:
     """Return the words of a comma-separated list.
 

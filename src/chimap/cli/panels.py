@@ -19,7 +19,8 @@ _PANELS = {
     """,
     "Model": """
         kernel normalization scoring bin_weights time_limit gamma terms components map maps features
-        sampling loss alpha folds class_weight weights threshold positive kernel_errors kind principal method widths
+        sampling loss quantile alpha folds class_weight weights threshold positive kernel_errors kind principal method
+        widths
         tune_components tune_rows objective validation_fraction iterations width_strength
     """,
     "Images": """

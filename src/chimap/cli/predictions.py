@@ -211,7 +211,9 @@ def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
 def _intervals(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     """Return the lower and upper ends of the intervals."""
     t = model.n_outputs
-    model.intervals_of(np.zeros((1, t)), 1 - coverage)
+    is_one = (
+        model.intervals_of(np.zeros((1, t)), 1 - coverage).ndim == 2
+    )  # that of several quantiles is one too
 
     def of(outputs: np.ndarray) -> np.ndarray:
         return np.asarray(model.intervals_of(outputs, 1 - coverage))
@@ -219,9 +221,9 @@ def _intervals(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     def text(outputs: np.ndarray) -> list[list[str]]:
         return of(outputs).reshape(len(outputs), -1).astype(_precision(model)).astype(str).T.tolist()
 
-    names = [f"_{name}" for name in task_names(model) or []] or [""]
+    names = [""] if is_one else [f"_{name}" for name in task_names(model) or []]
     columns = [f"{end}{name}" for name in names for end in ("low", "high")]
-    return Extra(of, columns, text, (2,) if t == 1 else (t, 2))
+    return Extra(of, columns, text, (2,) if is_one else (t, 2))
 
 
 EXTRAS: dict[str, Callable[[BaseEstimator, float, int], Extra]] = {

@@ -185,7 +185,13 @@ def _unlabelled(unlabelled: str, data: str, source: Source, table: TableOptions)
 
 def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[TaskName, str]:
     """Return the task for the labels ``y``, and the reason for it. Raise an error if the loss is for another task."""
-    task, reason = data_rows.decide_task(y, settings.task, name)
+    from chimap.losses import OF_CLASSES
+
+    wanted, is_of_numbers = settings.task, settings.loss not in OF_CLASSES
+    if wanted is TaskName.auto and is_of_numbers:
+        wanted = TaskName.regress
+    task, reason = data_rows.decide_task(y, wanted, name)
+    reason = f"--loss {settings.loss} is for numbers" if wanted is not settings.task else reason
     flag_values.check_loss(settings.loss, task)
     return task, reason
 

@@ -24,7 +24,7 @@ from chimap.data.labels import check_labels, clean_targets
 from chimap.data.views import fitted_names
 from chimap.estimators.rows import labelled_rows
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
-from chimap.losses import Square
+from chimap.losses import Loss, Square
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.unassigned import checked_share, is_unassigned, marked
 from chimap.moments import Targets, fold_of_rows
@@ -634,6 +634,11 @@ def held_out_in_memory(
 def answers(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
     """Return labels or targets, (n,), or (n, t) for several tasks, from linear outputs (n, t) of a model."""
     return model.labels_of(outputs) if is_classifier(model) else model.targets_of(outputs)
+
+
+def loss_of_answers(model: BaseEstimator) -> Loss:
+    """Return the loss that says how outputs of a model become predictions; the square loss for classes."""
+    return Square() if is_classifier(model) else model._answers.loss
 
 
 def task_names(model: BaseEstimator) -> list[str] | None:

@@ -106,7 +106,8 @@ def compare_onnx(
     outputs = dict(zip([o.name for o in session.get_outputs()], session.run(None, {"X": X}), strict=True))
     expected, answers = _of_model(model, X)
     if parts.classes is None:
-        return _compared(outputs["prediction"].reshape(expected.shape), expected, 0)
+        predicted = parts.loss.predicted(expected)
+        return _compared(outputs["prediction"].reshape(predicted.shape), predicted, 0)
     # If the best two scores of a row differ by no more than rounding, either label may come out.
     differing = int((np.asarray(outputs["label"], parts.classes.dtype) != answers).sum())
     off = np.abs(outputs["probabilities"] - model.probabilities_of(expected)).max()

@@ -58,6 +58,8 @@ def onnx_model(parts: ModelParts, input_type: str | None = None) -> onnx.ModelPr
 
 
 def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.ValueInfoProto]:
+    if parts.classes is None:
+        outputs = parts.loss.onnx(outputs)
     if parts.tasks is not None:
         return _declare_tasks(g, outputs, parts)
     if parts.classes is None:

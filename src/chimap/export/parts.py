@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,10 +12,11 @@ from chimap._errors import InputError
 from chimap._types import JSON
 from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.targets import answers_of, task_names
+from chimap.estimators.targets import answers_of, loss_of_answers, task_names
 from chimap.explain.effects import BinUnit
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import check_takes_bins_only
+from chimap.losses import Loss, Square
 from chimap.normalizations import Normalization
 from chimap.selection.calibration import Calibration, TaskCalibration
 
@@ -60,6 +61,8 @@ class ModelParts:
         Names of several tasks or targets, or None for a single one.
     units : callable
         Returns how values of the bin at a place become those that the features take.
+    loss : Loss, default=Square()
+        Says how the scores of a regression become predictions.
     """
 
     features: FittedFeatures
@@ -75,6 +78,7 @@ class ModelParts:
     factors: np.ndarray | None = None
     tasks: list[str] | None = None
     units: Callable[[int], BinUnit] = lambda place: BinUnit()
+    loss: Loss = field(default_factory=Square)
 
     @property
     def n_bins(self) -> int:
@@ -102,7 +106,8 @@ class ModelParts:
     def answers(self, scores: np.ndarray) -> np.ndarray:
         """Return the labels or predicted targets for scores (n, t): (n,), or (n, t) for several tasks."""
         if self.classes is None:
-            return scores[:, 0] if self.tasks is None else scores
+            predicted = self.loss.predicted(scores)
+            return predicted[:, 0] if self.tasks is None else predicted
         if self.tasks is not None:
             return self.classes[(scores > 0).astype(np.intp)]
         if self.n_outputs == 1:
@@ -148,5 +153,5 @@ def parts_of(model: BaseEstimator) -> ModelParts:
         model.features_, model.coef_.T, model.intercept_, preparation.normalize,
         [block.columns for block in preparation.parts], classes, preparation.dtype, model.describe(),
         model.fitted.answers.calibration, float(getattr(model, "threshold_", 0.0)), preparation.factors, tasks,
-        preparation.unit_of_bin,
+        preparation.unit_of_bin, loss_of_answers(model),
     )  # fmt: skip

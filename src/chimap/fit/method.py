@@ -28,7 +28,7 @@ from chimap.fit.design import PlainDesign
 from chimap.fit.holding_out import HoldingOut, holding_out, leaving_out
 from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import PenalisedLoss
-from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named, requested
+from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named
 from chimap.models.preparation import Preparation
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe, is_auto
@@ -273,7 +273,7 @@ def checked_loss(recipe: Recipe) -> str | Loss:
         )
     if loss != Quantile.name and (np.ndim(recipe.quantile) or recipe.quantile != Quantile.quantile):
         raise InputError(Message("{quantile=} is for {loss='quantile'}; got {loss=}.", recipe.quantile, loss))
-    return requested(loss, recipe.quantile)
+    return recipe.requested_loss
 
 
 def holding_of(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
 from chimap._validation import DataError, check_choice
+
+if TYPE_CHECKING:
+    from chimap._onnx import Value
 
 Domain = Literal["sign", "real", "count"]
 """Targets that a loss takes: -1 and 1, any finite number, or any number from 0 on."""
@@ -34,6 +37,8 @@ class Loss(ABC):
         Second derivative near the minimum, by which searches are scaled.
     score_name : str
         Name of the score of predictions, 1 less their share of the ``deviance`` of the best constant.
+    has_plateau : bool
+        Whether machines that meet every target they learn from have the same loss on others, whatever the strength.
     n_scores : int
         Scores of a target.
 
@@ -47,6 +52,7 @@ class Loss(ABC):
     name: ClassVar[str]
     domain: ClassVar[Domain]
     score_name: ClassVar[str] = "r2"
+    has_plateau: ClassVar[bool] = False
 
     @property
     def n_scores(self) -> int:
@@ -153,6 +159,33 @@ class Loss(ABC):
         return self.bend(target, score)
 
     # --- from scores to predictions
+
+    @property
+    def score_names(self) -> list[str] | None:
+        """Names of the scores of a target, if there are several."""
+        return None
+
+    def measures(self, target: np.ndarray, prediction: np.ndarray) -> dict[str, float]:
+        """Return further measures of predictions (n,) by name: those that the loss is about.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n,)
+            Targets.
+        prediction : ndarray of shape (n,)
+            Predictions.
+        """
+        return {}
+
+    def onnx(self, scores: Value) -> Value:
+        """Return ``predicted`` for scores in a graph of ONNX.
+
+        Parameters
+        ----------
+        scores : Value
+            Scores, (n, t).
+        """
+        return scores
 
     def begin(self, coef: np.ndarray, at_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return weights and scores at the mean row that a search begins from, given those of least squares.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import xlogy
 
 from chimap._validation import check_positive
 from chimap.losses.base import Domain, Loss
+
+if TYPE_CHECKING:
+    from chimap._onnx import Value
 
 _LARGEST_SCORE = (
     60.0  # exp of it is 1e26: beyond, the loss goes on as a parabola, which overflows in no precision
@@ -110,6 +113,28 @@ class Poisson(Loss):
         """See ``Loss``: 2 (y log(y / mu) - y + mu), the unit deviance."""
         least = np.maximum(prediction, np.finfo(np.float64).tiny)
         return np.asarray(2 * (xlogy(target, target) - xlogy(target, least) - target + prediction))
+
+    def measures(self, target: np.ndarray, prediction: np.ndarray) -> dict[str, float]:
+        """See ``Loss``: the mean Poisson deviance.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n,)
+            Counts.
+        prediction : ndarray of shape (n,)
+            Expected counts.
+        """
+        return {"mean_poisson_deviance": float(self.deviance(target, prediction).mean())}
+
+    def onnx(self, scores: Value) -> Value:
+        """See ``Loss``: exp(s).
+
+        Parameters
+        ----------
+        scores : Value
+            Scores, (n, t).
+        """
+        return scores.at_most(_LARGEST_SCORE).apply("Exp")
 
     def distance(self, target: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         """See ``Loss``: |y - mu| / sqrt(mu), the size of the Pearson residual."""

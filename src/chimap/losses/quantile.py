@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from chimap._validation import ParameterError, check_positive
 from chimap.losses.base import Domain, Loss
+
+if TYPE_CHECKING:
+    from chimap._onnx import Value
 
 USUAL_WIDTH = 0.05  # of the corner, in standard deviations of the targets: quantiles move by its square
 # Density of the targets at a quantile, times their deviation, which the second derivative is on average: that of a
@@ -54,6 +57,7 @@ class Quantile(Loss):
     name: ClassVar[str] = "quantile"
     domain: ClassVar[Domain] = "real"
     score_name: ClassVar[str] = "d2_pinball"
+    has_plateau: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         levels = np.atleast_1d(np.asarray(self.quantile, dtype=object))
@@ -172,6 +176,34 @@ class Quantile(Loss):
     def deviance(self, target: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         """See ``Loss``: the pinball loss, whose corner is sharp."""
         return self._pinball(np.asarray(target - prediction, dtype=np.float64))
+
+    @property
+    def score_names(self) -> list[str] | None:
+        """See ``Loss``: "quantile_0.9"."""
+        return None if self.n_scores == 1 else [f"quantile_{level:g}" for level in self.levels]
+
+    def measures(self, target: np.ndarray, prediction: np.ndarray) -> dict[str, float]:
+        """See ``Loss``: the mean pinball loss, and the share of the targets up to the quantile.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n,)
+            Targets.
+        prediction : ndarray of shape (n,)
+            The quantile, of a loss of one.
+        """
+        share = float((target <= prediction).mean())
+        return {"mean_pinball_loss": float(self.deviance(target, prediction).mean()), "share_below": share}
+
+    def onnx(self, scores: Value) -> Value:
+        """See ``Loss``: sorted.
+
+        Parameters
+        ----------
+        scores : Value
+            Scores, (n, q).
+        """
+        return scores if self.n_scores == 1 else (scores * -1.0).descending(self.n_scores) * -1.0
 
     def distance(self, target: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         """See ``Loss``: how far the target is outside the outermost quantiles, below 0 inside; |r| for one quantile."""

@@ -18,11 +18,12 @@ from chimap.features.families import FAMILIES
 from chimap.features.over_map import has_map
 from chimap.features.prescribed import AutomaticFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
+from chimap.losses import Loss
 from chimap.race.trials import Candidate
 from chimap.recipe import AUTO, Recipe, is_auto
 from chimap.recipe.recipe import checked_normalizations
 from chimap.recipe.sizes import MOST_SUMMED
-from chimap.solvers.kernel_matrix import bytes_beside, exact_bytes
+from chimap.solvers.kernel_matrix import bytes_beside, exact_bytes, is_iterated
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
 MOST_CLASSES = 50  # LIBLINEAR fits classes one after the other: more would take minutes
@@ -211,7 +212,7 @@ class Entry:
 
     def candidate(self, asked: Recipe, has_family: bool = True) -> Candidate:
         """Return the candidate of a race for this recipe; without a family it runs whatever its like score."""
-        loss = {"ridge": "square", "margins": "hinge", "exact margins": "squared_hinge"}[self.way]
+        loss = {"ridge": _by_ridge(asked), "margins": "hinge", "exact margins": "squared_hinge"}[self.way]
         recipe = asked.chosen(kernel=self.kernel, normalize=self.normalize, features=self.features, loss=loss)
         if self.has_gamma:
             recipe = recipe.chosen(gamma=AUTO)
@@ -441,7 +442,7 @@ def named_candidate(
     name = kernel.name if isinstance(kernel, Kernel) else str(kernel)
     if not isinstance(asked.normalize, str | None):
         name += f", {normalize or 'raw'} rows"
-    exact = recipe.chosen(features="exact", loss="square")
+    exact = recipe.chosen(features="exact", loss=_by_ridge(asked))
     is_exact = takes is not None and not isinstance(kernel, list | tuple) and takes(exact)
     return Candidate(name, exact if is_exact else recipe)
 
@@ -461,7 +462,7 @@ def candidates_of_kernel(
     normalizations = _normalizations_of(resolved, look)
     if normalize is not None:
         normalizations = [None if each is None else each.name for each in checked_normalizations(normalize)]
-    exact = asked.chosen(kernel=kernel, features="exact", loss="square")
+    exact = asked.chosen(kernel=kernel, features="exact", loss=_by_ridge(asked))
     if isinstance(resolved, Exponential | Gaussian):
         exact = exact.chosen(gamma=gamma)
     return [
@@ -499,13 +500,13 @@ def features_of_kernel(
         recipe = recipe.chosen(gamma=learned.get("gamma", recipe.gamma))
     recipes: list[Recipe] = []
     if isinstance(kernel, AdditiveKernel) and any(f.takes(kernel) for f in FAMILIES["additive"]):
-        losses = ["square", *(["hinge"] if look.takes_margins else [])]
+        losses = [_by_ridge(asked), *(["hinge"] if look.takes_margins else [])]
         recipes += [recipe.chosen(features="additive", loss=loss) for loss in losses]
     for features in ("landmarks", "fourier"):
         has_features = any(family.takes(kernel) for family in FAMILIES[features])
         if has_features and not isinstance(kernel, AdditiveKernel | Linear):
             recipes += [
-                recipe.chosen(features=features, loss="square", n_components=n)
+                recipe.chosen(features=features, loss=_by_ridge(asked), n_components=n)
                 for n in sizes
                 if features == "fourier" or n <= n_rows
             ]
@@ -516,7 +517,7 @@ def variant_of(winner: Candidate, recipe: Recipe) -> Candidate:
     """Return a candidate of the same kernel and normalisation with other settings, which are part of its name."""
     is_sized = "n_components" in recipe.raced
     size = f" {recipe.n_components:,}" if is_sized else ""
-    way = "SVM" if recipe.loss != "square" else f"{recipe.features}{size}"
+    way = "SVM" if recipe.loss in ("hinge", "squared_hinge") else f"{recipe.features}{size}"
     return Candidate(f"{winner.name}, {way}", recipe, winner.is_baseline)
 
 
@@ -567,11 +568,16 @@ def is_free(recipe: Recipe, or_named: bool = False) -> bool:
         recipe.precision != "bfloat16"
         and is_auto(recipe.features)
         and (is_named or _is_word(recipe.gamma, "mean"))
-        and _is_word(recipe.loss, "square")
+        and (_is_word(recipe.loss, "square") or is_iterated(recipe.loss))
         and recipe.map is None
         and recipe.blocks is None
         and recipe.n_principal is None
     )
+
+
+def _by_ridge(recipe: Recipe) -> str | Loss:
+    """Return the loss of machines by ridge: squares, or the loss that is asked for if ridge is iterated for it."""
+    return recipe.loss if is_iterated(recipe.loss) else "square"
 
 
 def _is_word(value: object, word: str) -> bool:

@@ -111,7 +111,7 @@ class Entrant:
     def method(self) -> str:
         """How the kernel is used: 'exact', '1,960 landmarks'."""
         features = self.settings.get("features", "exact")
-        if self.settings.get("loss", "square") != "square":
+        if self.settings.get("loss", "square") in ("hinge", "squared_hinge"):
             return "SVM"
         if self.settings.get("kernel") == "linear":
             return "exact" if features == "exact" and not self.fits else "ridge"

@@ -25,7 +25,7 @@ from chimap.kernels import Kernel
 from chimap.losses import Loss
 from chimap.moments import of_entries
 from chimap.solvers.exact import DualSolution, ExactSolver
-from chimap.solvers.kernel_matrix import MatrixMachine, exact_machine
+from chimap.solvers.kernel_matrix import MatrixMachine, exact_machine, is_iterated
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 
 _REPEATS = 4  # random divisions of the rows into halves
@@ -345,6 +345,8 @@ class LeftOutMachine(KernelMachine):
         rest = total - np.add.reduceat(entry_weights, starts)
         shifts = np.add.reduceat(pull, starts) / np.where(rest > 0, rest, 1.0)
         self._shifts, self._groups = np.repeat(shifts, sizes, axis=0), groups
+        if is_iterated(loss):  # outputs are no means of targets
+            self._shifts = np.zeros_like(Y)
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
         """See ``Machine``."""

@@ -344,7 +344,7 @@ class SharedMachines:
         """
         everything = np.arange(self.rows.shape[0])
         products, kernel, outer = self._kernel_of(recipe, [(everything, everything[:0])])
-        machine = LeftOutMachine(products[0], kernel, self.Y, self.row_weights, recipe.loss, groups)
+        machine = LeftOutMachine(products[0], kernel, self.Y, self.row_weights, recipe.requested_loss, groups)
         return self._searched([machine], outer, recipe, [(everything, everything)], start, looks_on, by_error)
 
     def _searched(
@@ -368,7 +368,7 @@ class SharedMachines:
         """Return the machines, and the gamma of unscaled rows that corresponds to 0 octaves."""
         products, gamma, outer = self._kernel_of(recipe, splits)
         return [
-            KernelMachine(split_products, gamma, self.Y[train], self._weights(train), recipe.loss)
+            KernelMachine(split_products, gamma, self.Y[train], self._weights(train), recipe.requested_loss)
             for split_products, (train, _) in zip(products, splits, strict=True)
         ], outer
 

@@ -25,7 +25,7 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
 from chimap.features.prescribed import AutomaticFeatures, with_features_taken_apart
 from chimap.kernels import Kernel, as_kernel
-from chimap.losses import Loss
+from chimap.losses import Loss, requested
 from chimap.normalizations import CATALOGUE, Normalization
 
 if TYPE_CHECKING:
@@ -186,6 +186,11 @@ class Recipe:
     def dtype(self) -> np.dtype:
         """The type that features are computed in."""
         return np.dtype("float64" if self.precision == "float64" else "float32")
+
+    @property
+    def requested_loss(self) -> str | Loss:
+        """The loss, with the quantile that it is for."""
+        return requested(self.loss, self.quantile)
 
     @property
     def is_rounded(self) -> bool:

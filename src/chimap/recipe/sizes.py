@@ -36,7 +36,7 @@ from chimap.solvers.blocks import (
 from chimap.solvers.exact import is_shared
 from chimap.solvers.exact_observed import filling_bytes
 from chimap.solvers.from_moments import RidgeSolver
-from chimap.solvers.kernel_matrix import MOST_MAPPED, bytes_beside, exact_bytes
+from chimap.solvers.kernel_matrix import MOST_MAPPED, bytes_beside, exact_bytes, is_iterated
 
 FEWEST_LANDMARKS, MOST_LANDMARKS = 1000, 8000
 _GROWTH = 8  # landmarks per square root of the rows: 2000 for 60,000 rows
@@ -57,6 +57,9 @@ _SPARSE_ENTRY = 5
 # .9366 for a share of .53, .9389 for .63 and .9376 for .77.
 _SHARE_TWICE = 0.65
 _SUMS = 2e11  # operations per second of two cores, of sums of features
+MOST_ITERATED_ROWS = (
+    3000  # of machines with iterated weights, each strength of which takes half a dozen factors
+)
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch that landmarks for later batches can be chosen from
 
 
@@ -87,7 +90,8 @@ def takes_exact(recipe: Recipe, source: Source) -> bool:
 def holds_matrix(recipe: Recipe, source: Source) -> bool:
     """Return whether the kernel matrix of all rows fits the budget, and is factorised in seconds, or the time limit."""
     n, limit = source.n_rows, recipe.time_limit
-    if n > MOST_ROWS or bytes_of_exact(recipe, source) > recipe.room:
+    most = MOST_ITERATED_ROWS if is_iterated(recipe.loss) else MOST_ROWS
+    if n > most or bytes_of_exact(recipe, source) > recipe.room:
         return False
     return limit is None or _CHOICE * block_seconds(n, n, 0) <= limit
 
@@ -98,7 +102,8 @@ def takes_blocks(recipe: Recipe, source: Source) -> bool:
     Targets with missing entries or weights of their own take a matrix of all rows, and so have landmarks.
     """
     y = source.labels()
-    if not _allows_exact(recipe) or y is None or _is_of_its_own(y, source.weights):
+    is_ridge = RidgeSolver().supports(recipe.loss)
+    if not is_ridge or not _allows_exact(recipe) or y is None or _is_of_its_own(y, source.weights):
         return False
     if not any(isinstance(kernel, Exponential) for kernel in recipe.exact_kernels):
         return False
@@ -119,7 +124,7 @@ def _allows_exact(recipe: Recipe) -> bool:
         or not isinstance(recipe.landmarks, str)
         or recipe.is_rounded
         or not has_form_on_device(recipe)
-        or not RidgeSolver().supports(recipe.loss)
+        or not (RidgeSolver().supports(recipe.loss) or is_iterated(recipe.loss))
         or (isinstance(recipe.selection, str) and recipe.selection in ("gcv", "holdout"))
     )
 

@@ -18,7 +18,7 @@ from chimap._validation import DataError
 from chimap.data.label_kinds import is_missing, is_text
 from chimap.data.labels import check_labels
 from chimap.data.source import Source
-from chimap.losses import CATALOGUE, Loss, Square, requested
+from chimap.losses import CATALOGUE, Loss, Square
 from chimap.moments import as_counts
 from chimap.recipe.codecs import (
     ClassCodec,
@@ -96,6 +96,8 @@ class Task:
             )
         check_tasks(source)
         names = None if source.task_names is None else np.array(source.task_names)
+        if not isinstance(loss := recipe.requested_loss, str) and loss.n_scores > 1:
+            names = np.array(loss.score_names)
         has_gaps = y.ndim == 2 and (recipe.class_weight is not None or bool(np.isnan(y).any()))
         source, groups = rows_that_count(source, groups)
         y = source.labels()
@@ -166,7 +168,7 @@ def codec_of(recipe: Recipe, y: np.ndarray) -> Codec:
     Raise DataError for labels that its loss does not take, and ValueError for a positive class or a score that it has
     not.
     """
-    loss = requested(recipe.loss, recipe.quantile)
+    loss = recipe.requested_loss
     shown = CATALOGUE[loss]() if isinstance(loss, str) and loss in CATALOGUE else loss
     codec: Codec
     if recipe.is_classifier:

@@ -51,7 +51,12 @@ def metric_lines(
         sizes = {"R²": (metrics.r2, metrics.r2_interval), "RMSE": (metrics.rmse, metrics.rmse_interval)}
         sizes["MAE"] = (metrics.mae, metrics.mae_interval)
         sure = "at 95 % confidence"
-        return {n: f"{v:.4g}  ({low:.4g} to {high:.4g} {sure})" for n, (v, (low, high)) in sizes.items()}
+        of_loss: dict[str, str | None] = {
+            _OF_LOSS[name]: f"{value:.4g}" for name, value in metrics.of_loss.items()
+        }
+        return of_loss | {
+            n: f"{v:.4g}  ({low:.4g} to {high:.4g} {sure})" for n, (v, (low, high)) in sizes.items()
+        }
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)
     accuracy = f"{_percent(metrics.accuracy)}  ({low} to {high} at 95 % confidence)"
     lines: dict[str, str | None] = {
@@ -91,6 +96,14 @@ def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:
     return "\n".join(lines) or "none: every row is correct"
 
 
+_OF_LOSS = {
+    "d2": "D²",
+    "mean_poisson_deviance": "Poisson deviance",
+    "mean_pinball_loss": "pinball loss",
+    "share_below": "share below",
+}
+
+
 def baseline_line(
     metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics, baseline: Baseline
 ) -> str:
@@ -107,7 +120,7 @@ def score_line(score: Score) -> str:
     metrics = score.metrics
     if isinstance(metrics, TaskMetrics):
         mean = metrics.mean(metrics.first)
-        return f"mean {metrics.first} {mean:.3f} over {len(metrics.names)} tasks on {metrics.n_rows:,} rows"
+        return f"mean {metrics.first} {mean:.3f} over {len(metrics.names)} {metrics.kind} on {metrics.n_rows:,} rows"
     if isinstance(metrics, ClassificationMetrics):
         low, high = (f"{100 * end:.1f}" for end in metrics.interval)
         if (metrics.is_unequal or metrics.positive is not None) and metrics.auc is not None:
@@ -124,8 +137,9 @@ def score_line(score: Score) -> str:
             f"{first}accuracy {_percent(metrics.accuracy)} ({low} to {high} at 95 % confidence) on "
             f"{metrics.n_rows:,} rows; {score.baseline.name}: {_percent(score.baseline.value)}"
         )
+    first = "".join(f"{_OF_LOSS[name]} {value:.3g}, " for name, value in metrics.of_loss.items())
     return (
-        f"R² {metrics.r2:.3f}, RMSE {metrics.rmse:.4g}, MAE {metrics.mae:.4g} on {metrics.n_rows:,} rows; "
+        f"{first}R² {metrics.r2:.3f}, RMSE {metrics.rmse:.4g}, MAE {metrics.mae:.4g} on {metrics.n_rows:,} rows; "
         f"{score.baseline.name}: RMSE {score.baseline.value:.4g}"
     )
 
@@ -169,5 +183,7 @@ def task_lines(metrics: TaskMetrics) -> dict[str, str | None]:
         values = (f"{by_task[i]:#.4g}" for by_task in metrics.measures.values())
         table.append(line(name, values, f"{metrics.n_seen[i]:,}"))
     if len(metrics.names) > _MOST_TASKS:
-        table.append(f"and {len(metrics.names) - _MOST_TASKS} more; the page and the JSON show all tasks")
-    return {"tasks": "\n".join(row.rstrip() for row in table)}
+        table.append(
+            f"and {len(metrics.names) - _MOST_TASKS} more; the page and the JSON show all {metrics.kind}"
+        )
+    return {metrics.kind: "\n".join(row.rstrip() for row in table)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,8 @@ from chimap._formatting import plain
 from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError
 from chimap.data.label_kinds import is_text, kind_of
+from chimap.losses import Loss
+from chimap.selection.scoring import explained
 
 ANSWER_NAMES = ("y_true", "y_pred")
 
@@ -584,6 +586,9 @@ class RegressionMetrics:
         Interval of ``mae``; NaN for fewer than two rows.
     confidence : float, default=0.95
         Confidence of the intervals.
+    of_loss : dict of str to float, default={}
+        What the loss of the model is about: "d2", the share of the deviance that is explained, and the mean Poisson
+        deviance, or the mean pinball loss and the share of the targets up to the quantile.
     """
 
     targets: np.ndarray
@@ -595,6 +600,7 @@ class RegressionMetrics:
     rmse_interval: Interval
     mae_interval: Interval
     confidence: float = 0.95
+    of_loss: dict[str, float] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -610,11 +616,11 @@ class RegressionMetrics:
         """Return the measures as JSON types, with None for undefined numbers."""
         names = ("r2", "r2_interval", "rmse", "rmse_interval", "mae", "mae_interval", "confidence")
         head = {"task": "regression", "rows": self.n_rows}
-        return head | {name: plain(getattr(self, name)) for name in names}
+        return head | plain(self.of_loss) | {name: plain(getattr(self, name)) for name in names}
 
 
 def regression_metrics(
-    y_true: ArrayLike, y_pred: ArrayLike, *, confidence: float = 0.95
+    y_true: ArrayLike, y_pred: ArrayLike, *, confidence: float = 0.95, loss: Loss | None = None
 ) -> RegressionMetrics:
     """Measure predicted numbers against true ones.
 
@@ -633,6 +639,8 @@ def regression_metrics(
         Predictions.
     confidence : float, default=0.95
         Confidence of the intervals.
+    loss : Loss or None, default=None
+        The loss of the model, whose measures are added if it has its own.
 
     Returns
     -------
@@ -671,7 +679,47 @@ def regression_metrics(
         rmse_interval=(float(np.sqrt(np.maximum(lower, 0.0))), float(np.sqrt(upper))),
         mae_interval=(float(np.maximum(mae_lower, 0.0)), mae_upper),
         confidence=confidence,
+        of_loss={} if loss is None else _of_loss(loss, y_true, y_pred),
     )
+
+
+def _of_loss(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
+    """Return the measures of a loss that has its own, D^2 first."""
+    measures = loss.measures(y, predicted)
+    return {"d2": explained(loss, y, predicted[:, None]), **measures} if measures else {}
+
+
+def quantile_metrics(y: np.ndarray, predicted: np.ndarray, loss: Loss) -> TaskMetrics:
+    """Measure several quantiles (n, q) of the targets (n,), one after the other.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Targets.
+    predicted : ndarray of shape (n, q)
+        Their predicted quantiles.
+    loss : Loss
+        The loss of the quantiles.
+
+    Returns
+    -------
+    TaskMetrics
+        Share of the pinball loss that is explained, mean pinball loss, and share of the targets up to each quantile.
+
+    Examples
+    --------
+    >>> from chimap.losses import Quantile
+    >>> y = np.arange(10.0)
+    >>> metrics = quantile_metrics(y, np.tile([0.5, 8.5], (10, 1)), Quantile((0.1, 0.9)))
+    >>> metrics.measures["share below"].tolist()
+    [0.1, 0.9]
+    """
+    losses = [loss.of_score(place) for place in range(loss.n_scores)]
+    found = [_of_loss(one, y, predicted[:, place]) for place, one in enumerate(losses)]
+    names = {"D2": "d2", "pinball loss": "mean_pinball_loss", "share below": "share_below"}
+    measures = {name: np.array([values[key] for values in found]) for name, key in names.items()}
+    n_seen = np.full(loss.n_scores, y.size)
+    return TaskMetrics(loss.score_names or [], measures, n_seen, y.size, kind="quantiles")
 
 
 _MEASURES_OF_LABELS = ("ROC AUC", "average precision", "balanced accuracy")
@@ -695,6 +743,8 @@ class TaskMetrics:
         Number of all rows.
     n_positive : ndarray of shape (t,) or None, default=None
         Number of rows of label 1 for each task; None for numbers.
+    kind : str, default="tasks"
+        What they are, in words: "tasks", or the "quantiles" of one target.
 
     Examples
     --------
@@ -709,6 +759,7 @@ class TaskMetrics:
     n_seen: np.ndarray
     n_rows: int
     n_positive: np.ndarray | None = None
+    kind: str = "tasks"
 
     def mean(self, measure: str) -> float:
         """Return the mean of a measure over the tasks for which it is defined; NaN if there is none.

@@ -13,7 +13,7 @@ from chimap._errors import DataError
 from chimap._messages import Message
 from chimap.data.label_kinds import as_targets, check_binary, known_labels
 from chimap.data.labelling import labels_of
-from chimap.estimators.targets import answers, keeps_no_shares, task_names
+from chimap.estimators.targets import answers, keeps_no_shares, loss_of_answers, task_names
 from chimap.models.unassigned import UNASSIGNED, checked_share, with_shares
 from chimap.reports.measures import (
     Baseline,
@@ -24,6 +24,7 @@ from chimap.reports.measures import (
     classification_metrics,
     majority_baseline,
     mean_baseline,
+    quantile_metrics,
     regression_metrics,
     task_metrics,
 )
@@ -135,6 +136,12 @@ def score_of(
         check_unassigned(model, unassigned)
     y = true_answers(model, source)
     began = time.perf_counter()
+    loss = loss_of_answers(model)
+    if loss.n_scores > 1:
+        of_quantiles = quantile_metrics(y, model.targets_of(model.predict_source(source, progress)), loss)
+        return Score(
+            of_quantiles, Baseline("always answering the quantiles", 0.0), time.perf_counter() - began
+        )
     if (names := task_names(model)) is not None:
         outputs = model.predict_source(source, progress)
         metrics_by_task = task_metrics(y, outputs, names, is_classifier(model))
@@ -172,7 +179,7 @@ def score_of(
             _reliability(model, y, scores),
             found,
         )
-    return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
+    return Score(regression_metrics(y, predicted, loss=loss), _baseline(model, y), seconds)
 
 
 def check_unassigned(model: BaseEstimator, unassigned: float) -> None:
@@ -196,7 +203,7 @@ def as_answers(model: BaseEstimator, y: np.ndarray, name: str, rows: np.ndarray 
 
     ``rows`` are the numbers of the rows in the file, for the error.
     """
-    if y.ndim == 2 or task_names(model) is not None:
+    if y.ndim == 2 or (task_names(model) is not None and loss_of_answers(model).n_scores == 1):
         check_tasks(model, y, name)
         return y
     return known_labels(y, model.classes_, name, rows) if is_classifier(model) else as_targets(y, name, rows)

@@ -22,6 +22,7 @@ from chimap.solvers.tried import TriedRows
 
 _HALF_DECADE = 10**0.5  # factor from one strength to the next
 _MOST_HALF_DECADES = 10
+_PLATEAU = 1e-2  # share of the loss that strengths a decade apart differ by on a plateau
 _LEAST_GAIN = 1e-3  # the search ends with a step that gains less than this share of the loss
 
 
@@ -29,7 +30,8 @@ class HoldOut(Selection):
     """Choose the least loss on the rows of fold 0, with each strength fitted on the other rows.
 
     A search without given strengths goes from a first one by half decades, down or else up, while the loss falls by a
-    thousandth for each step. If there are moments, the first strength is roughly the best one of ridge.
+    thousandth for each step. If there are moments, the first strength is roughly the best one of ridge; where all
+    strengths about it are as good, as machines that meet every target are for quantiles, it begins above them.
     """
 
     rule: ClassVar[str] = "holdout"
@@ -57,10 +59,15 @@ class HoldOut(Selection):
         def at(step: int) -> float:
             return loss(first * _HALF_DECADE**step)
 
-        direction = -1 if at(-1) < at(0) else 1
+        begins = 0
+        if problem.loss is not None and problem.loss.has_plateau:
+            decade = 2
+            while begins < _MOST_HALF_DECADES and abs(at(begins + decade) / at(begins) - 1) <= _PLATEAU:
+                begins += decade
+        direction = -1 if at(begins - 1) < at(begins) else 1
         for k in range(_MOST_HALF_DECADES):
-            before = at(direction * k)
-            if at(direction * (k + 1)) >= before - _LEAST_GAIN * abs(before):
+            before = at(begins + direction * k)
+            if at(begins + direction * (k + 1)) >= before - _LEAST_GAIN * abs(before):
                 break
         return Compared(_of_losses(losses), problem)
 

@@ -38,6 +38,9 @@ _LEAST_SHARE = (
 )
 _LONGER = (1.0, 2.0, 4.0, 8.0)  # lengths that are tried along a step
 _MOST_HALVINGS = 20
+_MOST_COST = (
+    1e3  # objective of a first step, relative to that without weights, beyond which it is rounding alone
+)
 
 
 @dataclass(frozen=True)
@@ -103,9 +106,9 @@ class DualIterated(ExactSolver):
         spread = float(np.nanstd(Y)) or 1.0
         self.loss = loss.fitted(spread, float(self._means.mean()))
         self._targets = np.where(self._seen, Y, self._means)
-        _, scores = self.loss.begin(np.zeros((1, Y.shape[1])), self._means)
+        _, self._constants = self.loss.begin(np.zeros((1, Y.shape[1])), self._means)
         self._outputs = np.tile(
-            scores, (Y.shape[0], 1)
+            self._constants, (Y.shape[0], 1)
         )  # of the last solutions, from which the next ones begin
         self._last: tuple[float, list[_Point]] | None = None
         self._operations = 0.0
@@ -140,25 +143,36 @@ class DualIterated(ExactSolver):
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
         """See ``ExactSolver``."""
 
-        def outputs(ridge: DualRidge, solved: DualSolution, z: np.ndarray) -> np.ndarray:
-            return z[first:] - ridge.leave_one_out(solved, first)[:, 0]
-
-        rest = [outputs(*self._last_step(t, solution)) for t in range(self.Y.shape[1])]
-        return np.asarray(self.Y[first:] - np.column_stack(rest))
+        residuals = np.full((self.Y.shape[0] - first, self.Y.shape[1]), np.nan)
+        for t in range(self.Y.shape[1]):
+            if (step := self._last_step(t, solution)) is not None:
+                ridge, solved, z = step
+                residuals[:, t] = self.Y[first:, t] - (z[first:] - ridge.leave_one_out(solved, first)[:, 0])
+        return residuals
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
         """See ``ExactSolver``."""
-        left_out = [np.empty((group.size, self.Y.shape[1])) for group in groups]
+        left_out = [np.full((group.size, self.Y.shape[1]), np.nan) for group in groups]
         for t in range(self.Y.shape[1]):
-            ridge, solved, z = self._last_step(t, solution)
-            for k, residuals in enumerate(ridge.leave_out(solved, groups)):
-                left_out[k][:, t] = self.Y[groups[k], t] - (z[groups[k]] - residuals[:, 0])
+            if (step := self._last_step(t, solution)) is not None:
+                ridge, solved, z = step
+                for k, residuals in enumerate(ridge.leave_out(solved, groups)):
+                    left_out[k][:, t] = self.Y[groups[k], t] - (z[groups[k]] - residuals[:, 0])
         return left_out
 
     def _target(self, t: int, alpha: float) -> _Point | None:
-        """Return the model of a target, None where the matrix is singular to rounding."""
+        """Return the model of a target, None where the matrix is singular to rounding.
+
+        Such a matrix gives weights without meaning, whose objective is above that of no weights at all.
+        """
+        constant = np.full(self.Y.shape[0], self._constants[t])
+        most = _MOST_COST * self._cost(
+            t, alpha, _Point(np.zeros_like(constant), self._constants[t], constant)
+        )
         best = self._step(t, alpha, self._outputs[:, t])
-        if best is None:
+        if best is None or not self._cost(t, alpha, best) <= most:
+            best = self._step(t, alpha, constant)
+        if best is None or not self._cost(t, alpha, best) <= most:
             return None
         cost = self._cost(t, alpha, best)
         for _ in range(_MOST_STEPS):
@@ -216,14 +230,12 @@ class DualIterated(ExactSolver):
         self._operations += ridge.operations
         return None if solution is None else (ridge, solution, z)
 
-    def _last_step(self, t: int, solution: DualSolution) -> tuple[DualRidge, DualSolution, np.ndarray]:
-        """Return Newton's step from the latest solution of a target, with its factor in memory."""
+    def _last_step(self, t: int, solution: DualSolution) -> tuple[DualRidge, DualSolution, np.ndarray] | None:
+        """Return Newton's step from the latest solution of a target, with its factor in memory; None if singular."""
         check_latest(None if self._last is None else self._last[0], solution)
         assert self._last is not None
         outputs = self._last[1][t].outputs
-        solved = self._solved(t, solution.alpha, outputs, self.loss_of(t).second_derivative)
-        assert solved is not None  # it was solved with larger weights
-        return solved
+        return self._solved(t, solution.alpha, outputs, self.loss_of(t).second_derivative)
 
     def _cost(self, t: int, alpha: float, point: _Point) -> float:
         """Return the objective of a target."""

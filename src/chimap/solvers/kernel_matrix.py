@@ -82,6 +82,11 @@ ITERATED = (Poisson.name, Quantile.name)
 """Names of the losses whose machines are ridge with iterated weights."""
 
 
+def is_iterated(loss: str | Loss) -> bool:
+    """Return whether the machine of a loss is ridge with iterated weights."""
+    return _name(loss) in ITERATED
+
+
 def has_exact_machine(loss: str | Loss) -> bool:
     """Return whether a solver of the catalogue minimises the loss and leaves rows out in closed form."""
     return _name(loss) in (*EXACT_MACHINES, *ITERATED) and exact_machine(loss).leaves_out
@@ -89,7 +94,7 @@ def has_exact_machine(loss: str | Loss) -> bool:
 
 def exact_machine(loss: str | Loss) -> ExactMachine:
     """Return the solver of a loss that has one."""
-    if _name(loss) not in ITERATED:
+    if not is_iterated(loss):
         return EXACT_MACHINES[_name(loss)]
     make = partial(DualIterated, loss=check_loss(loss, CATALOGUE))
     return ExactMachine(make, partial(make, steps=0), lambda n_rows: 0)

@@ -84,6 +84,8 @@ def fit(
       chimap fit huge.parquet --engine dask --scheduler tcp://head:8786 --output my.model
       chimap fit data.npz --loss squared_hinge --output my.model
       chimap fit data.npz --kernel chi2 --terms 3 --loss hinge --output my.model
+      chimap fit plots.csv --labels species_count --loss poisson --output counts.model
+      chimap fit soil.csv --labels carbon --loss quantile --quantile 0.05,0.5,0.95 --output carbon.model
       chimap fit photos.tar --descriptors sift,colour --kernel exp-chi2,chi2 --output photos.model
       chimap fit cells.h5ad --labels cell_type --output cells.model
       chimap fit table.biom --labels metadata.tsv::body_site --output samples.model
@@ -208,7 +210,14 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     has_classes = model.fitted.recipe.is_classifier
     task = f"classification, {model.classes_.size:,} classes" if has_classes else "regression"
     if task_names(model) is not None:
-        task = f"{model.n_outputs} {'tasks of two classes' if has_classes else 'regressions'}"
+        kind = (
+            "tasks of two classes"
+            if has_classes
+            else "quantiles"
+            if model.loss == "quantile"
+            else "regressions"
+        )
+        task = f"{model.n_outputs} {kind}"
     n_features = model.coef_.shape[1]
     about = model.describe()
     in_precision = "" if model.precision == "float32" else f" in {model.precision_}"
@@ -331,6 +340,10 @@ def loss_line(model: BaseEstimator) -> str | None:
     loss = model.chosen_.get("loss", model.loss)
     if loss == "square":
         return None
+    if loss == "quantile":
+        loss = f"{loss} {', '.join(f'{level:g}' for level in model.loss_.levels)}"
+    if model.n_passes_ == 1:
+        return str(loss)
     return f"{loss}, {model.n_passes_} passes" if model.n_passes_ else f"{loss}, by LIBLINEAR"
 
 
