@@ -53,7 +53,7 @@ class TrainingMass:
         is_whole = all(bool(np.all(piece == np.rint(piece))) for piece in _arrays.pieces(values))
         are_counts = not is_signed and (is_whole or n_zeros >= _LEAST_ZEROS * rows.shape[0] * rows.shape[1])
         total = sums.sum()
-        shares = sums / total if total > 0 and not is_signed else np.full(sums.size, 1 / sums.size)
+        shares = sums / total if 0 < total < np.inf and not is_signed else np.full(sums.size, 1 / sums.size)
         return cls(shares.astype(np.float32), are_counts)
 
     def __eq__(self, other: object) -> bool:

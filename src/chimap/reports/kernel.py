@@ -82,7 +82,18 @@ class ChannelWeights:
 
     @classmethod
     def of(cls, model: MultipleKernelModel) -> ChannelWeights:
-        """Return the weights of a model of several kernels."""
+        """Return the weights of a model of several kernels.
+
+        Parameters
+        ----------
+        model : MultipleKernelLearner or MultipleKernelRegressor
+            The fitted model.
+
+        Returns
+        -------
+        ChannelWeights
+            With a weight for each channel and output.
+        """
         n_outputs = model.kernel_weights_.shape[0]
         return cls(
             model.channels_,
@@ -123,7 +134,18 @@ class ChannelPath:
 
     @classmethod
     def of(cls, model: MultipleKernelModel) -> ChannelPath:
-        """Return the regularisation path of a model of several kernels."""
+        """Return the regularisation path of a model of several kernels.
+
+        Parameters
+        ----------
+        model : MultipleKernelLearner or MultipleKernelRegressor
+            The fitted model.
+
+        Returns
+        -------
+        ChannelPath
+            With a weight for each channel at each strength of the penalty.
+        """
         path, selection = model.path_, model.selection_
         errors = None if selection is None else selection.scores.mean(axis=1)
         return cls(model.channels_, path.alphas, path.weights.sum(axis=1), errors, path.chosen)

@@ -322,12 +322,13 @@ class TransposedSource(OrderedSource):
         fields = [record[place] for place in self._samples]
         reads = is_number if self._marks is None else self._marks.reads
         try:
+            values = np.array(self._plain(fields), dtype=np.float64)
             # NumPy reads 1_000 as Python does
-            if (self._marks is not None or "_" in "".join(fields)) and not all(map(reads, fields)):
-                raise ValueError("a field is no number")
-            return np.array(self._plain(fields), dtype=np.float64)
-        except ValueError as error:
-            wrong = next(place for place in self._samples if not reads(record[place]))
+            is_checked = self._marks is not None or "_" in "".join(fields)
+            wrong = next((i for i in self._samples if is_checked and not reads(record[i])), None)
+        except ValueError:
+            wrong = next(i for i in self._samples if not reads(record[i]))
+        if wrong is not None:
             raise DataError(
                 Message(
                     "{}, line {} ({!r}), field {} ({!r}): {!r}, expected a number. Mend it or, if the line is no bin, "
@@ -340,7 +341,8 @@ class TransposedSource(OrderedSource):
                     record[wrong][:60],
                     record[0],
                 )
-            ) from error
+            )
+        return values
 
 
 _AMONG_CLADES = {"unclassified", "unknown", "unassigned", "unmapped"}  # lines that stand for no clade
