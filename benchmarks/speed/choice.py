@@ -40,14 +40,14 @@ def main():
     for features in options.features:
         stages(features, 600, X[:2000], y[:2000])
         for D in options.D:
-            took, n_tried = stages(features, D, X[: options.rows], y[: options.rows])
+            took, n_scored = stages(features, D, X[: options.rows], y[: options.rows])
             passing = sum(took.get(stage, 0.0) for stage in PASS) * options.of / options.rows
             share = took["choose alpha"] / passing
             report(
                 f"{features}, {options.of} x {D}: choice / pass", round(share, 2), WANTED.get(options.of, "")
             )
             shown = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in took.items())
-            print(f"  {n_tried} strengths; seconds of {options.rows} rows: {shown}", flush=True)
+            print(f"  {n_scored} strengths; seconds of {options.rows} rows: {shown}", flush=True)
 
 
 if __name__ == "__main__":

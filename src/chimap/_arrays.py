@@ -56,7 +56,7 @@ def to_host(X: T | DeviceArray) -> T | np.ndarray:
     return array.get() if hasattr(X, "get") else array.detach().cpu().numpy()
 
 
-def beside(values: np.ndarray, X: Array) -> Array:
+def as_like(values: np.ndarray, X: Array) -> Array:
     """Return NumPy values as an array of the library, device and dtype of X."""
     xp = namespace(X)
     if getattr(X, "is_cuda", False):  # torch: unless page-locked, the copy waits for all queued work

@@ -48,7 +48,7 @@ def room_in(budget: int) -> int:
     """Return the bytes of a budget that a fit may use, which is what the libraries leave.
 
     A budget of less than twice the libraries leaves as many bytes as the libraries take, at most all of it: so small a
-    budget can only mean the fit's share beside them.
+    budget can only mean the fit's share besides them.
 
     >>> [room_in(mib * 2**20) // 2**20 for mib in (64, 256, 300, 512, 1024)]
     [64, 256, 256, 256, 768]
@@ -78,7 +78,7 @@ def keep_no_large_blocks() -> None:
     """Make the allocator of glibc return every freed block of a MiB or more to the system, in this process.
 
     By default it comes to keep freed blocks of up to 32 MiB for later allocations. The stages of a fit have matrices of
-    different sizes, so that the blocks of a stage stay resident beside those of the next (100 to 200 MiB).
+    different sizes, so that the blocks of a stage stay resident besides those of the next (100 to 200 MiB).
     """
     try:
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 2**20)

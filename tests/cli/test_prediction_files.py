@@ -1,4 +1,4 @@
-"""What a file of predictions holds beside the predictions."""
+"""What a file of predictions holds besides the predictions."""
 
 import csv
 

@@ -170,7 +170,7 @@ def test_a_budget_without_room_for_a_race_leaves_bins_equal_and_names_one_that_h
 
 
 def test_fits_that_a_budget_does_not_hold_beside_the_sample_leave_bins_equal():
-    with pytest.warns(UserWarning, match="memory='1MiB' does not hold a fit beside a sample of the rows"):
+    with pytest.warns(UserWarning, match="memory='1MiB' does not hold a fit besides a sample of the rows"):
         assert raced_on("1MiB", features="fourier", n_components=300) == (None, {"bin_weights": None})
 
 

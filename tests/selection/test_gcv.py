@@ -27,7 +27,7 @@ from chimap.selection.scoring import HeldOutScore
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.held_out import Witnesses
 from chimap.solvers.ridge import ridge
-from chimap.solvers.tried import TriedRows
+from chimap.solvers.scored_rows import ScoredRows
 
 from ..moments.cases import moments_of
 
@@ -262,9 +262,9 @@ def test_the_score_decides_between_the_strength_and_the_share_of_the_half(coarse
     whole = moments_of(Z, Y)
     origin, target = whole.shifts
     score = HeldOutScore(classes, np.array([0, 1]), "neg_log_loss")
-    tried = TriedRows(Z - origin, Y - target, target, score, score.name)
+    scored_rows = ScoredRows(Z - origin, Y - target, target, score, score.name)
     plain, _ = choose_by_gcv(whole)
-    chosen, result = choose_by_gcv(whole, tried=tried)
+    chosen, result = choose_by_gcv(whole, scored_rows=scored_rows)
     scores = result.settings["neg_log_loss"]
     assert plain.alpha / 101 < chosen.alpha <= plain.alpha * 1.0001
     assert scores[result.chosen] == np.nanmax(scores)
@@ -286,14 +286,14 @@ def data():
     shift = Z[:7].mean(axis=0)
     Y = np.where(classes == 1, 1.0, -1.0)[:, None]
     score = HeldOutScore(classes, np.array([0, 1]), "neg_log_loss")
-    tried = TriedRows(Z - shift, Y, np.zeros(1), score, score.name)
-    return Z, Y, shift, tried
+    scored_rows = ScoredRows(Z - shift, Y, np.zeros(1), score, score.name)
+    return Z, Y, shift, scored_rows
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 100.0])
 def test_a_row_left_out_is_predicted_as_by_a_fit_without_it(data, alpha):
-    Z, Y, shift, tried = data
-    outputs = GcvScorer(moments_about(Z, Y, shift), 0, None).left_out(tried, alpha)
+    Z, Y, shift, scored_rows = data
+    outputs = GcvScorer(moments_about(Z, Y, shift), 0, None).left_out(scored_rows, alpha)
     for i in range(0, 60, 7):
         rest = np.arange(60) != i
         fitted = ridge(moments_about(Z[rest], Y[rest], shift), alpha)
@@ -301,10 +301,10 @@ def test_a_row_left_out_is_predicted_as_by_a_fit_without_it(data, alpha):
 
 
 def test_the_best_score_below_the_least_error_is_taken(data):
-    Z, Y, shift, tried = data
+    Z, Y, shift, scored_rows = data
     whole = moments_about(Z, Y, shift)
     plain, _ = choose_by_gcv(whole)
-    found, result = choose_by_gcv(whole, tried=tried)
+    found, result = choose_by_gcv(whole, scored_rows=scored_rows)
     scores = result.settings["neg_log_loss"]
     assert plain.alpha / 101 < found.alpha <= plain.alpha
     assert result.best["alpha"] == found.alpha
@@ -316,14 +316,14 @@ def test_the_best_score_below_the_least_error_is_taken(data):
 
 @pytest.mark.parametrize("at_hand", [1.0, 0.1])
 def test_the_factor_at_hand_has_its_word_before_it_is_overwritten(data, at_hand, monkeypatch):
-    Z, Y, shift, tried = data
+    Z, Y, shift, scored_rows = data
     scorer = GcvScorer(moments_about(Z, Y, shift), 0, None)
     for alpha in sorted((1.0, 0.1), key=lambda alpha: alpha == at_hand):
         scorer.at(alpha)
     made = []
     factorised = gcv.factorise
     monkeypatch.setattr(gcv, "factorise", lambda square: made.append(1) or factorised(square))
-    word = FinalChoice(scorer, tried)
+    word = FinalChoice(scorer, scored_rows)
     is_weaker = word._at_both(1.0, 0.1)
     assert is_weaker == (word.scores[1.0] <= word.scores[0.1])
     assert len(made) == 1
@@ -332,15 +332,17 @@ def test_the_factor_at_hand_has_its_word_before_it_is_overwritten(data, at_hand,
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_that_had_a_say_are_not_left_out_again(data, weighted, monkeypatch):
     """Held-out outputs of the same rows at the same strength are those of the choice; of others they are computed."""
-    Z, Y, shift, tried = data
+    Z, Y, shift, scored_rows = data
     weights = np.random.default_rng(1).integers(1, 4, 60).astype(float) if weighted else None
-    tried = replace(tried, score=replace(tried.score, sample_weight=weights), weights=weights)
+    scored_rows = replace(
+        scored_rows, score=replace(scored_rows.score, sample_weight=weights), weights=weights
+    )
     moments = FoldMoments(1, 12, 1, shift, np.zeros(1), np.dtype(float))
     moments.folds[0].update(Z, Y, weights)
-    problem = RidgeProblem(moments, tried=tried)
+    problem = RidgeProblem(moments, scored_rows=scored_rows)
     solution = GeneralisedCrossValidation().choose(problem, OpenSettings(None)).solution
-    same = Witnesses(np.arange(60), tried.Z, Y, np.zeros(60, int), weights)
-    others = replace(same, Z=tried.Z.copy())
+    same = Witnesses(np.arange(60), scored_rows.Z, Y, np.zeros(60, int), weights)
+    others = replace(same, Z=scored_rows.Z.copy())
     computed, elsewhere = problem.held_out(solution, others), ridge(moments.whole(), 2 * solution.alpha)
     expected = problem.held_out(elsewhere, others).outputs
     np.testing.assert_allclose(problem.held_out(elsewhere, same).outputs, expected, rtol=1e-9)

@@ -49,7 +49,7 @@ class Engine(Protocol):
     """Reads the rows of a source and processes them.
 
     ``can_keep`` says whether features pass through this process and can be kept for further passes. ``n_waiting`` is
-    the number of moments of parts that a worker holds in memory beside those that it adds to.
+    the number of moments of parts that a worker holds in memory besides those that it adds to.
 
     It may also have ``pieces(rows, size)``, which returns ``_pieces.RowPieces`` on its workers, and ``hold()``, which
     returns an empty ``_pieces.Held`` there; without them all is in this process.

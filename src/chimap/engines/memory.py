@@ -19,7 +19,7 @@ _KEPT_ENTRY, _NODE = 12, 16  # bytes of an entry of float64 CSR, and of LIBLINEA
 LIBLINEAR_ENTRY_BYTES = _KEPT_ENTRY + _NODE
 _HALF = 2  # bytes of a number in bfloat16
 _SPARE = 0.25  # memory for checks and the selection of folds, as a share of a chunk
-# Left beside the plan for rows that held-out outputs are computed for: a 32nd of the budget, and the fewest of them.
+# Left besides the plan for rows that held-out outputs are computed for: a 32nd of the budget, and the fewest of them.
 WITNESS_SHARE, FEWEST_WITNESSES = 32, 64
 
 
@@ -38,12 +38,12 @@ class Job:
     itemsize : int
         Bytes of a number in the precision of the features.
     held_bytes, reads_ahead : float, bool
-        Bytes that reading holds beside the chunks, and whether it reads a chunk ahead (``from_files`` of the source).
+        Bytes that reading holds besides the chunks, and whether it reads a chunk ahead (``from_files`` of the source).
     n_kept, kept_itemsize, n_vectors : int
         For losses minimised by passes: rows whose features stay in memory, bytes of a number of these, and the number
         of vectors of the size of the weights.
     solver_bytes : int
-        Memory of a solver beside a full matrix and its vectors.
+        Memory of a solver besides a full matrix and its vectors.
     n_waiting : int
         Moments of parts that wait in memory to be merged (``Engine``).
     n_rows : int
@@ -51,10 +51,10 @@ class Job:
     n_copies : int
         Copies of the rows that are made before they are mapped (converted, normalised).
     n_sampled, fitting_bytes : int
-        Rows on which the features are fitted, and the memory of fitting beside them.
+        Rows on which the features are fitted, and the memory of fitting besides them.
     seeks : bool
         Whether the source reads single rows without reading those before.
-    n_tried : int
+    n_scored : int
         Rows that stay in memory, and whose features are scored when alpha is selected.
     is_rounded : bool
         Whether the frequencies are rounded to bfloat16.
@@ -80,7 +80,7 @@ class Job:
     n_sampled: int = 0
     fitting_bytes: int = 0
     seeks: bool = True
-    n_tried: int = 0
+    n_scored: int = 0
     is_rounded: bool = False
 
     @property
@@ -133,7 +133,7 @@ class Job:
             + choosing
             + self.frequency_bytes
             + self.solver_bytes
-            + int(self.n_tried * (self.mapped_row_bytes + 2 * self.itemsize * self.n_features))
+            + int(self.n_scored * (self.mapped_row_bytes + 2 * self.itemsize * self.n_features))
         )
 
     def pass_bytes(self, chunk_rows: int) -> int:
@@ -146,7 +146,7 @@ class Job:
         targets = 3 * self.itemsize * self.n_features * self.n_targets
         targets += 24 * chunk_rows * (self.n_targets if self.n_vectors else 1)
         rows = self._rows_bytes(chunk_rows, piece)
-        moments = (1 + self.n_waiting) * self.moments_bytes + int(self.n_tried * self.mapped_row_bytes)
+        moments = (1 + self.n_waiting) * self.moments_bytes + int(self.n_scored * self.mapped_row_bytes)
         return int(moments + square + features + targets + rows + self.frequency_bytes)
 
     def _rows_bytes(self, chunk_rows: int, piece: int) -> float:
@@ -168,7 +168,7 @@ class Job:
     def peak_bytes(self, chunk_rows: int) -> int:
         """Return the largest memory of the stages, including what is kept through all of them."""
         passing = self.pass_bytes(chunk_rows)
-        # A search computes features again beside its vectors, or reads kept ones.
+        # A search computes features again besides its vectors, or reads kept ones.
         searching = self.search_bytes + (
             passing - self.moments_bytes if self.n_vectors and not self.n_kept else 0
         )

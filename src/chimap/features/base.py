@@ -90,7 +90,7 @@ class FittedFeatures(ABC):
         return Z
 
     def bound(self, like: Array) -> ArrayMap | None:
-        """Return the map from checked dense rows to features for arrays such as ``like``, with all it needs beside it.
+        """Return the map from checked dense rows to features for arrays such as ``like``, with all it needs besides it.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class FittedFeatures(ABC):
 
     @property
     def n_inputs(self) -> int:
-        """Length of the widest row that the features are computed from, beside the row itself."""
+        """Length of the widest row that the features are computed from, besides the row itself."""
         return 0
 
     def in_bfloat16(self, rows: Rows) -> FittedFeatures:
@@ -409,7 +409,7 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
         host = np.ascontiguousarray(_arrays.to_host(rows))
         out = np.empty((host.shape[0], self._n_features_out), host.dtype)
         self.features_into(host, out)
-        return _arrays.beside(out, rows)
+        return _arrays.as_like(out, rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -434,7 +434,7 @@ class Footprint:
     features : int
         Number of features.
     mapped : int, default=0
-        Length of the mapped row that features are computed from, held in memory beside the row.
+        Length of the mapped row that features are computed from, held in memory besides the row.
     frequencies : int, default=0
         Columns of a matrix (mapped, frequencies) that stays in memory.
     sample_rows : int, default=0

@@ -54,8 +54,8 @@ class PrincipalCoordinates(FittedFeatures):
         xp = _arrays.namespace(like)
         of_blocks = self.features.borders_
         blocks = [slice(int(first), int(last)) for first, last in itertools.pairwise(of_blocks)]
-        means = [_arrays.beside(pca.mean, like) for pca in self.components]
-        axes = [_arrays.beside(pca.components, like) for pca in self.components]
+        means = [_arrays.as_like(pca.mean, like) for pca in self.components]
+        axes = [_arrays.as_like(pca.components, like) for pca in self.components]
 
         def coordinates(rows: Array) -> Array:
             Z = inner(rows)

@@ -24,14 +24,14 @@ from chimap.explain import mean_and_deviation
 from chimap.features.base import FittedFeatures
 from chimap.features.rounded import in_bfloat16
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
-from chimap.fit.checkpoint import Known
+from chimap.fit.checkpoint import FittedDesign
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.design import sample_rows
 from chimap.fit.dominance import warn_of_dominance
 from chimap.fit.fit import model_of_fit
 from chimap.fit.holding_out import HoldingOut
 from chimap.fit.method import Method
-from chimap.fit.passes import empty_moments, learning_pass, witnesses_and_tried
+from chimap.fit.passes import empty_moments, learning_pass, witnesses_and_scored
 from chimap.fit.plan import largest_job
 from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import PenalisedLoss
@@ -48,7 +48,7 @@ from chimap.solvers.blocks import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_byte
 from chimap.solvers.exact import is_shared
 from chimap.solvers.held_out import HeldOut
 from chimap.solvers.observed import ObservedMoments
-from chimap.solvers.tried import TRIED_ROWS
+from chimap.solvers.scored_rows import SCORED_ROWS
 
 # Rows of a block that small batches are gathered to: MNIST's first 12,000 rows, in batches of 250, score .957, .961 and
 # .965 with blocks of 500, 1000 and 2000 rows, and .966 in a fit.
@@ -118,19 +118,19 @@ class SummedBatches:
         self.rows = PreparedRows(first, preparation, codec, folds, method.seed)
         n_features = largest_job(method, first, codec.n_targets).n_features
         places = self.rows.witnesses(n_features, method.dtype.itemsize, method.budget)
-        sample, beside = self.rows.sample_beside(places)
+        sample, others = self.rows.sample_and(places)
         warn_of_dominance(sample, self.rows.sampled(), preparation.parts, first.name, preparation.columns)
         features = method.design.fit(sample, method.seed)
         features = in_bfloat16(features, sample) if method.is_rounded else features
         attributes = mean_and_deviation(sample) | {"normalization_": method.normalize}
-        self.known = Known(method.seed, codec, features, attributes)
+        self.fitted = FittedDesign(method.seed, codec, features, attributes)
         self.moments = empty_moments(
-            self.known.features, sample, folds.n_folds, codec.shift, method.dtype, method.is_rounded
+            self.fitted.features, sample, folds.n_folds, codec.shift, method.dtype, method.is_rounded
         )
         self._observed = ObservedMoments(self.moments)
-        n_tried = min(TRIED_ROWS, first.n_rows) if method.holding.asked in ("gcv", "holdout") else 0
-        self.witnesses, self.tried = witnesses_and_tried(
-            method, self.rows, self.known.features, self.moments, places, beside, n_tried
+        n_scored = min(SCORED_ROWS, first.n_rows) if method.holding.asked in ("gcv", "holdout") else 0
+        self.witnesses, self.scored_rows = witnesses_and_scored(
+            method, self.rows, self.fitted.features, self.moments, places, others, n_scored
         )
         self._held_folds = self.rows.folds_to_hold_out(places)
         self._weights = self._squares = 0.0  # sums over the rows so far, as ``moments.unit_of`` takes them
@@ -145,7 +145,7 @@ class SummedBatches:
 
         Raise DataError, naming the row, if rows or labels cannot be used; the chunks before that row have been added.
         """
-        job = largest_job(self.method, source, self.known.codec.n_targets)
+        job = largest_job(self.method, source, self.fitted.codec.n_targets)
         gaps = self._observed.gaps | _gaps_of(source)
         keep = None
         if gaps:
@@ -156,7 +156,7 @@ class SummedBatches:
         weight = source.n_rows if source.weights is None else float(of_rows(source.weights).sum())
         self._weights += weight
         self._squares += weight * unit_of(source.weights, source.counts)
-        work = learning_pass(self.method, rows, self.known.features, self.moments, Stopwatch(), keep)
+        work = learning_pass(self.method, rows, self.fitted.features, self.moments, Stopwatch(), keep)
         work = replace(work, weights=RowWeights(source.weights, n_before))
         for chunk in source.chunks(chunk_rows_within(job, self.method.budget)):
             work.add(chunk.X, chunk.y, n_before + chunk.start, source.name)
@@ -170,14 +170,14 @@ class SummedBatches:
             objective = PenalisedLoss(Observed(Square()), OpenSettings(checked_alpha(method.recipe.alpha)))
         evidence = Evidence(
             self.moments, self._observed, device=method.device, seed=method.seed, asked=method.holding.asked,
-            witnesses=self.witnesses, tried=self.tried, held_folds=self._held_folds,
+            witnesses=self.witnesses, scored_rows=self.scored_rows, held_folds=self._held_folds,
             unit=self._squares / self._weights,
         )  # fmt: skip
-        learned = objective.learn(evidence, self.known.features, clock, Progress())
-        learned = learned.in_units(self.known.codec.units)
+        learned = objective.learn(evidence, self.fitted.features, clock, Progress())
+        learned = learned.in_units(self.fitted.codec.units)
         solution = learned.solution
         return model_of_fit(
-            method, self.task, self.rows.source, self.known, learned, solution.coef, solution.intercept,
+            method, self.task, self.rows.source, self.fitted, learned, solution.coef, solution.intercept,
             self.rows.held_out_rows(learned.held_out), self.moments.shift if method.is_rounded else None,
             {"learning_curve_": None},
         )  # fmt: skip
@@ -222,7 +222,7 @@ class KeptBatches:
         sample = preparation(first.block(0, size).X, 0, first.name)
         weights = None if first.weights is None else of_rows(first.weights[:size])
         features = method.design.fit(sample, method.seed, weights)
-        self.known = Known(method.seed, codec, features.take(slice(0)), mean_and_deviation(sample))
+        self.fitted = FittedDesign(method.seed, codec, features.take(slice(0)), mean_and_deviation(sample))
         self._row_bytes = mapped_row_bytes(method.recipe, first)
         self._labels = self._rows.labels[:0]
         self._weights: np.ndarray | None = None
@@ -283,7 +283,7 @@ class KeptBatches:
         features, learned = self._latest
         kept = features.simplified(learned.solution.coef, learned.solution.intercept)
         return model_of_fit(
-            self.method, self.task, rows.source, replace(self.known, features=kept.features), learned, kept.coef,
+            self.method, self.task, rows.source, replace(self.fitted, features=kept.features), learned, kept.coef,
             kept.intercept, self._held_out(learned.held_out), None, {"learning_curve_": learned.curve},
         )  # fmt: skip
 
@@ -298,7 +298,7 @@ class KeptBatches:
         """Learn the blocks that are left, and keep the machine; go on later from the last that is complete."""
         method, codec, weights = self.method, self._rows.codec, self._weights
         self._extend()
-        features = self.known.features.take(slice(None))  # the search for gamma changes it
+        features = self.fitted.features.take(slice(None))  # the search for gamma changes it
         evidence_rows = KernelRows(
             unscaled(features), self._order, None,
             np.asarray(codec.encode(self._labels[self._order]), dtype=np.float64), codec.shift,
@@ -323,7 +323,7 @@ class KeptBatches:
     def _extend(self) -> None:
         """Give the gathered rows to the features."""
         if self._gathered:
-            features = self.known.features
+            features = self.fitted.features
             scale = features.scale if isinstance(features, ScaledFeatures) else Scale()
             unscaled(features).extend(scale.rows(_arrays.stack_rows(self._gathered)))
             self._gathered = []
@@ -346,7 +346,7 @@ class KeptBatches:
             )
 
     def _most_block_rows(self, n_rows: int) -> int:
-        """Return the rows of the largest block that the budget holds beside so many rows."""
+        """Return the rows of the largest block that the budget holds besides so many rows."""
         sizes = range(MOST_BLOCK_ROWS, FEWEST_BLOCK_ROWS, -FEWEST_BLOCK_ROWS)
         room = room_in(self.method.budget)
         return next((m for m in sizes if self._bytes(n_rows, m) <= room), FEWEST_BLOCK_ROWS)

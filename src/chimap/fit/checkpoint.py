@@ -35,7 +35,7 @@ _FREE = ("n_jobs", "verbose", "seed", "learner", "keeps_posterior", "is_classifi
 
 
 @dataclass(frozen=True)
-class Standing:
+class SavedState:
     """The state to resume from.
 
     Parameters
@@ -52,7 +52,7 @@ class Standing:
         Moments of each block ("components") or of each fold ("learning"); none of a sweep.
     principal : list of PCA or None
         Components that the first pass found, or None.
-    known : Known
+    fitted : FittedDesign
         What was learned before the rows were added up.
     swept : Swept or None, default=None
         Where a sweep over blocks of rows stands. The rows are read again.
@@ -66,7 +66,7 @@ class Standing:
     chunk_rows: int
     moments: Sequence[Moments]
     principal: Sequence[PCA] | None
-    known: Known
+    fitted: FittedDesign
     swept: Swept | None = None
     digest: str = ""
 
@@ -135,7 +135,7 @@ class Checkpoint:
         """Write, with every version from now on, what a race chose where these settings were asked for."""
         self._asked, self._choice = _settings(asked), choice
 
-    def open(self, method: Method, sources: Sequence[Source]) -> Standing | None:
+    def open(self, method: Method, sources: Sequence[Source]) -> SavedState | None:
         """Return the state of the fit of this method on these sources, or None if there is no file.
 
         Raises
@@ -163,19 +163,19 @@ class Checkpoint:
             moments = [
                 _moments(state_of_moments, arrays, i) for i, state_of_moments in enumerate(meta["moments"])
             ]
-            learned = Known(**{field.name: state[field.name] for field in fields(Known)})
-            standing = Standing(
+            learned = FittedDesign(**{field.name: state[field.name] for field in fields(FittedDesign)})
+            saved = SavedState(
                 meta["stage"], meta["place"], meta["next_row"], meta["chunk_rows"], moments,
                 state["principal"], learned, state["swept"], meta["digest"],
             )  # fmt: skip
-        return standing
+        return saved
 
-    def reached(self, method: Method, sources: Sequence[Source], standing: Standing) -> None:
+    def reached(self, method: Method, sources: Sequence[Source], saved: SavedState) -> None:
         """Write the state if the interval has passed; if the disk is full, warn and keep the last version."""
         if time.monotonic() - self._last < self.seconds:
             return
         try:
-            self.write(method, sources, standing)
+            self.write(method, sources, saved)
         except OSError as error:
             warnings.warn(
                 f"the checkpoint {self.path} could not be written ({error}); the fit continues, and the last complete "
@@ -183,11 +183,11 @@ class Checkpoint:
             )  # fmt: skip
         self._last = time.monotonic()
 
-    def write(self, method: Method, sources: Sequence[Source], standing: Standing) -> None:
+    def write(self, method: Method, sources: Sequence[Source], saved: SavedState) -> None:
         """Write the state."""
         arrays: dict[str, np.ndarray] = {}
-        learned = {field.name: getattr(standing.known, field.name) for field in fields(Known)}
-        solved = {"principal": standing.principal, "swept": standing.swept}
+        learned = {field.name: getattr(saved.fitted, field.name) for field in fields(FittedDesign)}
+        solved = {"principal": saved.principal, "swept": saved.swept}
         state = model_file.encode(learned | solved, "state", arrays)
         meta = {
             "version": __version__,
@@ -195,13 +195,13 @@ class Checkpoint:
             "asked": self._asked,
             "choice": model_file.encode(vars(self._choice), "choice", arrays),
             "sources": [_fingerprint(source) for source in sources],
-            "stage": standing.stage,
-            "place": standing.place,
-            "next_row": standing.next_row,
-            "chunk_rows": standing.chunk_rows,
-            "moments": [_plain(fold_moments, arrays, i) for i, fold_moments in enumerate(standing.moments)],
+            "stage": saved.stage,
+            "place": saved.place,
+            "next_row": saved.next_row,
+            "chunk_rows": saved.chunk_rows,
+            "moments": [_plain(fold_moments, arrays, i) for i, fold_moments in enumerate(saved.moments)],
             "state": state,
-            "digest": standing.digest,
+            "digest": saved.digest,
         }
         _files.write_tensors(self.path, "checkpoint", meta, arrays)
 
@@ -271,7 +271,7 @@ def _moments(meta: JSON, arrays: dict[str, np.ndarray], i: int) -> Moments:
 
 
 @dataclass(frozen=True)
-class Known:
+class FittedDesign:
     """What is learned before the rows are added up.
 
     Parameters

@@ -19,7 +19,7 @@ from chimap.features.exact import ExactBlocks
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of, sizes_of
-from chimap.solvers.tried import TRIED_ROWS
+from chimap.solvers.scored_rows import SCORED_ROWS
 
 
 def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures | ExactBlocks:
@@ -95,4 +95,4 @@ def rows_apart(source: Source, parts: list[FeatureBlock]) -> int:
     If every row is a landmark, leaving a row out is exact, and no rows need to be set aside.
     """
     has_others = 0 < sizes_of(parts).landmarks < source.n_rows
-    return min(TRIED_ROWS, source.n_rows // PART_APART) if has_others else 0
+    return min(SCORED_ROWS, source.n_rows // PART_APART) if has_others else 0

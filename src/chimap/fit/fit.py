@@ -30,7 +30,7 @@ from chimap.explain import mean_and_deviation
 from chimap.features.principal import PrincipalCoordinates
 from chimap.features.rounded import in_bfloat16
 from chimap.fit.beyond_limit import asks_for_rival, better_of
-from chimap.fit.checkpoint import Checkpoint, Choice, Known, Standing
+from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
 from chimap.fit.collecting import COLLECTORS, Request, Sample
 from chimap.fit.covariates import check_covariates, with_covariates
 from chimap.fit.dominance import warn_of_dominance
@@ -210,21 +210,21 @@ def learn(
         if saved is None:
             method = method.fitted_to(source)
         else:
-            method = method.resumed(saved.known.seed, saved.known.attributes["normalization_"])
+            method = method.resumed(saved.fitted.seed, saved.fitted.attributes["normalization_"])
         method = method if groups is None else method.of_groups()
         rows = _prepared_rows(method, task, source, groups, saved)
         collector = COLLECTORS[method.objective.solver.needs].planned(method, rows, engine, saved, request)
         method, rows = collector.method, collector.rows
         sample = collector.sample(progress, saved)
-    known = (
-        saved.known if saved is not None else _learn_features(method, rows, sample, engine, clock, progress)
+    fitted = (
+        saved.fitted if saved is not None else _learn_features(method, rows, sample, engine, clock, progress)
     )
     sample = sample.after_features()
     passes = Passes(
-        method, rows, sources, known, collector.chunk_rows, engine, checkpoint, saved, clock, progress
+        method, rows, sources, fitted, collector.chunk_rows, engine, checkpoint, saved, clock, progress
     )
     principal = passes.components(sample.rows)
-    features: Any = known.features if principal is None else PrincipalCoordinates(known.features, principal)
+    features: Any = fitted.features if principal is None else PrincipalCoordinates(fitted.features, principal)
     collected = collector.collect(passes, features, sample)
     learned = method.objective.learn(collected.evidence, features, clock, progress)
     check_weights(learned.solution.coef, learned.solution.alpha)
@@ -234,7 +234,7 @@ def learn(
     has_distances = request.has_distances and recipe.is_classifier
     distances = collector.distances(kept.features, learned.held_out, sample) if has_distances else None
     model = model_of_fit(
-        method, task, source, replace(known, features=kept.features), learned, kept.coef, kept.intercept,
+        method, task, source, replace(fitted, features=kept.features), learned, kept.coef, kept.intercept,
         rows.held_out_rows(learned.held_out), collected.shift, {"learning_curve_": curve}, distances,
     )  # fmt: skip
     return ModelAndOutputs(model, learned.held_out)
@@ -244,7 +244,7 @@ def model_of_fit(
     method: Method,
     task: Task,
     source: Source,
-    known: Known,
+    fitted: FittedDesign,
     learned: ChosenSolution,
     coef: np.ndarray,
     intercept: np.ndarray,
@@ -257,9 +257,9 @@ def model_of_fit(
 
     distances: of held-out rows to the nearest of the others, if they were measured.
     """
-    recipe, loss = replace(method.recipe, seed=known.seed), learned.loss
+    recipe, loss = replace(method.recipe, seed=fitted.seed), learned.loss
     plain = loss.loss if isinstance(loss, Observed) else loss
-    task = replace(task, codec=known.codec)
+    task = replace(task, codec=fitted.codec)
     classes = task.classes
     answers: ClassAnswers | RealAnswers = (
         RealAnswers.of(held_out, plain)
@@ -269,9 +269,9 @@ def model_of_fit(
             threshold=task.threshold, positive=task.positive, distances=distances,
         )
     )  # fmt: skip
-    attributes: JSON = {**learned.attributes, **known.attributes}
+    attributes: JSON = {**learned.attributes, **fitted.attributes}
     normalization = attributes.pop("normalization_", None)
-    kernel = attributes.pop("kernel_", known.features.kernel_)
+    kernel = attributes.pop("kernel_", fitted.features.kernel_)
     shown = {
         "alpha_": learned.solution.alpha, "selection_": learned.selection,
         "loss_": plain, "n_passes_": learned.n_passes,
@@ -279,16 +279,16 @@ def model_of_fit(
     }  # fmt: skip
     has_posterior = recipe.keeps_posterior and recipe.n_principal is None
     return Model(
-        recipe, task, source.n_features, source.column_names, known.features, kernel, coef, intercept, answers,
+        recipe, task, source.n_features, source.column_names, fitted.features, kernel, coef, intercept, answers,
         normalization, shift, learned.posterior() if has_posterior else None, shown | more | attributes,
     )  # fmt: skip
 
 
 def _prepared_rows(
-    method: Method, task: Task, source: Source, groups: np.ndarray | None, saved: Standing | None
+    method: Method, task: Task, source: Source, groups: np.ndarray | None, saved: SavedState | None
 ) -> PreparedRows:
     """Return the rows of the source with their checks, their targets and their folds."""
-    codec = task.codec if saved is None else saved.known.codec
+    codec = task.codec if saved is None else saved.fitted.codec
     preparation = method.preparation(method.design.parts(source.n_features), source.column_names)
     folds = method.holding.folds(source.n_rows, source.labels(), groups, method.seed)
     leaves_folds = groups is not None or method.holding.splitter is not None
@@ -297,10 +297,10 @@ def _prepared_rows(
 
 def _learn_features(
     method: Method, rows: PreparedRows, sample: Sample, engine: Engine, clock: Stopwatch, progress: Progress
-) -> Known:
+) -> FittedDesign:
     """Learn the features on the sample, together with all else that precedes the passes."""
     places = rows.sampled() if sample.order is None else sample.order
-    for some, numbers in ((sample.drawn, places), (sample.beside, sample.places)):
+    for some, numbers in ((sample.drawn, places), (sample.others, sample.places)):
         if some is not None:
             warn_of_dominance(some, numbers, rows.prepare.parts, rows.source.name, rows.prepare.columns)
     with clock("map"), held_by(getattr(engine, "pieces", PiecesHere)):
@@ -309,7 +309,7 @@ def _learn_features(
     if method.is_rounded:
         features = in_bfloat16(features, sample.drawn)
     attributes = mean_and_deviation(sample.drawn) | {"normalization_": method.normalize} | attributes
-    return Known(method.seed, rows.codec, features, attributes)
+    return FittedDesign(method.seed, rows.codec, features, attributes)
 
 
 def check_request(objective: PenalisedLoss, recipe: Recipe, request: Request) -> None:

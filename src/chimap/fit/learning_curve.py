@@ -46,10 +46,10 @@ def learning_curve(
     members = np.flatnonzero(rows.folds(0, rows.source.n_rows)[witnesses.rows] == last)
     if members.size < _MEASURED:
         return None
-    tried = rows.tried(witnesses.of(members), shown)
+    scored_rows = rows.scored(witnesses.of(members), shown)
     factor = Factor(moments.shift.size, method.device)
-    points = score_growing(sums[:-1] or growing(moments), learned.solution.alpha, tried, factor)
+    points = score_growing(sums[:-1] or growing(moments), learned.solution.alpha, scored_rows, factor)
     if sums and learned.held_out is not None:  # the last point: each of these rows was left out alone
         outputs = learned.held_out.outputs[np.searchsorted(learned.held_out.rows, witnesses.rows[members])]
-        points.append((learned.n_rows, score_if_any(partial(tried.score, outputs))))
-    return curve_of(tried.measure, points)
+        points.append((learned.n_rows, score_if_any(partial(scored_rows.score, outputs))))
+    return curve_of(scored_rows.measure, points)

@@ -26,13 +26,13 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
 from chimap.features.principal import BlockMoments
 from chimap.features.rounded import RoundedFeatures
-from chimap.fit.checkpoint import Checkpoint, Known, Standing
+from chimap.fit.checkpoint import Checkpoint, FittedDesign, SavedState
 from chimap.fit.method import Method
 from chimap.fit.rows import PreparedRows, features_by_pieces
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowWeights, provisional_mean
 from chimap.solvers.base import Swept
 from chimap.solvers.held_out import Witnesses
-from chimap.solvers.tried import TRIED_ROWS, TriedRows
+from chimap.solvers.scored_rows import SCORED_ROWS, ScoredRows
 
 
 def first_mean(features: FittedFeatures, rows: Rows, dtype: np.dtype) -> np.ndarray:
@@ -104,30 +104,32 @@ def witnesses_of(
     )  # fmt: skip
 
 
-def witnesses_and_tried(
+def witnesses_and_scored(
     method: Method,
     rows: PreparedRows,
     features: FittedFeatures,
     moments: FoldMoments,
     places: np.ndarray,
     seen: Rows | None,
-    n_tried: int,
-) -> tuple[Witnesses | None, TriedRows | None]:
+    n_scored: int,
+) -> tuple[Witnesses | None, ScoredRows | None]:
     """Return the rows to compute held-out outputs for, and the rows whose score helps choose the strength.
 
     The former are those at ``places``, prepared in ``seen`` unless that is None. The latter are rows of the fold that
-    is held out, at most ``n_tried`` of them, for ``selection="holdout"``; else a fixed number of rows that resemble
-    unseen ones (the former, if they are the same rows), or None if ``n_tried`` is 0.
+    is held out, at most ``n_scored`` of them, for ``selection="holdout"``; else a fixed number of rows that resemble
+    unseen ones (the former, if they are the same rows), or None if ``n_scored`` is 0.
     """
     make = partial(witnesses_of, method, rows, features, moments)
     witnesses = make(places, rows.take(places) if seen is None else seen) if places.size else None
-    if not n_tried:
+    if not n_scored:
         return witnesses, None
     # The number of scored rows is independent of the budget, which would otherwise influence the choice.
-    scored_places = rows.held_out(n_tried) if method.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
+    scored_places = (
+        rows.held_out(n_scored) if method.holding.asked == "holdout" else rows.representative(SCORED_ROWS)
+    )
     is_there = witnesses is not None and np.array_equal(scored_places, places)
     scored = witnesses if is_there else make(scored_places, rows.take(scored_places))
-    return witnesses, None if scored is None else rows.tried(scored, method.scoring)
+    return witnesses, None if scored is None else rows.scored(scored, method.scoring)
 
 
 @dataclass
@@ -140,11 +142,11 @@ class Passes:
     method: Method
     rows: PreparedRows
     sources: list[Source]
-    known: Known
+    fitted: FittedDesign
     chunk_rows: int
     engine: Engine
     checkpoint: Checkpoint | None
-    standing: Standing | None
+    saved: SavedState | None
     clock: Stopwatch
     progress: Progress
     principal: Sequence[PCA] | None = None
@@ -159,13 +161,13 @@ class Passes:
         return self.principal
 
     def _components(self, most: int, first: Any) -> Sequence[PCA]:
-        standing = self.standing
-        if standing is not None and standing.principal is not None:
-            return standing.principal
-        features = self.known.features
-        moments = BlockMoments(standing.moments) if standing else BlockMoments.about(features, first)
+        saved = self.saved
+        if saved is not None and saved.principal is not None:
+            return saved.principal
+        features = self.fitted.features
+        moments = BlockMoments(saved.moments) if saved else BlockMoments.about(features, first)
         work = component_pass(self.method, self.rows, features, moments, self.clock)
-        place, next_row = (0, 0) if standing is None else (standing.place, standing.next_row)
+        place, next_row = (0, 0) if saved is None else (saved.place, saved.next_row)
         for i in range(place, len(self.sources)):
             work = replace(work, weights=RowWeights(self.sources[i].weights))
             first_row, reached = next_row if i == place else 0, self.reached("components", i)
@@ -196,16 +198,16 @@ class Passes:
             f"{rows.source.name}: sums of the features of all rows overflow. Scale the rows down."
         )
 
-    def swept(self, known: Known, digest: str, swept: Swept) -> None:
+    def swept(self, fitted: FittedDesign, digest: str, swept: Swept) -> None:
         """Write the checkpoint between two blocks of a sweep if it is due.
 
-        The features that are ``known`` hold no rows; ``digest`` is that of the rows. After the last block there is
+        The features of ``fitted`` hold no rows; ``digest`` is that of the rows. After the last block there is
         nothing to resume: outputs without rows of that block need its factor.
         """
         if self.checkpoint is not None and swept.weights.shape[0] < swept.borders[-1]:
-            standing = Standing("blocks", 0, swept.weights.shape[0], 0, [], None, known, swept, digest)
+            saved = SavedState("blocks", 0, swept.weights.shape[0], 0, [], None, fitted, swept, digest)
             with self.clock("checkpoint"):
-                self.checkpoint.reached(self.method, self.sources, standing)
+                self.checkpoint.reached(self.method, self.sources, saved)
 
     def reached(self, stage: str, place: int = 0) -> Reached:
         """Return the callback for the end of a chunk, which writes the checkpoint if it is due.
@@ -215,10 +217,10 @@ class Passes:
 
         def reached(work: Work, next_row: int) -> None:
             if self.checkpoint is not None:
-                standing = Standing(
-                    stage, place, next_row, self.chunk_rows, work.moments.parts, self.principal, self.known
+                saved = SavedState(
+                    stage, place, next_row, self.chunk_rows, work.moments.parts, self.principal, self.fitted
                 )
                 with self.clock("checkpoint"):
-                    self.checkpoint.reached(self.method, self.sources, standing)
+                    self.checkpoint.reached(self.method, self.sources, saved)
 
         return reached

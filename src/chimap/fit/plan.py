@@ -108,13 +108,13 @@ def largest_job(method: Method, source: Source, n_targets: int) -> Job:
     most = method.most_principal
     if most is not None:
         job = replace(job, n_features=principal_features(parts, most, method.n_folds))
-        if isinstance(method.n_principal, tuple):  # moments of fewer components, beside those of all
+        if isinstance(method.n_principal, tuple):  # moments of fewer components, besides those of all
             job = replace(job, solver_bytes=job.moments_bytes + 8 * job.n_features**2)
     return method.objective.footprint(job, parts)
 
 
 def planned_job(method: Method, rows: PreparedRows, engine: Engine) -> Job:
-    """Return the sizes of the largest pass of a fit, with what the engine and the solver hold beside it."""
+    """Return the sizes of the largest pass of a fit, with what the engine and the solver hold besides it."""
     job = largest_job(method, rows.source, rows.codec.n_targets)
     return replace(
         job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, method.objective.solver.n_vectors)

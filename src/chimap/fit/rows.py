@@ -2,7 +2,7 @@
 
 ``Preparation`` turns raw rows into the rows that features are computed from; prediction uses it too. ``PreparedRows``
 joins a source to its preparation, codec and folds, and draws the subsets that a fit needs: the sample that features are
-fitted on, and the rows beside it that held-out outputs and scores are computed for.
+fitted on, and the other rows that held-out outputs and scores are computed for.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from chimap.moments import DealtFolds, RowFolds, RowWeights, of_entries, of_rows
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import HeldOutRows
 from chimap.solvers.held_out import HeldOut, Witnesses
-from chimap.solvers.tried import TRIED_ROWS, TriedRows
+from chimap.solvers.scored_rows import SCORED_ROWS, ScoredRows
 
 _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 # Rows, or groups, that suffice to calibrate by, and rows of a rare class. With 28 rows of a fold probabilities were off
@@ -110,9 +110,9 @@ class PreparedRows:
 
     def sample(self) -> Rows:
         """Return the prepared rows that features are fitted on, drawn in proportion to the row weights if any."""
-        return self.sample_beside(np.zeros(0, dtype=np.intp))[0]
+        return self.sample_and(np.zeros(0, dtype=np.intp))[0]
 
-    def sample_beside(self, others: np.ndarray) -> tuple[Rows, Rows | None]:
+    def sample_and(self, others: np.ndarray) -> tuple[Rows, Rows | None]:
         """Return the sample and the prepared rows at the places ``others``; a source is not read through twice."""
         sampled = self.sampled()
         if self.source.weights is None and (self.source.can_seek or not others.size):
@@ -145,9 +145,9 @@ class PreparedRows:
         size = int(max(FEWEST_WITNESSES, min(self._wanted, budget / WITNESS_SHARE / bytes_each)))
         if size * bytes_each > budget / _MOST_SHARE:
             return np.empty(0, dtype=np.int64)
-        return self.beside(size)
+        return self.representative(size)
 
-    def beside(self, size: int) -> np.ndarray:
+    def representative(self, size: int) -> np.ndarray:
         """Return at most ``size`` places of rows that resemble unseen rows as far as possible.
 
         Rows of rare classes are all among them, up to half; rows in groups come from as many groups as possible. See
@@ -170,7 +170,7 @@ class PreparedRows:
         apart = self._apart
         if not apart.size:
             return self._beside_sample(size)
-        if size > TRIED_ROWS:
+        if size > SCORED_ROWS:
             apart = np.setdiff1d(np.arange(self.source.n_rows), self.sampled(), assume_unique=True)
         return apart[choose_rows(apart.size, size, self.seed)]
 
@@ -246,9 +246,9 @@ class PreparedRows:
         """
         n_rare = int(self._is_rare.sum())
         if not n_rare or self.groups is not None:
-            return TRIED_ROWS
+            return SCORED_ROWS
         wanted = _NEGATIVES * self.source.n_rows / n_rare
-        return int(min(max(TRIED_ROWS, wanted), _MOST_WITNESSES, self.source.n_rows))
+        return int(min(max(SCORED_ROWS, wanted), _MOST_WITNESSES, self.source.n_rows))
 
     @property
     def has_rare(self) -> bool:
@@ -257,8 +257,8 @@ class PreparedRows:
 
     @cached_property
     def _is_rare(self) -> np.ndarray:
-        """Whether each row is of a class of which a draw of ``TRIED_ROWS`` rows would hold too few, (n,)."""
-        return self.codec.rare(self.labels, TRIED_ROWS, FEWEST_UNITS)
+        """Whether each row is of a class of which a draw of ``SCORED_ROWS`` rows would hold too few, (n,)."""
+        return self.codec.rare(self.labels, SCORED_ROWS, FEWEST_UNITS)
 
     @cached_property
     def _apart(self) -> np.ndarray:
@@ -316,11 +316,11 @@ class PreparedRows:
         members = np.flatnonzero(self.folds(0, self.source.n_rows) == 0)
         return members[choose_rows(members.size, n, self.seed + 1)]
 
-    def tried(self, witnesses: Witnesses, scoring: Scoring) -> TriedRows:
+    def scored(self, witnesses: Witnesses, scoring: Scoring) -> ScoredRows:
         """Return the witnesses with the score by which they help choose a setting."""
         score = self.codec.score(self.labels[witnesses.rows], scoring, witnesses.counted)
         shift = np.asarray(self.codec.shift)
-        return TriedRows(
+        return ScoredRows(
             witnesses.Z,
             witnesses.Y,
             shift,

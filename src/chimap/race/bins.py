@@ -458,7 +458,7 @@ def _fits_beside_sample(asked: Recipe) -> Iterator[None]:
         yield
     except MemoryBudgetError:
         raise MemoryBudgetError(
-            Message("{memory=} does not hold a fit beside a sample of the rows. Give more.", asked.memory)
+            Message("{memory=} does not hold a fit besides a sample of the rows. Give more.", asked.memory)
         ) from None
 
 

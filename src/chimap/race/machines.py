@@ -316,7 +316,7 @@ class LeftOutMachine(KernelMachine):
     Leaving out a row of one class shifts the mean of the targets, and with it the intercept, towards the other. All
     outputs of weak machines then rank the classes the wrong way round: a constant one has an AUC of 0. So the mean of
     the targets stays that of all rows: with it the output of row i is f_-i(x_i) + (y_i - mean y) w_i / (W - w_i), W
-    being the sum of the row weights w; what the machine learns beside the mean has not seen the row.
+    being the sum of the row weights w; what the machine learns besides the mean has not seen the row.
 
     Parameters
     ----------

@@ -424,7 +424,7 @@ def work_of_fit(fitted: Model, rows: Rows) -> float:
     if fitted.recipe.keeps_rows:
         return UNCOUNTED_SECONDS + _of_kernel_matrix(fitted, rows, n_scored) / _ON_KERNELS
     n, n_features = float(rows.shape[0]), float(fitted.features._n_features_out)
-    # A map that keeps zeros works bin by bin, which takes no time beside what follows.
+    # A map that keeps zeros works bin by bin, which takes no time besides what follows.
     is_sparse = fitted.features.keeps_zeros
     mapped = 0.0 if is_sparse else 2 * n * _bins(rows, _SPARSE_IN_FEATURES) * n_features
     outputs = n * n_features * fitted.n_outputs

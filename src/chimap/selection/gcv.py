@@ -3,7 +3,7 @@
 ``GeneralisedCrossValidation`` is the rule of a fit of ridge whose rows are not in folds, and ``choose_by_gcv`` the same
 from moments. ``GcvScorer`` computes the score of one strength and its slope from one Cholesky factor; the search goes
 downhill. The weights come with the score, so the chosen strength is not solved again. If the user's score can be
-computed on rows of the fit (``TriedRows``), it makes the final choice near the minimum (``FinalChoice``).
+computed on rows of the fit (``ScoredRows``), it makes the final choice near the minimum (``FinalChoice``).
 
 Many features make a factor dear (D^3/3 operations), and a search takes four or five of them. The strength hardly
 depends on the number of features, so half of them find where it lies, and how far below it the user's score is best,
@@ -29,7 +29,7 @@ from chimap.selection.base import Compared, OpenSettings, Selection, SelectionRe
 from chimap.solvers.base import Asked, Problem
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
-from chimap.solvers.tried import TriedRows
+from chimap.solvers.scored_rows import ScoredRows
 
 _PROBES = 32  # random vectors of signs that estimate a trace
 _TRACE_NOISE = (
@@ -107,8 +107,8 @@ class GcvScorer:
             self.on_score(alpha, self.scores[alpha].score)
         return self.scores[alpha]
 
-    def left_out(self, tried: TriedRows, alpha: float) -> np.ndarray | None:
-        """Return ridge outputs (h, t), less the target shift, for tried rows when each of them is left out.
+    def left_out(self, scored_rows: ScoredRows, alpha: float) -> np.ndarray | None:
+        """Return ridge outputs (h, t), less the target shift, for scored rows when each of them is left out.
 
         They are None where the matrix is singular to rounding.
         """
@@ -118,14 +118,14 @@ class GcvScorer:
             return None
         whole = self.whole
         origin, mean = whole.feature_sum / whole.count, whole.target_sum / whole.count
-        X = np.empty(tried.Z.shape, dtype=self.square.dtype)
-        for block in tried.blocks():
-            X[block] = (tried.Z[block] - origin) * roots
+        X = np.empty(scored_rows.Z.shape, dtype=self.square.dtype)
+        for block in scored_rows.blocks():
+            X[block] = (scored_rows.Z[block] - origin) * roots
         leverages = 1 / whole.count + squared_norms(self.square, X)
-        if tried.weights is not None:
-            leverages *= tried.weights
-        errors = tried.Y - tried.outputs(score.coef, origin, mean)
-        return np.asarray(tried.Y - errors / np.maximum(1 - leverages, _LEAST_REMAINDER)[:, None])
+        if scored_rows.weights is not None:
+            leverages *= scored_rows.weights
+        errors = scored_rows.Y - scored_rows.outputs(score.coef, origin, mean)
+        return np.asarray(scored_rows.Y - errors / np.maximum(1 - leverages, _LEAST_REMAINDER)[:, None])
 
     def _score(self, alpha: float) -> GcvScore | None:
         """Return the score of a strength; None if a factor of higher precision is needed."""
@@ -285,9 +285,9 @@ class FinalChoice:
         y_i - f_-i(x_i) = (y_i - f(x_i)) / (1 - h_i),   h_i = 1/n + (z_i - mean)' (Hc + alpha I)^-1 (z_i - mean)
     """
 
-    def __init__(self, scorer: GcvScorer, tried: TriedRows):
-        self._scorer, self._tried = scorer, tried
-        self.name = tried.measure
+    def __init__(self, scorer: GcvScorer, scored_rows: ScoredRows):
+        self._scorer, self._scored_rows = scorer, scored_rows
+        self.name = scored_rows.measure
         self.scores: dict[float, float] = {}
         self._outputs: tuple[float, np.ndarray] | None = None  # at the best strength so far
 
@@ -325,8 +325,8 @@ class FinalChoice:
     def _at(self, alpha: float) -> float:
         """Return the score of a strength, -inf if it cannot be solved."""
         if alpha not in self.scores:
-            outputs = self._scorer.left_out(self._tried, alpha)
-            self.scores[alpha] = -np.inf if outputs is None else self._tried.scored(outputs)
+            outputs = self._scorer.left_out(self._scored_rows, alpha)
+            self.scores[alpha] = -np.inf if outputs is None else self._scored_rows.scored(outputs)
             if outputs is not None and self._best() == alpha:
                 self._outputs = alpha, outputs
         return self.scores[alpha]
@@ -347,7 +347,7 @@ def choose_by_gcv(
     on_score: Callable[[float, float], None] | None = None,
     scale: float | None = None,
     seed: int = 0,
-    tried: TriedRows | None = None,
+    scored_rows: ScoredRows | None = None,
     dtype: DTypeLike = np.float64,
     n_rows: float | None = None,
 ) -> tuple[LinearSolution, SelectionResult]:
@@ -383,7 +383,7 @@ def choose_by_gcv(
         The search begins at a tenth of it; None for the mean scatter of a feature.
     seed : int, default=0
         Seed of the random signs.
-    tried : TriedRows or None, default=None
+    scored_rows : ScoredRows or None, default=None
         Some rows of these moments, each predicted from all others in closed form. Their score makes the final choice
         between the strength of least GCV and two decades below it.
     dtype : dtype, default=np.float64
@@ -418,7 +418,7 @@ def choose_by_gcv(
     >>> solution.coef.ravel().round(1).tolist(), chosen.rule
     ([1.0, 2.0, 3.0], 'gcv')
     """
-    best, result, _ = _chosen(whole, alphas, on_score, scale, seed, tried, dtype, n_rows)
+    best, result, _ = _chosen(whole, alphas, on_score, scale, seed, scored_rows, dtype, n_rows)
     return best, result
 
 
@@ -428,11 +428,11 @@ def _chosen(
     on_score: Callable[[float, float], None] | None,
     scale: float | None,
     seed: int,
-    tried: TriedRows | None,
+    scored_rows: ScoredRows | None,
     dtype: DTypeLike,
     n_rows: float | None,
 ) -> tuple[LinearSolution, SelectionResult, np.ndarray | None]:
-    """Do the same, and also return the left-out outputs of the tried rows, if they made the final choice."""
+    """Do the same, and also return the left-out outputs of the scored rows, if they made the final choice."""
     if whole.n_rows < FEWEST_ROWS:
         raise DataError(
             Message("{} rows are too few to choose {alpha} by gcv. Give {alpha} as one number.", whole.n_rows)
@@ -442,7 +442,7 @@ def _chosen(
     usual = max(usual, float(np.finfo(np.float32).tiny))
     coarse = None
     if isinstance(alphas, str) and whole.n_features >= FEWEST_FEATURES_TO_HALVE:
-        coarse = _of_half(whole, usual, seed, tried, precision, n_rows)
+        coarse = _of_half(whole, usual, seed, scored_rows, precision, n_rows)
     scorer = GcvScorer(whole, seed, on_score, precision, n_rows)
     if isinstance(alphas, str):
         if coarse is None or not _confirm(scorer, coarse, usual):
@@ -452,7 +452,7 @@ def _chosen(
         for alpha in sorted((float(a) for a in alphas), reverse=True):
             scorer.at(alpha)
     best = scorer.best()
-    final_choice = None if tried is None else FinalChoice(scorer, tried)
+    final_choice = None if scored_rows is None else FinalChoice(scorer, scored_rows)
     if final_choice is not None and coarse is not None:
         best = final_choice.or_share(best, coarse.share)
     elif final_choice is not None:
@@ -480,7 +480,12 @@ def _chosen(
 
 
 def _of_half(
-    whole: Moments, scale: float, seed: int, tried: TriedRows | None, precision: float, n_rows: float | None
+    whole: Moments,
+    scale: float,
+    seed: int,
+    scored_rows: ScoredRows | None,
+    precision: float,
+    n_rows: float | None,
 ) -> CoarseChoice | None:
     """Choose by half of the features; None where they do not say how the score bends at its least."""
     chosen = half_of(whole.n_features)
@@ -494,8 +499,8 @@ def _of_half(
     if not curvature > 0:
         return None
     share = 1.0
-    if tried is not None:
-        share = FinalChoice(scorer, tried.of_features(chosen)).between(top, None).alpha / top.alpha
+    if scored_rows is not None:
+        share = FinalChoice(scorer, scored_rows.of_features(chosen)).between(top, None).alpha / top.alpha
     return CoarseChoice(top.alpha * scaled(half, whole), curvature, share)
 
 
@@ -574,7 +579,7 @@ class GeneralisedCrossValidation(Selection):
         """See ``Selection``."""
         strengths = "auto" if open.alpha is None else np.atleast_1d(open.alpha).tolist()
         weights, result, left_out = _chosen(
-            problem.whole, strengths, lambda alpha, score: self._on_score(), problem.scale, 0, problem.tried,
+            problem.whole, strengths, lambda alpha, score: self._on_score(), problem.scale, 0, problem.scored_rows,
             problem.moments.dtype, problem.whole.count / problem.unit,
         )  # fmt: skip
         if left_out is not None:

@@ -18,7 +18,7 @@ from chimap.solvers.base import Asked, Problem, TrialProblem
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.groups import GroupPassesProblem
 from chimap.solvers.ridge import ridge
-from chimap.solvers.tried import TriedRows
+from chimap.solvers.scored_rows import ScoredRows
 
 _HALF_DECADE = 10**0.5  # factor from one strength to the next
 _MOST_HALF_DECADES = 10
@@ -113,8 +113,8 @@ class HeldOutMoments(Selection):
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``. Raises DataError if every strength is too small."""
-        tried, rest = problem.tried, problem.moments.folds[1]
-        if tried is None or not len(tried) or not rest.n_rows:
+        scored_rows, rest = problem.scored_rows, problem.moments.folds[1]
+        if scored_rows is None or not len(scored_rows) or not rest.n_rows:
             raise DataError(
                 Message("too few rows to hold some out: give {selection='gcv'}, or {alpha} as one number.")
             )
@@ -123,7 +123,7 @@ class HeldOutMoments(Selection):
         def at(alpha: float) -> tuple[float, float]:
             """Return (score, minus the squared error) of a strength."""
             if alpha not in scores:
-                scores[alpha] = self._score(problem, tried, alpha)
+                scores[alpha] = self._score(problem, scored_rows, alpha)
                 self._on_score()
             return scores[alpha]
 
@@ -139,9 +139,9 @@ class HeldOutMoments(Selection):
                 step -= 2
             for neighbour in (step - 1, step + 1):
                 at(scale * 10 ** (neighbour / 2))
-        return Compared(_of_scores(scores, tried.measure), problem)
+        return Compared(_of_scores(scores, scored_rows.measure), problem)
 
-    def _score(self, problem: RidgeProblem, tried: TriedRows, alpha: float) -> tuple[float, float]:
+    def _score(self, problem: RidgeProblem, scored_rows: ScoredRows, alpha: float) -> tuple[float, float]:
         """Return (score, minus the squared error) of a strength; -inf if it is too small."""
         rest = problem.moments.folds[1]
         try:
@@ -149,9 +149,9 @@ class HeldOutMoments(Selection):
         except DataError:
             return -np.inf, -np.inf
         origin, mean = rest.feature_sum / rest.count, rest.target_sum / rest.count
-        outputs = tried.outputs(solution.coef, origin, mean)
-        errors = np.square(tried.Y - outputs).sum(axis=1)
-        return tried.scored(outputs), -float(np.average(errors, weights=tried.counted))
+        outputs = scored_rows.outputs(solution.coef, origin, mean)
+        errors = np.square(scored_rows.Y - outputs).sum(axis=1)
+        return scored_rows.scored(outputs), -float(np.average(errors, weights=scored_rows.counted))
 
 
 def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:

@@ -16,7 +16,7 @@ from chimap._validation import DataError
 from chimap.model_files import register
 from chimap.moments import FoldMoments, Moments
 from chimap.solvers.ridge import Factor, ridge
-from chimap.solvers.tried import TriedRows
+from chimap.solvers.scored_rows import ScoredRows
 
 _FEWEST = 30  # rows to learn from, or to score; with fewer, a score is mostly noise
 _HALVINGS = (8, 4, 2)
@@ -105,17 +105,17 @@ def growing(moments: FoldMoments) -> Iterator[Moments]:
 
 
 def score_growing(
-    sums: Iterable[Moments], alpha: float, tried: TriedRows, factor: Factor
+    sums: Iterable[Moments], alpha: float, scored_rows: ScoredRows, factor: Factor
 ) -> list[tuple[int, float]]:
     """Return (rows, score) for the moments of each subset that has enough rows.
 
-    Ridge is solved from the moments and scored on ``tried``, rows that no subset contains.
+    Ridge is solved from the moments and scored on ``scored_rows``, rows that no subset contains.
     """
 
     def score(moments: Moments) -> float:
         machine, (shift, target_shift) = ridge(moments, alpha, factor), moments.shifts
         intercept = machine.intercept + shift @ machine.coef - target_shift
-        return tried.scored(tried.outputs(machine.coef, np.zeros(shift.size), intercept))
+        return scored_rows.scored(scored_rows.outputs(machine.coef, np.zeros(shift.size), intercept))
 
     return [
         (moments.n_rows, score_if_any(partial(score, moments)))

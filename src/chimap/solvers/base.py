@@ -31,7 +31,7 @@ from chimap.penalties import L2, L21
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
-from chimap.solvers.tried import TriedRows
+from chimap.solvers.scored_rows import ScoredRows
 
 Part = TypeVar("Part")
 
@@ -233,7 +233,7 @@ class Evidence:
         Informed of each step of the solver.
     asked : {"nothing", "gcv", "folds", "holdout", "splitter", "leave-out"}, default="folds"
         How the open settings are chosen.
-    tried : TriedRows or None, default=None
+    scored_rows : ScoredRows or None, default=None
         Rows whose prediction score takes part in that choice.
     witnesses : Witnesses or None, default=None
         Rows whose held-out outputs are wanted.
@@ -260,7 +260,7 @@ class Evidence:
     penalty: L21 | None = None
     progress: Progress = field(default_factory=Progress)
     asked: Asked = "folds"
-    tried: TriedRows | None = None
+    scored_rows: ScoredRows | None = None
     witnesses: Witnesses | None = None
     held_folds: tuple[int, ...] = (0,)
     unit: float = 1.0

@@ -26,7 +26,7 @@ from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, left_out, leve
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.principal import leading
 from chimap.solvers.ridge import Factor, LinearSolution, ridge
-from chimap.solvers.tried import TriedRows
+from chimap.solvers.scored_rows import ScoredRows
 
 _FEATURES_PER_ROW = 4  # features per row from which on the problem is solved in the span of the rows
 _SPARE_PRODUCTS = 8  # number of random products beyond the number of rows, so that they contain the span
@@ -46,8 +46,8 @@ class RidgeProblem(Problem):
         Device that factorises.
     spans : bool, default=True
         Whether the problem may be solved in the span of the rows.
-    tried : TriedRows or None, default=None
-        Rows whose score takes part in the choice, ``TriedRows``.
+    scored_rows : ScoredRows or None, default=None
+        Rows whose score takes part in the choice, ``ScoredRows``.
     unit : float, default=1.0
         The weight that counts as one row.
     components : Components or None, default=None
@@ -56,7 +56,7 @@ class RidgeProblem(Problem):
     Attributes
     ----------
     left_out : tuple of float and ndarray of shape (h, t), or None
-        Set by a selection rule that left out the tried rows one by one: the strength, and their outputs less the shift
+        Set by a selection rule that left out the scored rows one by one: the strength, and their outputs less the shift
         of the targets. If these rows are the witnesses too, no factor needs to be made again for them.
     """
 
@@ -68,7 +68,7 @@ class RidgeProblem(Problem):
         device: str = "cpu",
         *,
         spans: bool = True,
-        tried: TriedRows | None = None,
+        scored_rows: ScoredRows | None = None,
         unit: float = 1.0,
         components: Components | None = None,
     ):
@@ -77,7 +77,7 @@ class RidgeProblem(Problem):
         self.scale = float(whole.scatter_diagonal().mean())
         self._shifts, self._mean, self._n_features = whole.shifts, whole.mean, whole.n_features
         self.left_out: tuple[float, np.ndarray] | None = None
-        self._tried_features = None if tried is None else tried.Z
+        self._scored_features = None if scored_rows is None else scored_rows.Z
         self._kept: np.ndarray | None = None  # features that have weights; None for all
         self._n_kept: int | None = None  # components of each block, if that is a choice of them
         self._span = _span(whole) if spans and _FEATURES_PER_ROW * whole.n_rows <= whole.n_features else None
@@ -86,8 +86,8 @@ class RidgeProblem(Problem):
             folds = [fold.projected(self._span, origin) for fold in moments.folds]
             moments, device = FoldMoments.of(folds, moments.dtype), "cpu"
             whole = moments.whole()
-            tried = None if tried is None else tried.projected(self._span)
-        self.tried = tried
+            scored_rows = None if scored_rows is None else scored_rows.projected(self._span)
+        self.scored_rows = scored_rows
         self.moments, self.whole = moments, whole
         self.n_folds = len(moments.folds)
         self.factor = Factor(whole.n_features, device)
@@ -173,7 +173,7 @@ class RidgeProblem(Problem):
 
         ``outputs`` are those of the model with it.
         """
-        if self.left_out is not None and self.left_out[0] == alpha and witnesses.Z is self._tried_features:
+        if self.left_out is not None and self.left_out[0] == alpha and witnesses.Z is self._scored_features:
             return self.left_out[1]
         h = leverages(self.whole, alpha, self._coordinates(witnesses.Z), self.factor)
         h = h if witnesses.weights is None else h * witnesses.weights
@@ -221,7 +221,7 @@ class RidgeSolver(Solver):
             moments,
             evidence.device,
             spans=components is None,
-            tried=evidence.tried,
+            scored_rows=evidence.scored_rows,
             unit=evidence.unit,
             components=components,
         )

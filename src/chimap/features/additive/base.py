@@ -193,7 +193,7 @@ class AdditiveMap(Features):
         return self.n_terms
 
     def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
-        """Return the bytes that fitting takes beside n_rows rows with n_values non-zero entries, to plan memory."""
+        """Return the bytes that fitting takes besides n_rows rows with n_values non-zero entries, to plan memory."""
         # values sorted and counted together; or a copy of the values of all bins
         pooled = VALUE_BYTES * min(MOST_ALIKE, n_values)
         return max(pooled, 8 * n_values) if self._fits_by_bin else pooled
@@ -357,7 +357,7 @@ class AdditiveMap(Features):
         out = np.empty((n, self._n_terms_out, n_bins), magnitudes.dtype)
         self._prepare(magnitudes.dtype)
         self._evaluate(magnitudes, np.arange(n_bins), out)
-        return _arrays.beside(out, x)
+        return _arrays.as_like(out, x)
 
     def _evaluate_signed(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         self._prepare(rows.dtype)

@@ -52,7 +52,7 @@ def kmeans_anchors(values: np.ndarray, starts: np.ndarray, n_anchors: int) -> np
 
 
 def kmeans_bytes(n_values: int, n_rows: int, n_anchors: int) -> int:
-    """Return the bytes that ``kmeans_anchors`` takes beside the values of n_rows rows, on all threads.
+    """Return the bytes that ``kmeans_anchors`` takes besides the values of n_rows rows, on all threads.
 
     Each thread holds the sorted values of a bin and, of those it uses, their counts and sums in a dozen numbers and the
     best borders for any number of anchors.

@@ -174,7 +174,7 @@ class DirectMap(AdditiveMap):
 
     def _formula(self, xp: ModuleType, x: Array) -> Array:
         product, terms = xp.ones_like(x), []
-        for k in _arrays.beside(self.nodes_, x):  # scalars, or rows (bins,) with per_bin
+        for k in _arrays.as_like(self.nodes_, x):  # scalars, or rows (bins,) with per_bin
             share = product / (x + k)
             terms.append(2 * xp.sqrt(k) * (x * share))
             product = (x - k) * share

@@ -160,7 +160,7 @@ class DirichletMap(OneToOneFeatureMixin, Features):
         sums = xp.sum(rows, axis=1, keepdims=True)
         if not bool(xp.all(xp.isfinite(sums))):
             check_row_sums(_arrays.to_host(sums[:, 0]))
-        scale, mean = _arrays.beside(w.scale, rows), _arrays.beside(w.mean, rows)
+        scale, mean = _arrays.as_like(w.scale, rows), _arrays.as_like(w.mean, rows)
         offset = max(self.offset_, float(xp.finfo(rows.dtype).smallest_normal))
         shares = rows / xp.where(sums > 0, sums, xp.ones_like(sums))
         Z = scale * (xp.log(shares + offset) - mean)

@@ -183,7 +183,7 @@ class OptimalMap(AdditiveMap):
         dtype = np.dtype(np.float32 if x.dtype == xp.float32 else np.float64)
         self._prepare(dtype)
         values, drop, first = self._tables[dtype]
-        tables, bits = _arrays.beside(values, x), _arrays.float_bits(x)
+        tables, bits = _arrays.as_like(values, x), _arrays.float_bits(x)
         segment = xp.astype(xp.clip((bits >> drop) - first, 0, values.shape[2] - 1), xp.int64)
         t = xp.astype(bits & ((1 << drop) - 1), x.dtype) / (1 << drop)
         terms = []

@@ -202,7 +202,7 @@ class SignStableProjection(Features):
         if not bool(xp.all(xp.isfinite(sums))):
             check_row_sums(_arrays.to_host(sums[:, 0]))
         tiny = float(np.finfo(np.float64).tiny)
-        return (wide / xp.clip(sums, tiny)) @ _arrays.beside(self.frequencies_, wide)
+        return (wide / xp.clip(sums, tiny)) @ _arrays.as_like(self.frequencies_, wide)
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write the features of checked rows, minus a shift, into an array.

@@ -201,7 +201,7 @@ class RandomFeatures(Features):
             Maps checked dense rows (n, bins) to features (n, n_components).
         """
         xp = _arrays.namespace(like)
-        W, offset = (_arrays.beside(values, like) for values in (self.projection_.matrix, self.offset_))
+        W, offset = (_arrays.as_like(values, like) for values in (self.projection_.matrix, self.offset_))
         n_sines, scale = self._n_features_out - W.shape[1], float(np.sqrt(2.0 / self._n_features_out))
         is_single = like.dtype == xp.float32
 

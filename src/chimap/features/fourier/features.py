@@ -227,7 +227,7 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
 
     def _array_inputs(self, rows: Array) -> Array:
         inputs = self.map_.array_features(rows)
-        return inputs - _arrays.beside(self.centre_, inputs) if self.centre_.any() else inputs
+        return inputs - _arrays.as_like(self.centre_, inputs) if self.centre_.any() else inputs
 
     @property
     def _takes_signs(self) -> bool:

@@ -187,7 +187,7 @@ class SkewedFourierFeatures(RandomFeatures):
         return buffer
 
     def _array_inputs(self, rows: Array) -> Array:
-        c, xp, m = float(self._logarithm.c), _arrays.namespace(rows), _arrays.beside(self.centre_, rows)
+        c, xp, m = float(self._logarithm.c), _arrays.namespace(rows), _arrays.as_like(self.centre_, rows)
         if not bool(xp.all(rows > -c)):
             self._logarithm.logarithms(
                 _arrays.to_host(rows), self.centre_

@@ -474,7 +474,7 @@ class LandmarkFeatures(FeaturesOverMap):
         xp = _arrays.namespace(like)
         values = self.unit_map_.bound(like)
         learned = (self._mapped, self._half_norms, self.projection_, self._ones)
-        landmarks, halves, triangle, ones = (_arrays.beside(array, like) for array in learned)
+        landmarks, halves, triangle, ones = (_arrays.as_like(array, like) for array in learned)
 
         def features(rows: Array) -> Array:
             u = values(rows)

@@ -136,7 +136,7 @@ class NystroemFeatures(Features):
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
         """Return the larger of what the kernel's parameters take and what the landmarks take.
 
-        The latter are the kernel values of all rows with the landmarks beside two float64 copies of the rows, and the
+        The latter are the kernel values of all rows with the landmarks besides two float64 copies of the rows, and the
         eigenproblem of the landmarks.
 
         Parameters

@@ -116,7 +116,7 @@ class UnitGaussianMap:
     def bound(self, like: Array) -> ArrayMap:
         """Return the map to u for arrays such as ``like``, by operations of its library, on its device."""
         xp = _arrays.namespace(like)
-        centre, scale = _arrays.beside(self.centre, like), _arrays.beside(self.scale, like)
+        centre, scale = _arrays.as_like(self.centre, like), _arrays.as_like(self.scale, like)
         chosen = [
             None if factor.columns is None else xp.asarray(factor.columns, device=like.device)
             for factor in self.factors

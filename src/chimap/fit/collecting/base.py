@@ -21,7 +21,7 @@ from chimap.engines import Engine, Progress, Stopwatch
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
 from chimap.features.nearest import FAR, LEFT_OUT_ROWS, empty_rows, keeps_rows, nearest_distances
-from chimap.fit.checkpoint import Standing
+from chimap.fit.checkpoint import SavedState
 from chimap.fit.method import Method
 from chimap.fit.passes import Passes
 from chimap.fit.rows import PreparedRows
@@ -78,7 +78,7 @@ class Sample:
         Weights of these rows; None where they were drawn by weight.
     places : array of int, default=empty
         Places in the source of the rows to compute held-out outputs for.
-    beside : rows or None, default=None
+    others : rows or None, default=None
         The prepared rows at these places; None if they are still to be read.
     order : array of int or None, default=None
         Places in the source of ``rows``; None for those that ``PreparedRows.sampled`` gives.
@@ -87,7 +87,7 @@ class Sample:
     rows: Rows | None
     weights: np.ndarray | None = None
     places: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    beside: Rows | None = None
+    others: Rows | None = None
     order: np.ndarray | None = None
 
     @property
@@ -158,15 +158,15 @@ class Collector(ABC):
     @classmethod
     @abstractmethod
     def planned(
-        cls, method: Method, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+        cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
     ) -> Self:
         """Return a collector that stays within the memory budget, or raise MemoryBudgetError."""
 
     @abstractmethod
-    def sample(self, progress: Progress, standing: Standing | None) -> Sample:
+    def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """Read the rows that features are fitted on, and those besides them that are read in the same go.
 
-        A resumed fit, whose state is ``standing``, has its features and reads neither.
+        A resumed fit, whose state is ``saved``, has its features and reads neither.
         """
 
     @abstractmethod
@@ -201,10 +201,10 @@ class Collector(ABC):
     ) -> np.ndarray:
         """Return the distances of the rows at these places of the source; see ``features.nearest`` for ``empty``."""
         ascending = np.sort(places)
-        if sample.beside is None:
+        if sample.others is None:
             rows = self.rows.take(ascending)
         else:
-            rows = _arrays.take_rows(sample.beside, np.searchsorted(sample.places, ascending))
+            rows = _arrays.take_rows(sample.others, np.searchsorted(sample.places, ascending))
         return nearest_distances(features, rows, empty)[np.searchsorted(ascending, places)]
 
     def curve(

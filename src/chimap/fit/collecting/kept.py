@@ -13,7 +13,7 @@ from chimap.engines import Engine, Progress, chunk_rows_within
 from chimap.engines.keeping import KeepingPass
 from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.base import FittedFeatures
-from chimap.fit.checkpoint import Standing
+from chimap.fit.checkpoint import SavedState
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
 from chimap.fit.method import Method
 from chimap.fit.passes import Passes, rounded
@@ -69,7 +69,7 @@ class KeptCollector(Collector):
 
     @classmethod
     def planned(
-        cls, method: Method, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+        cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
     ) -> Self:
         """See ``Collector``."""
         method = replace(method, n_folds=rows.n_folds)
@@ -78,7 +78,7 @@ class KeptCollector(Collector):
             return cls(method, rows, Plan(job, CHUNK_UNIT))
         return cls(method, rows, Plan.of_first([job], method.budget))
 
-    def sample(self, progress: Progress, standing: Standing | None) -> Sample:
+    def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """See ``Collector``."""
         progress.stage("sampling", None)
         return Sample(self.rows.sample())

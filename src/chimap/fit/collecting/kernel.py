@@ -23,7 +23,7 @@ from chimap.features.base import FittedFeatures
 from chimap.features.exact import RowKernel
 from chimap.features.nearest import LEFT_OUT_ROWS, distances_among
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
-from chimap.fit.checkpoint import Standing
+from chimap.fit.checkpoint import SavedState
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
 from chimap.fit.method import Method
 from chimap.fit.passes import Passes
@@ -110,7 +110,7 @@ class KernelCollector(RowsCollector):
 
     @classmethod
     def planned(
-        cls, method: Method, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+        cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
     ) -> Self:
         """See ``Collector``."""
         n_rows, needed = rows.source.n_rows, bytes_of_exact(method.recipe, rows.source)
@@ -127,7 +127,7 @@ class KernelCollector(RowsCollector):
             )
         return cls(method, rows, *order_of(rows.folds, n_rows, method.seed))
 
-    def sample(self, progress: Progress, standing: Standing | None) -> Sample:
+    def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """Return all rows, with their weights."""
         source = self.rows.source
         progress.stage("sampling", source.n_rows)
@@ -179,7 +179,7 @@ class BlocksCollector(RowsCollector):
 
     @classmethod
     def planned(
-        cls, method: Method, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+        cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
     ) -> Self:
         """See ``Collector``."""
         source, weights = rows.source, rows.source.weights
@@ -213,16 +213,16 @@ class BlocksCollector(RowsCollector):
                 )
             )
         order, groups = order_of(rows.folds, source.n_rows, method.seed)
-        begun = None if standing is None else standing.swept
+        begun = None if saved is None else saved.swept
         borders = _borders(plan, source.n_rows, groups) if begun is None else begun.borders
         n = int(borders[-1])
         if groups is not None:
             groups = [group for group in groups if group[0] < n]
         return cls(method, rows, order[:n], groups, borders, plan.rows_twice)
 
-    def sample(self, progress: Progress, standing: Standing | None) -> Sample:
+    def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """Return the rows of the first block, with their weights, to fit map and gamma on."""
-        if standing is not None:
+        if saved is not None:
             return Sample(None)
         places = self.order[: self.borders[1]]
         ascending = np.sort(places)
@@ -235,8 +235,8 @@ class BlocksCollector(RowsCollector):
         method, source = self.method, self.rows.source
         scale = features.scale if isinstance(features, ScaledFeatures) else Scale()
         kept = unscaled(features)
-        known = replace(
-            passes.known, features=passes.known.features.take(slice(0))
+        fitted = replace(
+            passes.fitted, features=passes.fitted.features.take(slice(0))
         )  # for a checkpoint: no rows
         keeper = kept.keeper(self.order.size)
         place_of = np.full(source.n_rows, -1)
@@ -255,17 +255,17 @@ class BlocksCollector(RowsCollector):
                     keeper.put(places[chosen], scale.rows(prepared))
                 passes.progress.advance(chunk.X.shape[0])
             keeper.close()
-        standing, digest = passes.standing, "" if seen is None else seen.result()
-        if standing is not None:
-            standing.check_rows(digest, source.name)
+        saved, digest = passes.saved, "" if seen is None else seen.result()
+        if saved is not None:
+            saved.check_rows(digest, source.name)
         evidence = Evidence(
             kernel=self.kernel_rows(kept),
             borders=self.borders,
             n_rows=source.n_rows,
             device=method.device,
             seed=method.seed,
-            begun=None if standing is None else standing.swept,
-            reached=None if passes.checkpoint is None else partial(passes.swept, known, digest),
+            begun=None if saved is None else saved.swept,
+            reached=None if passes.checkpoint is None else partial(passes.swept, fitted, digest),
             rows_twice=self.rows_twice,
             hold=getattr(passes.engine, "hold", None),
         )

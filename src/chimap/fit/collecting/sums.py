@@ -15,11 +15,11 @@ from chimap.backends.base import Keep, Sums
 from chimap.engines import Engine, Job, Progress, Stopwatch
 from chimap.engines.local import Pass
 from chimap.features.base import FittedFeatures
-from chimap.fit.checkpoint import Standing
+from chimap.fit.checkpoint import SavedState
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
 from chimap.fit.learning_curve import DOUBLING_ROWS, learning_curve
 from chimap.fit.method import Method
-from chimap.fit.passes import Passes, empty_moments, learning_pass, witnesses_and_tried
+from chimap.fit.passes import Passes, empty_moments, learning_pass, witnesses_and_scored
 from chimap.fit.plan import Plan, planned_job
 from chimap.fit.rows import PreparedRows
 from chimap.losses import FeatureRows
@@ -27,7 +27,7 @@ from chimap.moments import DoublingParts, FoldMoments, Moments, RowFolds
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve, nested
 from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.tried import TRIED_ROWS
+from chimap.solvers.scored_rows import SCORED_ROWS
 
 Replay = Callable[[Pass[Sums]], FeatureRows | None]
 """Returns the rows of a pass in a form that can be read again, or None."""
@@ -44,7 +44,7 @@ class SumsCollector(Collector):
     rows : PreparedRows
         The rows, with the folds whose moments are kept apart.
     plan : Plan
-        Its sizes include the rows whose score helps choose the strength (``n_tried``), if the budget has room for them.
+        Its sizes include the rows whose score helps choose the strength (``n_scored``), if there is room for them.
     has_curve : bool, default=False
         Whether a learning curve is wanted.
     """
@@ -62,15 +62,15 @@ class SumsCollector(Collector):
 
     @classmethod
     def planned(
-        cls, method: Method, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+        cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
     ) -> Self:
         """See ``Collector``.
 
         For a learning curve, the sums of some parts of the rows are kept apart if no folds are held out to choose and
         the budget allows it. A resumed fit keeps the folds that it began with.
         """
-        over = partial(cls._over, method, rows, engine, standing, request)
-        begun = None if standing is None or standing.stage != "learning" else len(standing.moments)
+        over = partial(cls._over, method, rows, engine, saved, request)
+        begun = None if saved is None or saved.stage != "learning" else len(saved.moments)
         parts = DoublingParts(rows.seed)
         if rows.n_folds == 1 and begun == parts.n_folds:
             return over(parts)
@@ -87,32 +87,32 @@ class SumsCollector(Collector):
         method: Method,
         rows: PreparedRows,
         engine: Engine,
-        standing: Standing | None,
+        saved: SavedState | None,
         request: Request,
         folds: RowFolds,
     ) -> Self:
         """Plan the sums of these folds."""
         method, rows = replace(method, n_folds=folds.n_folds), replace(rows, folds=folds)
         jobs = cls._jobs(planned_job(method, rows, engine), method, rows, request)
-        begun = None if standing is None else standing.chunk_rows
+        begun = None if saved is None else saved.chunk_rows
         return cls(method, rows, Plan.of_first(jobs, method.budget, begun), request.has_curve)
 
     @classmethod
     def _jobs(cls, job: Job, method: Method, rows: PreparedRows, request: Request) -> list[Job]:
         """Return the sizes to try in turn: with rows that help choose the strength, and without them."""
-        trying = replace(job, n_tried=min(TRIED_ROWS, rows.source.n_rows))
+        trying = replace(job, n_scored=min(SCORED_ROWS, rows.source.n_rows))
         if method.holding.asked == "holdout":
             return [trying]
         return [trying, job] if method.holding.asked == "gcv" else [job]
 
-    def sample(self, progress: Progress, standing: Standing | None) -> Sample:
+    def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """See ``Collector``."""
         progress.stage("sampling", None)
         places = self.rows.witnesses(self.plan.job.n_features, self.method.dtype.itemsize, self.method.budget)
-        if standing is not None:
+        if saved is not None:
             return Sample(None, None, places)
-        rows, beside = self.rows.sample_beside(places)
-        return Sample(rows, None, places, beside)
+        rows, others = self.rows.sample_and(places)
+        return Sample(rows, None, places, others)
 
     def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """Add up the moments, and compute the features of the rows that scores and held-out outputs need."""
@@ -142,10 +142,10 @@ class SumsCollector(Collector):
 
     def _begun(self, passes: Passes, features: FittedFeatures, first: Rows | None) -> tuple[FoldMoments, int]:
         """Return the moments so far, and the first row that they do not contain."""
-        method, rows, standing = self.method, self.rows, passes.standing
+        method, rows, saved = self.method, self.rows, passes.saved
         with passes.clock("map"):
-            if standing is not None and standing.stage == "learning":
-                return FoldMoments.of(standing.moments, method.dtype, method.is_rounded), standing.next_row
+            if saved is not None and saved.stage == "learning":
+                return FoldMoments.of(saved.moments, method.dtype, method.is_rounded), saved.next_row
             first = rows.sample() if first is None else first
             moments = empty_moments(
                 features, first, rows.n_folds, rows.codec.shift, method.dtype, method.is_rounded
@@ -160,10 +160,10 @@ class SumsCollector(Collector):
         self, evidence: Evidence, moments: FoldMoments, features: FittedFeatures, sample: Sample
     ) -> Evidence:
         """Return the evidence with the features of witnesses and, where the plan has room, of rows that are scored."""
-        witnesses, tried = witnesses_and_tried(
-            self.method, self.rows, features, moments, sample.places, sample.beside, self.plan.job.n_tried
+        witnesses, scored_rows = witnesses_and_scored(
+            self.method, self.rows, features, moments, sample.places, sample.others, self.plan.job.n_scored
         )  # fmt: skip
-        return replace(evidence, witnesses=witnesses, tried=tried)
+        return replace(evidence, witnesses=witnesses, scored_rows=scored_rows)
 
     def curve(
         self, collected: Collected, chosen: ChosenSolution, shown: Scoring, clock: Stopwatch

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-TRIED_ROWS = 2000  # enough to know a score to a percent
+SCORED_ROWS = 2000  # enough to know a score to a percent
 _BLOCK = 512  # rows that are in float64 at the same time
 
 
 @dataclass(frozen=True)
-class TriedRows:
+class ScoredRows:
     """Features and targets of some rows, less the shifts of the moments, and the score of outputs for them.
 
     Parameters
@@ -60,11 +60,11 @@ class TriedRows:
         score = self.score(outputs if self.units is None else outputs * self.units)
         return score if np.isfinite(score) else -np.inf
 
-    def projected(self, basis: np.ndarray) -> TriedRows:
+    def projected(self, basis: np.ndarray) -> ScoredRows:
         """Return the rows in the coordinates of the columns of ``basis`` (D, p)."""
         return replace(self, Z=np.asarray(self.Z @ basis))
 
-    def of_features(self, chosen: np.ndarray) -> TriedRows:
+    def of_features(self, chosen: np.ndarray) -> ScoredRows:
         """Return the same rows with some of their features, given by index."""
         return replace(self, Z=self.Z[:, chosen])
 
