@@ -23,9 +23,14 @@ from chimap.images import ImageHistograms
 
 PACKAGE = Path(chimap.__file__).parent
 MADE_BY_COMMANDS = (
-    chimap.HistogramClassifier, chimap.HistogramRegressor, chimap.FourierKernelLearner,
-    chimap.FourierKernelRegressor, chimap.MultipleKernelLearner, chimap.MultipleKernelRegressor, ImageHistograms,
-)  # fmt: skip
+    chimap.HistogramClassifier,
+    chimap.HistogramRegressor,
+    chimap.FourierKernelLearner,
+    chimap.FourierKernelRegressor,
+    chimap.MultipleKernelLearner,
+    chimap.MultipleKernelRegressor,
+    ImageHistograms,
+)
 
 
 class InBrackets:

@@ -25,8 +25,15 @@ reveal_type(model.predict_set(X, alpha=0.1))
 reveal_type(model.classes_)
 """
 EXPECTED = [
-    "ndarray[", "ndarray[", "FourierFeatures", "HistogramClassifier", "ndarray[", "ndarray[", "ndarray[", "ndarray[",
-]  # fmt: skip
+    "ndarray[",
+    "ndarray[",
+    "FourierFeatures",
+    "HistogramClassifier",
+    "ndarray[",
+    "ndarray[",
+    "ndarray[",
+    "ndarray[",
+]
 
 
 @pytest.mark.slow
@@ -37,10 +44,24 @@ def test_strict_scripts_see_types(tmp_path):
     settings.write_text("[mypy]\nstrict = True\n[mypy-sklearn.*,scipy.*]\nignore_missing_imports = True\n")
     source = str(Path(__file__).parents[1] / "src")
     found = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", str(settings), "--follow-imports", "silent",
-         "--cache-dir", str(tmp_path / "cache"), str(script)],
-        capture_output=True, text=True, cwd=tmp_path, env={"MYPYPATH": source, "PATH": ""}, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--config-file",
+            str(settings),
+            "--follow-imports",
+            "silent",
+            "--cache-dir",
+            str(tmp_path / "cache"),
+            str(script),
+        ],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"MYPYPATH": source, "PATH": ""},
+        check=False,
+    )
     assert found.returncode == 0, found.stdout + found.stderr
     revealed = [
         line.partition("Revealed type is ")[2] for line in found.stdout.splitlines() if "Revealed" in line

@@ -22,13 +22,19 @@ shares = [0.75 * base + 0.25 * rng.dirichlet(np.full(n_species, 0.15)) for _ in 
 labels = rng.integers(0, 3, 240)
 counts = np.array([rng.multinomial(rng.integers(200, 5000), rng.dirichlet(10 * shares[k])) for k in labels])
 table = {
-    "id": None, "format": "Biological Observation Matrix 1.0.0", "format_url": "http://biom-format.org",
-    "type": "OTU table", "generated_by": "example", "date": "2026-01-01T00:00:00",
-    "matrix_type": "sparse", "matrix_element_type": "int", "shape": [n_species, 240],
+    "id": None,
+    "format": "Biological Observation Matrix 1.0.0",
+    "format_url": "http://biom-format.org",
+    "type": "OTU table",
+    "generated_by": "example",
+    "date": "2026-01-01T00:00:00",
+    "matrix_type": "sparse",
+    "matrix_element_type": "int",
+    "shape": [n_species, 240],
     "data": [[int(j), int(i), int(counts[i, j])] for i, j in zip(*counts.nonzero(), strict=True)],
     "rows": [{"id": f"OTU {j}", "metadata": None} for j in range(n_species)],
     "columns": [{"id": f"S{i:03d}", "metadata": None} for i in range(240)],
-}  # fmt: skip
+}
 Path("table.biom").write_text(json.dumps(table))
 lines = [f"S{i:03d}\t{sites[k]}" for i, k in enumerate(labels)]
 Path("metadata.tsv").write_text("\n".join(["sample\tbody_site", *rng.permutation(lines)]) + "\n")

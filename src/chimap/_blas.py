@@ -38,15 +38,35 @@ def multiply(
     if n == 1:  # a product for matrices would copy B first, which takes longer than the product
         gemv, number = _routine("gemv", out.dtype)
         gemv(
-            op, _int(B.shape[1]), _int(B.shape[0]), number(1), B.ctypes, _ld(B), A.ctypes, _int(1), number(add),
-            out.ctypes, _int(1),
-        )  # fmt: skip
+            op,
+            _int(B.shape[1]),
+            _int(B.shape[0]),
+            number(1),
+            B.ctypes,
+            _ld(B),
+            A.ctypes,
+            _int(1),
+            number(add),
+            out.ctypes,
+            _int(1),
+        )
         return
     gemm, number = _routine("gemm", out.dtype)
     gemm(
-        op, _NO, _int(m), _int(n), _int(k), number(1), B.ctypes, _ld(B), A.ctypes, _ld(A), number(add), out.ctypes,
+        op,
+        _NO,
+        _int(m),
+        _int(n),
+        _int(k),
+        number(1),
+        B.ctypes,
+        _ld(B),
+        A.ctypes,
+        _ld(A),
+        number(add),
+        out.ctypes,
         _ld(out),
-    )  # fmt: skip
+    )
 
 
 def add_square(Z: np.ndarray, out: np.ndarray, *, add: bool) -> None:
@@ -59,9 +79,17 @@ def _add_square(Z: np.ndarray, out: np.ndarray, factor: int, add: bool) -> None:
     _check_out(out, (Z.shape[1], Z.shape[1]), Z)
     syrk, number = _routine("syrk", out.dtype)
     syrk(
-        _LOWER, _NO, _int(Z.shape[1]), _int(Z.shape[0]), number(factor), Z.ctypes, _ld(Z), number(add), out.ctypes,
+        _LOWER,
+        _NO,
+        _int(Z.shape[1]),
+        _int(Z.shape[0]),
+        number(factor),
+        Z.ctypes,
+        _ld(Z),
+        number(add),
+        out.ctypes,
         _ld(out),
-    )  # fmt: skip
+    )
 
 
 def factorise(square: np.ndarray) -> bool:
@@ -94,9 +122,20 @@ def subtract_product(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
     gemm, number = _routine("gemm", out.dtype)
     (k, n), m = A.shape, B.shape[1]
     gemm(
-        _NO, _YES, _int(m), _int(n), _int(k), number(-1), B.ctypes, _ld(B), A.ctypes, _ld(A), number(1), out.ctypes,
+        _NO,
+        _YES,
+        _int(m),
+        _int(n),
+        _int(k),
+        number(-1),
+        B.ctypes,
+        _ld(B),
+        A.ctypes,
+        _ld(A),
+        number(1),
+        out.ctypes,
         _ld(out),
-    )  # fmt: skip
+    )
 
 
 def subtract_square(Z: np.ndarray, out: np.ndarray) -> None:
@@ -116,9 +155,7 @@ def multiply_triangle(A: np.ndarray, T: np.ndarray) -> None:
         raise ValueError(f"a triangle must be square; got shape {T.shape}.")
     trmm, number = _routine("trmm", A.dtype)
     # Fortran reads this as A' = T' A' with the lower triangle T'.
-    trmm(
-        _LEFT, _LOWER, _NO, _NO, _int(m), _int(A.shape[0]), number(1), T.ctypes, _ld(T), A.ctypes, _ld(A)
-    )  # fmt: skip
+    trmm(_LEFT, _LOWER, _NO, _NO, _int(m), _int(A.shape[0]), number(1), T.ctypes, _ld(T), A.ctypes, _ld(A))
 
 
 _NO, _YES, _LOWER, _LEFT, _RIGHT = (

@@ -23,13 +23,26 @@ from chimap._version import __version__
 FORMAT = 4  # incremented when the contents of a file change their meaning
 _AGAIN = "Write it again, or take another copy."
 _DTYPES = {
-    "b1": "BOOL", "i1": "I8", "u1": "U8", "i2": "I16", "u2": "U16", "i4": "I32", "u4": "U32", "i8": "I64", "u8": "U64",
-    "f2": "F16", "f4": "F32", "f8": "F64",
-}  # fmt: skip
+    "b1": "BOOL",
+    "i1": "I8",
+    "u1": "U8",
+    "i2": "I16",
+    "u2": "U16",
+    "i4": "I32",
+    "u4": "U32",
+    "i8": "I64",
+    "u8": "U64",
+    "f2": "F16",
+    "f4": "F32",
+    "f8": "F64",
+}
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _KINDS = {
-    stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket",
-}  # fmt: skip
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
 
 
 @contextmanager

@@ -11,8 +11,22 @@ from chimap._validation import ParameterError
 
 _MMAP_THRESHOLD = -3  # parameter of mallopt, from malloc.h of glibc
 LIBRARY_BYTES = 2**28  # the interpreter with numpy, scipy, scikit-learn and numba (262 MiB on Linux)
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
-          "K": 2**10, "M": 2**20, "G": 2**30, "TB": 10**12, "TIB": 2**40, "T": 2**40}  # fmt: skip
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
+    "K": 2**10,
+    "M": 2**20,
+    "G": 2**30,
+    "TB": 10**12,
+    "TIB": 2**40,
+    "T": 2**40,
+}
 
 
 def parse_memory(memory: str | int | float) -> int:

@@ -91,9 +91,11 @@ class Graph:
         result = body(Value(self, name, matrix.dtype))
         inner, self._nodes = self._nodes, outer
         graph = self._onnx.helper.make_graph(
-            inner, self._name("body"), [self.info(name, matrix.dtype, [matrix.shape[1]])],
+            inner,
+            self._name("body"),
+            [self.info(name, matrix.dtype, [matrix.shape[1]])],
             [self.info(result.name, result.dtype, None)],
-        )  # fmt: skip
+        )
         results = self.node("Scan", self.constant(matrix), dtype=result.dtype, body=graph, num_scan_inputs=1)
         return results.transposed(1, 0)
 

@@ -89,9 +89,11 @@ class RichProgress(Progress):
         of_total = f" of {task.total:,.0f}" if task.total else ""
         rate = done / max(time.perf_counter() - self._began, 1e-9)
         self._bars.update(
-            self._task, advance=amount, done=f"{done:,}{of_total} {self._unit}",
+            self._task,
+            advance=amount,
+            done=f"{done:,}{of_total} {self._unit}",
             rate=_speed(rate, self._unit),
-        )  # fmt: skip
+        )
 
     def note(self, text: str) -> None:
         """Write a line above the bars."""

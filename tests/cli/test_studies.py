@@ -53,13 +53,23 @@ def cohorts(tmp_path_factory):
 def test_each_study_is_scored_by_models_of_the_others(cohorts):
     told, counted, lonely = run_many(
         [
-            ["evaluate", "a.model", "cohorts.csv", *BY_STUDY, "--groups", "study", "--permutations", "19",
-             "-o", "page.html"],
+            [
+                "evaluate",
+                "a.model",
+                "cohorts.csv",
+                *BY_STUDY,
+                "--groups",
+                "study",
+                "--permutations",
+                "19",
+                "-o",
+                "page.html",
+            ],
             ["evaluate", "a.model", "cohorts.csv", *BY_STUDY, "--groups", "study", "--json"],
             ["evaluate", "a.model", "lonely.csv", *BY_STUDY, "--groups", "study", "--json"],
         ],
         cohorts,
-    )  # fmt: skip
+    )
     assert told.code == counted.code == lonely.code == 0, told.err + counted.err + lonely.err
     assert "by study" in told.out
     assert "19 permutations within studies (one factor for all)" in " ".join(told.out.split())
@@ -108,15 +118,30 @@ def test_bad_input(cohorts):
         r"--splits leave-one-group-out needs groups: name their column with --groups": [*BY_STUDY],
         r"--groups study: all rows are in one group, Lyon": ["one.csv", *BY_STUDY, "--groups", "study"],
         r"without study Riga all labels are gut": ["apart.csv", *BY_STUDY, "--groups", "study"],
-        r"--permutations must be a whole number of at least 1": [*BY_STUDY, "--groups", "study", "--permutations", "0"],
-        r"--permutations permutes labels within groups: add --splits leave-one-group-out": ["--permutations", "9"],
+        r"--permutations must be a whole number of at least 1": [
+            *BY_STUDY,
+            "--groups",
+            "study",
+            "--permutations",
+            "0",
+        ],
+        r"--permutations permutes labels within groups: add --splits leave-one-group-out": [
+            "--permutations",
+            "9",
+        ],
         r"only 9 permutations .* too few for --permutations 99. Give --permutations 8": [
-            "few.csv", *BY_STUDY, "--groups", "study", "--permutations", "99",
+            "few.csv",
+            *BY_STUDY,
+            "--groups",
+            "study",
+            "--permutations",
+            "99",
         ],
         r"--splits must be a number of random splits, 1 or more, or leave-one-group-out; got studies": [
-            "--splits", "studies",
+            "--splits",
+            "studies",
         ],
-    }  # fmt: skip
+    }
     commands = [
         ["evaluate", "a.model", *(flags if flags[0].endswith(".csv") else ["cohorts.csv", *flags])]
         for flags in wrong.values()

@@ -14,9 +14,29 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 _TOKENS = [
-    b"\0", b"nan", b"-1", b"99999999999999999999999", b"1_000", b"", b"\r", b"\n\n", b",", b'"', b"\xff\xfe", b"1e999",
-    b"0.5", b"2147483647", b":", b"#", b" ", b"inf", b"\t", b"1e-400", b"\xef\xbb\xbf", b"x",
-]  # fmt: skip
+    b"\0",
+    b"nan",
+    b"-1",
+    b"99999999999999999999999",
+    b"1_000",
+    b"",
+    b"\r",
+    b"\n\n",
+    b",",
+    b'"',
+    b"\xff\xfe",
+    b"1e999",
+    b"0.5",
+    b"2147483647",
+    b":",
+    b"#",
+    b" ",
+    b"inf",
+    b"\t",
+    b"1e-400",
+    b"\xef\xbb\xbf",
+    b"x",
+]
 
 
 def whole_files(folder: Path) -> list[str]:

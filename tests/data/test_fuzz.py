@@ -65,8 +65,12 @@ def faults_of(folder, formats, n_files, root, seconds):
     counts = json.dumps(dict.fromkeys(formats, n_files))
     done = subprocess.run(
         [sys.executable, "-c", _TRY, str(folder), str(log), counts],
-        capture_output=True, text=True, timeout=seconds, cwd=root, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        cwd=root,
+        check=False,
+    )
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     ends: dict[str, int] = {}
     for _, _, end, _ in lines:

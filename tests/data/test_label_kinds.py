@@ -30,10 +30,16 @@ from .small_sources import COUNTS, LABELS, N_ROWS
 @pytest.mark.parametrize(
     "words",
     [
-        ["0", "-7", "12"], ["0.50", "-0.00", "0.00", "3."], [".5", "-.25"], ["1e-05", "1E+16", "2"], ["-0", "1"], [],
-        ["1.5e3", "-1.0E-5"], ["9223372036854775807", "-9223372036854775808"],
+        ["0", "-7", "12"],
+        ["0.50", "-0.00", "0.00", "3."],
+        [".5", "-.25"],
+        ["1e-05", "1E+16", "2"],
+        ["-0", "1"],
+        [],
+        ["1.5e3", "-1.0E-5"],
+        ["9223372036854775807", "-9223372036854775808"],
     ],
-)  # fmt: skip
+)
 def test_words_that_print_numbers(words):
     assert why_text(words) is None
 
@@ -64,11 +70,15 @@ def test_words_that_make_a_column_text(words, word, reason):
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
-        (np.array(["a"]), "text"), (np.array(["a"], object), "text"), (np.array([b"a"]), "text"),
-        (np.array(["a"], np.dtypes.StringDType()), "text"), (np.array([True]), "true or false"),
-        (np.array([1, 2], np.uint8), "whole numbers"), (np.array([1.0]), "numbers"),
+        (np.array(["a"]), "text"),
+        (np.array(["a"], object), "text"),
+        (np.array([b"a"]), "text"),
+        (np.array(["a"], np.dtypes.StringDType()), "text"),
+        (np.array([True]), "true or false"),
+        (np.array([1, 2], np.uint8), "whole numbers"),
+        (np.array([1.0]), "numbers"),
     ],
-)  # fmt: skip
+)
 def test_kinds(values, kind):
     assert kind_of(values) == kind
     assert is_text(values) == (kind == "text")

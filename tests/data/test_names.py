@@ -219,9 +219,15 @@ def test_an_index_in_another_order_than_that_of_the_labels():
 def test_columns_by_name_glob_place_and_range():
     names = ["id", "a", "b1", "b2", "c"]
     for words, places in (
-        ("b*", [2, 3]), ("c,a", [4, 1]), ("1:3", [1, 2]), ("a:b2", [1, 2, 3]), ("-1", [4]), ([1, "c"], [1, 4]),
-        (slice(2, 4), [2, 3]), ("b?,b1", [2, 3]),
-    ):  # fmt: skip
+        ("b*", [2, 3]),
+        ("c,a", [4, 1]),
+        ("1:3", [1, 2]),
+        ("a:b2", [1, 2, 3]),
+        ("-1", [4]),
+        ([1, "c"], [1, 4]),
+        (slice(2, 4), [2, 3]),
+        ("b?,b1", [2, 3]),
+    ):
         assert places_of(names, words, "rows.csv", "columns") == places
     for word in ("z", "z*", "9", "c:a"):
         with pytest.raises(DataError, match=rf"rows\.csv: no column '{word[:1]}.*\(exclude\)"):

@@ -112,12 +112,19 @@ def write_biology(folder: Path) -> None:
     table[:20, ::-1].copy().write_h5ad(folder / "new-cells.h5ad")
     entries = [[j, i, float(counts[i, j])] for i, j in zip(*counts.nonzero(), strict=True)]
     biom = {
-        "id": None, "format": "Biological Observation Matrix 1.0.0", "format_url": "http://biom-format.org",
-        "type": "OTU table", "generated_by": "test", "date": "2026-01-01T00:00:00", "matrix_type": "sparse",
-        "matrix_element_type": "float", "shape": [30, 100], "data": [[int(j), int(i), v] for j, i, v in entries],
+        "id": None,
+        "format": "Biological Observation Matrix 1.0.0",
+        "format_url": "http://biom-format.org",
+        "type": "OTU table",
+        "generated_by": "test",
+        "date": "2026-01-01T00:00:00",
+        "matrix_type": "sparse",
+        "matrix_element_type": "float",
+        "shape": [30, 100],
+        "data": [[int(j), int(i), v] for j, i, v in entries],
         "rows": [{"id": f"otu {j}", "metadata": None} for j in range(30)],
         "columns": [{"id": f"sample {i}", "metadata": None} for i in range(100)],
-    }  # fmt: skip
+    }
     (folder / "table.biom").write_text(json.dumps(biom))
     sites = [f"sample {i}\t{kind}" for i, kind in enumerate(kinds)]
     (folder / "metadata.tsv").write_text("\n".join(["sample\tbody_site", *sites[::-1]]) + "\n")

@@ -27,9 +27,17 @@ ELSEWHERE = (
     "chimap compare",
 )  # what a test does not have, or what others run
 PACKAGES = (
-    "data", "explain", "export", "images", "kernels", "losses", "penalties", "reports", "selection",
+    "data",
+    "explain",
+    "export",
+    "images",
+    "kernels",
+    "losses",
+    "penalties",
+    "reports",
+    "selection",
     "solvers",
-)  # fmt: skip
+)
 WITHOUT_EXAMPLE = ("chimap.reports.",)  # values that pages are made of, which the commands fill in
 INCLUDED = {"changelog.md", "contributing.md"}  # texts of the project, not pages of the site's own
 

@@ -317,10 +317,18 @@ def test_learned_kernels_of_wide_rows_stay_within_a_named_budget(joint):
 
     def fit(memory):
         return MultipleKernelLearner(
-            "exp-chi2", blocks={"a": slice(0, 1000), "b": slice(1000, 2000)}, features="fourier", joint=joint,
-            n_components=400, n_tune_components=64, n_tune_rows=500, max_iter=1, alpha=[0.1], memory=memory,
+            "exp-chi2",
+            blocks={"a": slice(0, 1000), "b": slice(1000, 2000)},
+            features="fourier",
+            joint=joint,
+            n_components=400,
+            n_tune_components=64,
+            n_tune_rows=500,
+            max_iter=1,
+            alpha=[0.1],
+            memory=memory,
             random_state=0,
-        ).fit(X, y)  # fmt: skip
+        ).fit(X, y)
 
     named = "2MiB"
     for _ in range(4):  # a later stage may name more

@@ -94,8 +94,13 @@ def test_scikit_learns_check_on_rows_of_any_sign():
 def test_probabilities_are_calibrated_on_rows_of_all_classes(class_weight, settings):
     """Rows that the features were not fitted on are those of little weight: of one class, they calibrate nothing."""
     X, y = unequal(300, share=0.25)
-    model = HistogramClassifier("chi2" if settings["features"] == "additive" else "exp-chi2", alpha=0.1,
-                                class_weight=class_weight, random_state=0, **settings).fit(X, y)  # fmt: skip
+    model = HistogramClassifier(
+        "chi2" if settings["features"] == "additive" else "exp-chi2",
+        alpha=0.1,
+        class_weight=class_weight,
+        random_state=0,
+        **settings,
+    ).fit(X, y)
     weights = model.class_weight_[y]
     P = model.predict_proba(X)[:, 1]
     assert np.average(P, weights=weights) == pytest.approx(np.average(y, weights=weights), abs=0.05)

@@ -51,6 +51,10 @@ def test_a_process_that_is_forked_after_a_fit_fits_too(request):
     # in a process of its own: what hangs must fail, and not the suite with it
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
-        cwd=request.config.rootpath, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        cwd=request.config.rootpath,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr

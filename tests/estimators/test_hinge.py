@@ -131,12 +131,19 @@ def test_a_class_that_only_held_out_rows_have_is_learned_in_the_end():
     assert np.abs(model.coef_[3]).max() > 0
 
 
-@pytest.mark.parametrize("settings", [
-    {"kernel": "exp-chi2", "n_components": 64},
-    {"kernel": "exp-chi2", "n_components": 64, "precision": "bfloat16"},
-    {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}},
-    {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}, "features": PrincipalFeatures(30)},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kernel": "exp-chi2", "n_components": 64},
+        {"kernel": "exp-chi2", "n_components": 64, "precision": "bfloat16"},
+        {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}},
+        {
+            "kernel": "chi2",
+            "blocks": {"a": slice(0, 32), "b": slice(32, 64)},
+            "features": PrincipalFeatures(30),
+        },
+    ],
+)
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_features_of_every_kind(settings, is_sparse):
     X, y = sparse_rows(300, 64)

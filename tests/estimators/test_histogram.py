@@ -38,8 +38,19 @@ def test_better_than_linear_on_digits(digits):
     assert model.score(X_test, y_test) > linear + 0.02
 
 
-@pytest.mark.parametrize("kernel", ["exp-chi2", "exp-intersection", "exp-jensen-shannon", "exp-hellinger", "chi2",
-                                    "intersection", "jensen_shannon", "hellinger"])  # fmt: skip
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "exp-chi2",
+        "exp-intersection",
+        "exp-jensen-shannon",
+        "exp-hellinger",
+        "chi2",
+        "intersection",
+        "jensen_shannon",
+        "hellinger",
+    ],
+)
 def test_every_kernel_learns(kernel):
     X, y = classes(800)
     model = HistogramClassifier(kernel, n_components=256, random_state=0).fit(X[:600], y[:600])
@@ -92,8 +103,12 @@ def test_one_thread_gives_the_same_model():
 
 def test_partial_fit_over_batches_is_fit_on_their_union():
     X, y = regression(900)
-    settings = {"alpha": 0.3, "precision": "float64", "kernel": "chi2",
-                "features": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01])}  # fmt: skip
+    settings = {
+        "alpha": 0.3,
+        "precision": "float64",
+        "kernel": "chi2",
+        "features": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01]),
+    }
     batches = HistogramRegressor(**{"kernel": "exp-chi2"} | settings)
     for first in range(0, 900, 300):
         batches.partial_fit(X[first : first + 300], y[first : first + 300])

@@ -42,8 +42,11 @@ def test_poisson_regression_is_that_of_scikit_learn(weighted):
     exact = lbfgs(
         Poisson(float(COUNTS.mean())),
         over(lambda: [(Z, COUNTS[:, None]) if weights is None else (Z, COUNTS[:, None], weights)]),
-        2.0, zero_solution(Z.shape[1], 1), tolerance=1e-9, max_passes=2000,
-    )  # fmt: skip
+        2.0,
+        zero_solution(Z.shape[1], 1),
+        tolerance=1e-9,
+        max_passes=2000,
+    )
     np.testing.assert_allclose(exact.coef[:, 0], other.coef_, atol=1e-6 * np.abs(other.coef_).max())
     assert exact.intercept[0] == pytest.approx(other.intercept_, abs=1e-6)
     assert model.score(X, COUNTS, weights) == pytest.approx(other.score(Z, COUNTS, weights), abs=1e-4)
@@ -54,9 +57,13 @@ def test_quantile_regression_is_that_of_scikit_learn(level):
     Z = np.sqrt(X[:, :3])
     other = QuantileRegressor(quantile=level, alpha=0.0).fit(Z, REAL)
     found = lbfgs(
-        Quantile(level, width=2e-4), over(lambda: [(Z, REAL[:, None])]), 1e-9, zero_solution(3, 1),
-        tolerance=1e-5, max_passes=5000,
-    )  # fmt: skip
+        Quantile(level, width=2e-4),
+        over(lambda: [(Z, REAL[:, None])]),
+        1e-9,
+        zero_solution(3, 1),
+        tolerance=1e-5,
+        max_passes=5000,
+    )
     outputs = Z @ found.coef[:, 0] + found.intercept[0]
     np.testing.assert_allclose(outputs, other.predict(Z), atol=5e-3)
     mine, theirs = (

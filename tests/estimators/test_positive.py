@@ -15,9 +15,11 @@ RNG = np.random.default_rng(0)
 SICK = RNG.random(300) < 0.25
 X = RNG.poisson(np.where(SICK[:, None], [4, 2, 2, 2], [2, 2, 2, 4])).astype(float)
 NAMES = {
-    "first": np.where(SICK, "case", "control"), "second": np.where(SICK, "tumour", "normal"),
-    "numbers": np.where(SICK, -1, 1), "objects": np.where(SICK, "case", "control").astype(object),
-}  # fmt: skip
+    "first": np.where(SICK, "case", "control"),
+    "second": np.where(SICK, "tumour", "normal"),
+    "numbers": np.where(SICK, -1, 1),
+    "objects": np.where(SICK, "case", "control").astype(object),
+}
 SETTINGS = {"kernel": "exp-chi2", "features": "exact", "precision": "float64", "random_state": 0}
 
 

@@ -46,14 +46,16 @@ CLASSIFIERS = {
     "smooth hinge, given": HistogramClassifier("exp-chi2", **SMALL, loss="smooth_hinge", alpha=10.0),
     "logistic": HistogramClassifier("exp-chi2", **SMALL, loss="logistic", alpha=1.0),
     "widths": FourierKernelLearner(n_components=128, n_tune_components=32, max_iter=2, random_state=0),
-    "channels": MultipleKernelLearner(n_components=64, blocks=HALVES, n_alphas=4, selection=2, random_state=0),
+    "channels": MultipleKernelLearner(
+        n_components=64, blocks=HALVES, n_alphas=4, selection=2, random_state=0
+    ),
     "machine": KernelClassifier(alpha=9.0, random_state=0),
     "kernel ridge": KernelClassifier(loss="square", alpha=9.0),
     "moments": MomentsRidgeClassifier(random_state=0),
     "moments of components": MomentsRidgeClassifier(n_components=30, random_state=0),
     "lookup": LookupClassifier(AnchorMap(n_anchors=17), alpha=100.0),
     "online": OnlineIntersectionClassifier(random_state=0),
-}  # fmt: skip
+}
 
 
 def calibration_error(p: np.ndarray, right: np.ndarray) -> float:

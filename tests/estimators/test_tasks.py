@@ -91,8 +91,12 @@ def test_residuals_left_out_are_those_of_fits_without_the_row(rows):
             folds = fold_of_rows(0, len(X), 5, fitted._seed)
             left_out = np.flatnonzero(folds == folds[row])
         seen = np.setdiff1d(np.flatnonzero(~np.isnan(gaps[:, 1])), left_out)
-        A = np.block([[K[np.ix_(seen, seen)] + 0.1 * np.eye(seen.size), np.ones((seen.size, 1))],
-                      [np.ones((1, seen.size)), np.zeros((1, 1))]])  # fmt: skip
+        A = np.block(
+            [
+                [K[np.ix_(seen, seen)] + 0.1 * np.eye(seen.size), np.ones((seen.size, 1))],
+                [np.ones((1, seen.size)), np.zeros((1, 1))],
+            ]
+        )
         weights = np.linalg.solve(A, np.append(gaps[seen, 1], 0.0))
         expected = K[row, seen] @ weights[:-1] + weights[-1]
         assert np.isclose(fitted.held_out_[row, 1], expected, rtol=0, atol=1e-7)
@@ -105,9 +109,11 @@ def test_complete_targets_are_those_of_single_fits(rows, features):
     for task, y in enumerate(Y.T):
         alone = model(HistogramRegressor, features, alpha=0.05, gamma=1.5).fit(X, y)
         assert np.allclose(together.predict(X)[:, task], alone.predict(X), rtol=0, atol=1e-8)
-    assert together.score(X, Y) == pytest.approx(np.mean([
-        model(HistogramRegressor, features, alpha=0.05, gamma=1.5).fit(X, y).score(X, y) for y in Y.T[:]
-    ]))  # fmt: skip
+    assert together.score(X, Y) == pytest.approx(
+        np.mean(
+            [model(HistogramRegressor, features, alpha=0.05, gamma=1.5).fit(X, y).score(X, y) for y in Y.T[:]]
+        )
+    )
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])

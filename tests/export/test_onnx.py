@@ -126,8 +126,17 @@ def test_random_features(sampling, form, tmp_path):
     )
 
 
-@pytest.mark.parametrize("kernel", [*(f"exp-{name}" for name in KERNELS), "gaussian", "skewed-chi2",
-                                    "skewed-intersection", "dirichlet", *STATIONARY])  # fmt: skip
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        *(f"exp-{name}" for name in KERNELS),
+        "gaussian",
+        "skewed-chi2",
+        "skewed-intersection",
+        "dirichlet",
+        *STATIONARY,
+    ],
+)
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_every_kernel_with_features_of_its_own(kernel, precision, tmp_path):
     agree(fitted(kernel=kernel, precision=precision), tmp_path)
@@ -141,10 +150,21 @@ def test_rows_of_large_mean(kernel, precision, tmp_path):
 
 
 LANDMARKS = [
-    *KERNELS.values(), *(Exponential(kernel, 1.5) for kernel in KERNELS.values()), "gaussian", "linear",
-    "skewed-chi2", "skewed-intersection", "dirichlet", "minmax", "pq", "jensen_shannon+pq", "chi2*intersection",
-    KERNELS["chi2"].with_gamma(0.5), 0.5 * KERNELS["chi2"] + PQKernel(), SkewedChi2(c=0.1, sigma=0.8),
-]  # fmt: skip
+    *KERNELS.values(),
+    *(Exponential(kernel, 1.5) for kernel in KERNELS.values()),
+    "gaussian",
+    "linear",
+    "skewed-chi2",
+    "skewed-intersection",
+    "dirichlet",
+    "minmax",
+    "pq",
+    "jensen_shannon+pq",
+    "chi2*intersection",
+    KERNELS["chi2"].with_gamma(0.5),
+    0.5 * KERNELS["chi2"] + PQKernel(),
+    SkewedChi2(c=0.1, sigma=0.8),
+]
 
 
 @pytest.mark.parametrize("kernel", LANDMARKS, ids=lambda kernel: getattr(kernel, "name", kernel))
@@ -200,8 +220,9 @@ def test_normalised_rows_and_blocks(kernel, tmp_path):
     agree(fitted(kernel=kernel, features=PrincipalFeatures(6)), tmp_path)
 
 
-@pytest.mark.parametrize("labels", [np.array(["one", "two", "three"]), np.array([-3, 7, 11]),
-                                    np.array([1.0, 2.0, 5.0])], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "labels", [np.array(["one", "two", "three"]), np.array([-3, 7, 11]), np.array([1.0, 2.0, 5.0])], ids=str
+)
 @pytest.mark.parametrize("count", [2, 3])
 def test_labels_and_scores(labels, count, tmp_path):
     rows, y = X[count > Y], labels[Y[count > Y]]
@@ -331,12 +352,14 @@ def test_tasks_have_an_output_each(features, tmp_path):
 @pytest.mark.parametrize(
     "winner",
     [
-        {"features": "exact", "kernel": "exp-chi2"}, {"features": "landmarks", "kernel": "exp-chi2"},
-        {"features": "additive", "kernel": "chi2"}, {"features": "fourier", "kernel": "exp-chi2"},
+        {"features": "exact", "kernel": "exp-chi2"},
+        {"features": "landmarks", "kernel": "exp-chi2"},
+        {"features": "additive", "kernel": "chi2"},
+        {"features": "fourier", "kernel": "exp-chi2"},
         {"loss": "logistic", "kernel": "hellinger"},
     ],
     ids=lambda winner: winner.get("features", "logistic"),
-)  # fmt: skip
+)
 def test_text_labels_and_calibrated_probabilities_of_what_races_choose(winner, count, normalize, tmp_path):
     rows, y = 5 * X[count > Y], np.array(["gut", "mouth", "skin"])[Y[count > Y]]
     model = fitted(rows, y, normalize=normalize, n_components=30, **winner)

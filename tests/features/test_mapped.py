@@ -77,8 +77,11 @@ def test_a_coordinate_changes_with_its_bin_alone(make):
 @pytest.mark.parametrize("kernel", ["gaussian", "exp-chi2", "skewed"])
 def test_rows_of_large_mean_have_the_scores_of_the_features(kernel):
     X = 1e4 + data()
-    make = SkewedFourierFeatures("skewed-chi2", 20, random_state=0) if kernel == "skewed" else FourierFeatures(
-        kernel, 20, random_state=0)  # fmt: skip
+    make = (
+        SkewedFourierFeatures("skewed-chi2", 20, random_state=0)
+        if kernel == "skewed"
+        else FourierFeatures(kernel, 20, random_state=0)
+    )
     features = make.fit(X)
     assert features.centre_.any()
     model, coef, intercept = model_of(features, X)

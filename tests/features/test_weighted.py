@@ -110,9 +110,11 @@ def test_learning_goes_on_from_other_weights_where_these_are_better(scores, weig
 def test_a_round_is_measured_against_the_one_that_it_came_from():
     told, asked = iter([0.5, 0.4, 0.6, 0.6]), []
     learn_weights(
-        lambda w: (next(told), lambda: w + 1), np.ones(1),
-        least_gain=lambda later, before: asked.append((later, before)) or 0.0, other=np.full(1, 8.0),
-    )  # fmt: skip
+        lambda w: (next(told), lambda: w + 1),
+        np.ones(1),
+        least_gain=lambda later, before: asked.append((later, before)) or 0.0,
+        other=np.full(1, 8.0),
+    )
     assert asked == [(1, 0), (2, 0), (3, 2)]
 
 
@@ -144,8 +146,10 @@ def test_relevance_is_of_mean_products_of_slopes_dense_or_sparse(monkeypatch, bl
     sparse = [Half(sp.csr_matrix(m.centres), m.coef, m.values) for m in (one, other)]
     for found in (Relevance.of(one, other), Relevance.of(*sparse)):
         for values, expected in (
-            (found.products, g * h), (found.squares, g * g), (found.other_squares, h * h)
-        ):  # fmt: skip
+            (found.products, g * h),
+            (found.squares, g * g),
+            (found.other_squares, h * h),
+        ):
             np.testing.assert_allclose(values, expected.sum(axis=0).mean(axis=0))
         assert found.n_outputs == 2
 

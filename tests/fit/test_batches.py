@@ -113,10 +113,14 @@ def test_a_large_batch_is_several_blocks(monkeypatch):
 )
 def test_sparse_batches_are_dense_ones(settings):
     dense, sparse = (
-        in_batches(HistogramClassifier("exp-chi2", features="exact", random_state=0, **settings), y=Y, rows=rows,
-                   classes=np.unique(Y))
+        in_batches(
+            HistogramClassifier("exp-chi2", features="exact", random_state=0, **settings),
+            y=Y,
+            rows=rows,
+            classes=np.unique(Y),
+        )
         for rows in (X, sp.csr_matrix(X))
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(sparse.decision_function(X), dense.decision_function(X), atol=1e-4)
     assert dense.score(X, Y) > 0.8
 

@@ -46,7 +46,9 @@ ESTIMATORS: dict[str, BaseEstimator] = {
     "classifier, additive": HistogramClassifier("chi2", features="additive", **GIVEN),
     "classifier, minmax": HistogramClassifier("minmax", **FEW),
     "classifier, gaussian": HistogramClassifier("gaussian", **FEW),
-    "classifier, structured": HistogramClassifier("exp-chi2", features=FourierFeatures(sampling="structured"), **FEW),
+    "classifier, structured": HistogramClassifier(
+        "exp-chi2", features=FourierFeatures(sampling="structured"), **FEW
+    ),
     "classifier, float64": HistogramClassifier(
         Exponential(chi2.signed(), 2.0), features=AutomaticFeatures(form="offset"), precision="float64", **FEW
     ),
@@ -77,7 +79,7 @@ ESTIMATORS: dict[str, BaseEstimator] = {
     "lasso": MomentsLasso([1e-3, 1e-2], random_state=0),
     "group lasso": MomentsGroupLasso([[0, 1, 2, 3], [4, 5, 6, 7]], alpha=1e-3, random_state=0),
     "online": OnlineIntersectionClassifier(max_iter=2, random_state=0),
-}  # fmt: skip
+}
 COMPILED = {
     "compiled": HistogramClassifier("chi2", **GIVEN),
     "compiled, regression": HistogramRegressor("chi2", **GIVEN),

@@ -130,10 +130,21 @@ def parquet_joined(folder: Path, labels: list[Any]) -> tuple[Any, str | None]:
 
 
 FILES: dict[str, Callable[[Path, list[Any]], tuple[Any, str | None]]] = {
-    "csv": csv, "tsv.gz": tsv_gz, "parquet": parquet, "parquet categories": parquet_categories, "feather": feather,
-    "jsonl": json_lines, "lines of labels": label_lines, "column of labels": label_column, "npz": npz, "hdf5": hdf5,
-    "zarr": zarr, "h5ad": h5ad, "biom and tsv": biom_joined, "npz and parquet": parquet_joined,
-}  # fmt: skip
+    "csv": csv,
+    "tsv.gz": tsv_gz,
+    "parquet": parquet,
+    "parquet categories": parquet_categories,
+    "feather": feather,
+    "jsonl": json_lines,
+    "lines of labels": label_lines,
+    "column of labels": label_column,
+    "npz": npz,
+    "hdf5": hdf5,
+    "zarr": zarr,
+    "h5ad": h5ad,
+    "biom and tsv": biom_joined,
+    "npz and parquet": parquet_joined,
+}
 
 
 def polars_frame(labels: list[Any]) -> Any:
@@ -159,7 +170,12 @@ def data_set(labels: list[Any]) -> Any:
 
 
 OBJECTS: dict[str, Callable[[list[Any]], Any]] = {
-    "pandas": frame_of, "pandas string": lambda labels: frame_of(labels).astype({"site": "string"}),
-    "pandas categories": lambda labels: frame_of(labels).astype({"site": "category"}), "polars": polars_frame,
-    "arrow": arrow_table, "lazy frame": lazy_frame, "data set": data_set, "anndata": cells,
-}  # fmt: skip
+    "pandas": frame_of,
+    "pandas string": lambda labels: frame_of(labels).astype({"site": "string"}),
+    "pandas categories": lambda labels: frame_of(labels).astype({"site": "category"}),
+    "polars": polars_frame,
+    "arrow": arrow_table,
+    "lazy frame": lazy_frame,
+    "data set": data_set,
+    "anndata": cells,
+}

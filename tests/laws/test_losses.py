@@ -99,9 +99,11 @@ def test_conjugate_is_the_supremum(loss):
         for share in (0.1, 0.5, 0.9):
             u = -share * (y if loss.domain == "sign" else 1.0)
             found = minimize_scalar(
-                lambda s, u=u, y=y: float(loss.value(y, s) - u * s), bounds=(-60, 60), method="bounded",
+                lambda s, u=u, y=y: float(loss.value(y, s) - u * s),
+                bounds=(-60, 60),
+                method="bounded",
                 options={"xatol": 1e-9},
-            )  # fmt: skip
+            )
             assert float(loss.conjugate(y, u)) == pytest.approx(-found.fun, abs=1e-9)
     if loss.domain == "sign":
         assert float(loss.conjugate(1.0, 0.5)) == np.inf

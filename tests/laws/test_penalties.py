@@ -15,9 +15,10 @@ D = 6
 GROUPS = [[0, 3], slice(1, 3), [5, 4]]
 GROUP_NORM = L21(0.7, GROUPS, D)
 KINDS = {
-    kind for kind in vars(penalties).values()
+    kind
+    for kind in vars(penalties).values()
     if isinstance(kind, type) and issubclass(kind, Penalty) and kind is not Penalty
-}  # fmt: skip
+}
 OF_A_STRENGTH = {kind.__name__: kind(0.7) for kind in sorted(KINDS - {L21, PenaltySum}, key=str)}
 PENALTIES = OF_A_STRENGTH | {
     "l21": GROUP_NORM,

@@ -79,13 +79,19 @@ def _polars(folder, columns):
 
 
 TABLES = {
-    "csv": _csv, "parquet": _parquet, "pandas": lambda folder, columns: frame_with(**columns), "polars": _polars,
+    "csv": _csv,
+    "parquet": _parquet,
+    "pandas": lambda folder, columns: frame_with(**columns),
+    "polars": _polars,
     "lazy frame": lambda folder, columns: _polars(folder, columns).lazy(),
-}  # fmt: skip
+}
 CONTAINERS = {
-    "jsonl": _json_lines, "npz": _npz, "hdf5": _hdf5, "h5ad": _h5ad,
+    "jsonl": _json_lines,
+    "npz": _npz,
+    "hdf5": _hdf5,
+    "h5ad": _h5ad,
     "anndata": lambda folder, columns: _anndata(columns),
-}  # fmt: skip
+}
 READERS = TABLES | CONTAINERS
 
 

@@ -82,9 +82,12 @@ def minimum(loss, Z, Y, alpha):
         return value + alpha / 2 * np.square(W).sum(), gradient
 
     found = minimize(
-        objective, np.full(D * T + T, 0.1), jac=True, method="L-BFGS-B",
+        objective,
+        np.full(D * T + T, 0.1),
+        jac=True,
+        method="L-BFGS-B",
         options={"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-15, "gtol": 1e-10},
-    )  # fmt: skip
+    )
     return found.fun
 
 
@@ -97,9 +100,13 @@ def hinge_maximum(Z, y, alpha):
         return alpha / 2 * w @ w - a.sum(), rows @ w - 1
 
     found = minimize(
-        negative, np.full(N, 0.5), jac=True, bounds=[(0, 1)] * N, method="L-BFGS-B",
+        negative,
+        np.full(N, 0.5),
+        jac=True,
+        bounds=[(0, 1)] * N,
+        method="L-BFGS-B",
         options={"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-15, "gtol": 1e-9},
-    )  # fmt: skip
+    )
     return -found.fun
 
 

@@ -9,11 +9,39 @@ import random
 from typing import Any
 
 ODD: list[Any] = [
-    None, True, False, 0, -1, 1, 2**31, 2**63, 10**30, 1e308, -0.0, 0.5, float("nan"), float("inf"), "", "x", "../x",
-    "chi2", "\x00", "é" * 50, [], {}, [[]], {"array": "nothing"}, {"object": "Popen", "state": {}}, {"list": 3},
-    {"object": "HistogramClassifier", "state": {}}, {"texts": [1, None]}, {"slice": [1, 2, 3]}, {"dict": []},
-    {"kernel": "chi2", "gamma": -1, "is_signed": False}, {"kernel": "no", "gamma": 1, "is_signed": 0},
-]  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1,
+    2**31,
+    2**63,
+    10**30,
+    1e308,
+    -0.0,
+    0.5,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "../x",
+    "chi2",
+    "\x00",
+    "é" * 50,
+    [],
+    {},
+    [[]],
+    {"array": "nothing"},
+    {"object": "Popen", "state": {}},
+    {"list": 3},
+    {"object": "HistogramClassifier", "state": {}},
+    {"texts": [1, None]},
+    {"slice": [1, 2, 3]},
+    {"dict": []},
+    {"kernel": "chi2", "gamma": -1, "is_signed": False},
+    {"kernel": "no", "gamma": 1, "is_signed": 0},
+]
 
 
 def parts_of(content: bytes) -> tuple[dict[str, Any], bytes]:

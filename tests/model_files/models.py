@@ -39,7 +39,9 @@ MODELS: dict[str, Callable[[], Any]] = {
         "exp-chi2", blocks={"a": slice(0, 3), "b": slice(3, 8)}, precision="auto", random_state=0
     ).fit(X, np.column_stack([TARGETS, X[:, 2]])),
     "raced": lambda: chimap.HistogramClassifier(threshold="f1", random_state=0).fit(X[:40], Y[:40] > 10),
-    "gaussian": lambda: chimap.HistogramRegressor("gaussian", n_components=16, random_state=0).fit(X, TARGETS),
+    "gaussian": lambda: chimap.HistogramRegressor("gaussian", n_components=16, random_state=0).fit(
+        X, TARGETS
+    ),
     "compiled": _compiled,
     "lookup": lambda: chimap.LookupClassifier(chimap.AnchorMap("chi2", n_anchors=5)).fit(X, Y).compile(),
     "ridge-from-moments": lambda: chimap.MomentsRidge(n_components=[2, 4], random_state=0).fit(X, TARGETS),
@@ -47,33 +49,42 @@ MODELS: dict[str, Callable[[], Any]] = {
     "lasso-from-moments": lambda: chimap.MomentsLasso(n_alphas=3, random_state=0).fit(X, TARGETS),
     "online": lambda: chimap.OnlineIntersectionClassifier(n_knots=5, random_state=0).fit(X, Y),
     "lookup-in-double": lambda: chimap.LookupClassifier(chimap.AnchorMap("chi2", n_anchors=5)).fit(X, Y),
-    "kernel-machine": lambda: chimap.KernelClassifier("exp-chi2", class_weight={10: 1, 20: 2, 30: 1}, random_state=0)
-    .fit(sp.csr_matrix(X), Y),
+    "kernel-machine": lambda: chimap.KernelClassifier(
+        "exp-chi2", class_weight={10: 1, 20: 2, 30: 1}, random_state=0
+    ).fit(sp.csr_matrix(X), Y),
     "kernel-machine-on-a-map": lambda: chimap.KernelClassifier(
         map=chimap.OptimalMap(n_terms=1), loss="square", alpha=1.0, random_state=0
     ).fit(X, Y),
     "kernels": lambda: chimap.MultipleKernelLearner(
         "chi2", blocks=[slice(0, 3), slice(3, 8)], n_components=8, random_state=0
     ).fit(X, Y),
-}  # fmt: skip
+}
 
 ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "landmarks": lambda model: {
-        "scores": model.decision_function(X), "probabilities": model.predict_proba(X), "sets": model.predict_set(X),
-        "contributions": model.explain(X[:3]).contributions, "bins": model.importance().values,
+        "scores": model.decision_function(X),
+        "probabilities": model.predict_proba(X),
+        "sets": model.predict_set(X),
+        "contributions": model.explain(X[:3]).contributions,
+        "bins": model.importance().values,
         "weights": model.coef_.sum(axis=1),
     },
     "exact-on-blocks": lambda model: {
-        "deviations": model.predict(X, return_std=True)[1], "intervals": model.predict_set(X),
-        "held out": model.held_out_, "rows": model.row_numbers_, "noise": model.noise_variance_,
+        "deviations": model.predict(X, return_std=True)[1],
+        "intervals": model.predict_set(X),
+        "held out": model.held_out_,
+        "rows": model.row_numbers_,
+        "noise": model.noise_variance_,
         "contributions": model.explain(X[:2]).contributions,
     },
     "raced": lambda model: {
-        "scores": model.decision_function(X), "probabilities": model.predict_proba(X), "threshold": model.threshold_,
+        "scores": model.decision_function(X),
+        "probabilities": model.predict_proba(X),
+        "threshold": model.threshold_,
         "alpha": [model.alpha_, model.chosen_["alpha"], model.kernel_.gamma, model.race_.trials[0].score],
         "nearest": [n.places for n in model.nearest(X[:3], k=2)],
     },
-}  # fmt: skip
+}
 """More that models of three kinds answer, by what it is: of rows, and of their fit."""
 
 PIPELINES: dict[str, Callable[[], Any]] = {

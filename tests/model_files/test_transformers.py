@@ -45,13 +45,17 @@ TRANSFORMERS = [
     ExactBlocks([ExactFeatures(), ExactFeatures("chi2")], [slice(0, 3), slice(3, None)]),
 ]
 PIPELINES = [
-    make_pipeline(Normalizer("l1"), chimap.OptimalMap(), StandardScaler(with_mean=False), LogisticRegression()),
+    make_pipeline(
+        Normalizer("l1"), chimap.OptimalMap(), StandardScaler(with_mean=False), LogisticRegression()
+    ),
     make_pipeline(chimap.OptimalMap(), RidgeClassifier()),
     make_pipeline(
-        "passthrough", chimap.LandmarkFeatures(n_components=10), chimap.HistogramClassifier("linear", alpha=1.0)
+        "passthrough",
+        chimap.LandmarkFeatures(n_components=10),
+        chimap.HistogramClassifier("linear", alpha=1.0),
     ),
     make_pipeline(chimap.OptimalMap(), make_pipeline(chimap.FourierFeatures("gaussian", n_components=8))),
-]  # fmt: skip
+]
 
 
 def answers(made, rows):

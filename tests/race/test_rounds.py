@@ -73,8 +73,14 @@ def test_one_that_fails_leaves_with_its_reason():
     result = halved({"a": ValueError("no"), "b": 0.1}, candidates("a", "b"))
     assert result.winner.name == "b"
     assert result.table()[-1] | {"seconds": 0} == {
-        "name": "a", "score": -np.inf, "n_rows": 10, "seconds": 0, "round": 0, "is_baseline": False, "error": "no",
-    }  # fmt: skip
+        "name": "a",
+        "score": -np.inf,
+        "n_rows": 10,
+        "seconds": 0,
+        "round": 0,
+        "is_baseline": False,
+        "error": "no",
+    }
     assert result.failures.startswith("1 of the 2 candidates")
     assert result.failures.endswith("'a': no")
     assert halved({"a": 0.2, "b": 0.1}, candidates("a", "b")).failures == ""

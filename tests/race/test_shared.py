@@ -173,11 +173,14 @@ def test_machines_of_one_kernel_normalisation_and_split_share_their_products(mon
     t, fewer = trials(), (SPLIT[0][:80], SPLIT[1])
     other = SPLIT[0], SPLIT[1][:40]
     for given, split, n_made in [
-        (settings("chi2"), SPLIT, 1), (settings("exp-chi2", gamma="auto"), SPLIT, 1),
-        (settings("chi2", "l1"), SPLIT, 2), (settings("chi2"), SPLIT, 3),
-        (settings("chi2"), fewer, 4), (settings("chi2"), other, 5),
+        (settings("chi2"), SPLIT, 1),
+        (settings("exp-chi2", gamma="auto"), SPLIT, 1),
+        (settings("chi2", "l1"), SPLIT, 2),
+        (settings("chi2"), SPLIT, 3),
+        (settings("chi2"), fewer, 4),
+        (settings("chi2"), other, 5),
         (settings("chi2", bin_weights=np.ones(64)), other, 6),
-    ]:  # fmt: skip
+    ]:
         t.best(given, [split], None)
         assert len(made) == n_made
     t.let_go()

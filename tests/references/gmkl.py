@@ -112,9 +112,13 @@ def gmkl(
     scales = np.array([np.trace(K) / Y.shape[0] for K in grams])
     start = 1 / np.where(scales > 0, scales, 1) / len(grams)
     end = minimize(
-        problem, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(grams),
+        problem,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * len(grams),
         options={"maxiter": max_iterations, "maxfun": 3 * max_iterations, "ftol": 1e-15, "gtol": 1e-9},
-    )  # fmt: skip
+    )
     objective, gradient = problem(end.x)
     squares = np.array([float((problem.duals * (K @ problem.duals)).sum()) for K in grams])
     norms = end.x * np.sqrt(np.maximum(squares, 0))
@@ -153,9 +157,12 @@ class _GramObjective:
         start = np.concatenate([beta.reshape(-1), self.intercept / scale])
         at_zero = float(np.linalg.norm(inner(np.zeros_like(start))[1])) or 1.0
         dual = minimize(
-            inner, start, jac=True, method="L-BFGS-B",
+            inner,
+            start,
+            jac=True,
+            method="L-BFGS-B",
             options={"maxiter": 5000, "maxfun": 10_000, "maxcor": 20, "ftol": 0.0, "gtol": _INNER * at_zero},
-        )  # fmt: skip
+        )
         beta, self.intercept = dual.x[:-t].reshape(-1, t), scale * dual.x[-t:]
         self.duals = -self.loss.gradient(self.Y, R @ beta + self.intercept) / self.alpha
         pulls = np.array([float((self.duals * (gram @ self.duals)).sum()) for gram in self.grams])

@@ -226,9 +226,14 @@ def test_bad_input():
 def test_what_is_shown():
     test = PermutationTest(0.8, np.linspace(0.4, 0.6, 30), "one factor for all")
     scores = StudyScores(
-        "roc_auc", ("a<b", "c"), np.array([20, 30]), np.array([0.75, math.nan]), np.array([0.9, math.nan]),
-        ("c: too few rows",), test,
-    )  # fmt: skip
+        "roc_auc",
+        ("a<b", "c"),
+        np.array([20, 30]),
+        np.array([0.75, math.nan]),
+        np.array([0.9, math.nan]),
+        ("c: too few rows",),
+        test,
+    )
     lines = scores.lines()
     assert lines["by study"].splitlines()[1].split() == ["a<b", "20", "0.750", "0.900"]
     assert lines["by study"].splitlines()[2].split() == ["c", "30", "-", "-"]

@@ -104,9 +104,14 @@ def test_objective_is_that_of_skglm(share):
     found = square.solve(alpha, square.zero())
     Zc, y = Z - Z.mean(axis=0), Y[:, 0] - Y[:, 0].mean()
     peer = skglm.GroupLasso(
-        [list(map(int, g)) for g in penalty.members], alpha=alpha / len(Z), weights=penalty.levels(),
-        fit_intercept=False, tol=1e-12, max_iter=1000, max_epochs=100_000,
-    ).fit(np.asfortranarray(Zc), y)  # fmt: skip
+        [list(map(int, g)) for g in penalty.members],
+        alpha=alpha / len(Z),
+        weights=penalty.levels(),
+        fit_intercept=False,
+        tol=1e-12,
+        max_iter=1000,
+        max_epochs=100_000,
+    ).fit(np.asfortranarray(Zc), y)
     theirs = np.square(Zc @ peer.coef_ - y).sum() / 2 + alpha * penalty.value(peer.coef_)
     ours = np.square(Zc @ found.coef[:, 0] - y).sum() / 2 + alpha * penalty.value(found.coef[:, 0])
     assert ours == pytest.approx(theirs, rel=1e-8)

@@ -88,9 +88,13 @@ def test_whitening_and_chunks_change_nothing_but_the_passes(loss):
     Z, Y = data(loss=loss)
     plain = lbfgs(loss, in_chunks(Z, Y)[0], STRENGTH, zero_solution(D, T), tolerance=2e-8)
     whitened = lbfgs(
-        loss, in_chunks(Z, Y, 77)[0], STRENGTH, zero_solution(D, T),
-        whitening=factor_for(Z, Y, loss), tolerance=2e-8,
-    )  # fmt: skip
+        loss,
+        in_chunks(Z, Y, 77)[0],
+        STRENGTH,
+        zero_solution(D, T),
+        whitening=factor_for(Z, Y, loss),
+        tolerance=2e-8,
+    )
     np.testing.assert_allclose(whitened.coef, plain.coef, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(whitened.intercept, plain.intercept, rtol=1e-4, atol=1e-6)
 
@@ -161,8 +165,15 @@ def test_bad_input_is_named():
         lbfgs(Logistic(), in_chunks(Z[:0], Y[:0])[0], 1.0, zero_solution(D, T))
     for name, value in (("alpha", 0.0), ("tolerance", -1.0), ("max_passes", 1.5)):
         with pytest.raises(ValueError, match=f"{name} must be"):
-            lbfgs(**{"loss": Logistic(), "rows": in_chunks(Z, Y)[0], "alpha": 1.0,
-                     "start": zero_solution(D, T), name: value})  # fmt: skip
+            lbfgs(
+                **{
+                    "loss": Logistic(),
+                    "rows": in_chunks(Z, Y)[0],
+                    "alpha": 1.0,
+                    "start": zero_solution(D, T),
+                    name: value,
+                }
+            )
 
 
 def test_zero_solution_has_no_strength():

@@ -18,8 +18,9 @@ def _can_be_kept() -> bool:
     except RuntimeError:
         warnings.warn(
             "compiled loops cannot be kept on disk, because no cache folder is writable: every start compiles them "
-            "again. Set NUMBA_CACHE_DIR to a writable folder.", stacklevel=2,
-        )  # fmt: skip
+            "again. Set NUMBA_CACHE_DIR to a writable folder.",
+            stacklevel=2,
+        )
         return False
     return True
 

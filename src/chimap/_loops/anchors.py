@@ -152,10 +152,18 @@ def lookup_sums(codes, table, n_codes, out):
                 b2 = b0 + step + step
                 b4 = b2 + step + step
                 b6 = b4 + step + step
-                left = (b0 + code[i] * width, b0 + step + code[i + 1] * width,
-                        b2 + code[i + 2] * width, b2 + step + code[i + 3] * width)  # fmt: skip
-                right = (b4 + code[i + 4] * width, b4 + step + code[i + 5] * width,
-                         b6 + code[i + 6] * width, b6 + step + code[i + 7] * width)  # fmt: skip
+                left = (
+                    b0 + code[i] * width,
+                    b0 + step + code[i + 1] * width,
+                    b2 + code[i + 2] * width,
+                    b2 + step + code[i + 3] * width,
+                )
+                right = (
+                    b4 + code[i + 4] * width,
+                    b4 + step + code[i + 5] * width,
+                    b6 + code[i + 6] * width,
+                    b6 + step + code[i + 7] * width,
+                )
                 add_rows(sums, at, flat, left + right)
             for i in range(whole, d):
                 add_rows(sums, at, flat, (np.uint64(i) * step + lane + code[i] * width,))

@@ -110,9 +110,10 @@ def _add_terms(typingctx, lanes, out, row, tables, places, x, first, n):
             undefined = ir.Constant(vector, ir.Undefined)
             value = builder.load(builder.gep(x_data, [k]))
             spread = builder.shuffle_vector(
-                builder.insert_element(undefined, value, word(0)), undefined,
+                builder.insert_element(undefined, value, word(0)),
+                undefined,
                 ir.Constant(ir.VectorType(word, width), [0] * width),
-            )  # fmt: skip
+            )
             rise = builder.fmul(spread, load(builder.gep(start, [long(width)])), flags=("contract",))
             return builder.fadd(load(start), rise, flags=("contract",))
 

@@ -166,9 +166,13 @@ class Host:
         n = square.shape[0]
         subset = [n - wanted, n - 1] if _PARTIAL * wanted <= n else None
         values, vectors = eigh(
-            square.T, lower=True, subset_by_index=subset, driver="evr" if subset else "evd",
-            overwrite_a=True, check_finite=False,
-        )  # fmt: skip
+            square.T,
+            lower=True,
+            subset_by_index=subset,
+            driver="evr" if subset else "evd",
+            overwrite_a=True,
+            check_finite=False,
+        )
         return values, vectors
 
 

@@ -285,9 +285,12 @@ def sums_with(Z: torch.Tensor, Y: RowTargets, scales: torch.Tensor | None, uploa
         order = np.argsort(Y.classes, kind="stable").astype(np.int64)
         borders = np.concatenate([[0], np.cumsum(np.bincount(Y.classes, minlength=Y.shape[1]))])
         members = torch.sparse_csr_tensor(
-            upload(borders.astype(np.int64)), upload(order), torch.ones_like(rows[:, 0]), (Y.shape[1], n),
+            upload(borders.astype(np.int64)),
+            upload(order),
+            torch.ones_like(rows[:, 0]),
+            (Y.shape[1], n),
             check_invariants=False,
-        )  # fmt: skip
+        )
         by_class = (members @ rows).double()
         total = by_class.sum(dim=0, keepdim=True)
         return torch.cat([total, 2 * by_class - total])
@@ -641,9 +644,10 @@ class Torch:
             raise MemoryBudgetError(
                 Message(
                     "{device=}: the device has no room for the {:,} rows of this model. Predict with {device='cpu'}.",
-                    self.device, coef.shape[0],
+                    self.device,
+                    coef.shape[0],
                 )
-            )  # fmt: skip
+            )
         kernel, weights = TorchKernel(features, self.device), coef.astype(dtype, order="C")
         return lambda rows: kernel.outputs(rows, weights) + intercept
 

@@ -25,8 +25,10 @@ _FLAGS = {
 _READINGS = {"WordCounts": "--text", "MorganCounts": "--smiles"}
 # what stands for a value that is the absence of a flag, or has another word there,
 _SPELT = {
-    "selection='auto'": "no --folds", "bin_weights=None": "--bin-weights none", "transpose=False": "--no-transpose",
-}  # fmt: skip
+    "selection='auto'": "no --folds",
+    "bin_weights=None": "--bin-weights none",
+    "transpose=False": "--no-transpose",
+}
 # and the values that a flag takes, where these are fewer than those of its parameter.
 _TAKES = {"selection": Integral}
 

@@ -12,9 +12,16 @@ from chimap._validation import DataError
 _STEP = re.compile(r"([A-Za-z](?:_\d+)?)__")  # k__ of MetaPhlAn, Greengenes and UNITE; D_5__ of older SILVA
 _MOST_RANKS_SHOWN = 12
 _PREFIXES = {
-    "domain": "d", "kingdom": "k", "phylum": "p", "class": "c", "order": "o", "family": "f", "genus": "g",
-    "species": "s", "strain": "t",
-}  # fmt: skip
+    "domain": "d",
+    "kingdom": "k",
+    "phylum": "p",
+    "class": "c",
+    "order": "o",
+    "family": "f",
+    "genus": "g",
+    "species": "s",
+    "strain": "t",
+}
 
 
 def rank_of(name: str) -> str | None:

@@ -41,9 +41,14 @@ class Workers:
         The worker at the address ``offered_to`` is offered the task first, but any may take it.
         """
         return self.client.submit(
-            task, *arguments, pure=False, retries=_RETRIES, priority=priority, workers=offered_to or None,
+            task,
+            *arguments,
+            pure=False,
+            retries=_RETRIES,
+            priority=priority,
+            workers=offered_to or None,
             allow_other_workers=bool(offered_to),
-        )  # fmt: skip
+        )
 
     def computed(self, collection: object, priority: int) -> Future:
         """Return the future of a collection of Dask."""

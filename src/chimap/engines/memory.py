@@ -267,8 +267,11 @@ class KeepingJob(Job):
         copy = ", with LIBLINEAR's copy," if self.is_copied else ""
         return Message(
             "{} keeps the features of all {:,} rows in memory; their {:,} numbers{} need",
-            what, self.n_rows, self.n_stored, copy,
-        )  # fmt: skip
+            what,
+            self.n_rows,
+            self.n_stored,
+            copy,
+        )
 
     @property
     def remedy(self) -> Message:
@@ -300,9 +303,14 @@ def chunk_rows_within(job: Job, budget: int) -> int:
         raise MemoryBudgetError(
             Message(
                 "{memory=!s} is too small: {} {}{}. Give {memory=}, or {}.",
-                format_bytes(budget), job.need, format_bytes(needed), counted, whole_mebibytes(needed), job.remedy,
+                format_bytes(budget),
+                job.need,
+                format_bytes(needed),
+                counted,
+                whole_mebibytes(needed),
+                job.remedy,
             )
-        )  # fmt: skip
+        )
     units = max(1, job.n_folds * MOST_ROWS // CHUNK_UNIT)
     while units > 1 and job.peak_bytes(units * CHUNK_UNIT) + beside > room:
         units -= 1

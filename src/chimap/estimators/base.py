@@ -318,9 +318,16 @@ class HistogramModel(BaseEstimator):
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())
         model = fit(
-            recipe, source, engine, progress, groups=groups, unlabelled=unlabelled, checkpoint=checkpoint,
-            has_curve=learning_curve, races=True,
-        )  # fmt: skip
+            recipe,
+            source,
+            engine,
+            progress,
+            groups=groups,
+            unlabelled=unlabelled,
+            checkpoint=checkpoint,
+            has_curve=learning_curve,
+            races=True,
+        )
         self._batches, self._stale, self.model_ = None, False, model
         # shares are the same in all units, and rows with covariates behind their bins have none
         has_units = model.recipe.normalize != "l1" and not model.recipe.n_covariates
@@ -575,7 +582,14 @@ class HistogramModel(BaseEstimator):
 
 
 _OWN = (
-    "n_features_in_", "feature_names_in_", "first_column_", "reading_", "units_", "mass_", "_batches", "_stale",
+    "n_features_in_",
+    "feature_names_in_",
+    "first_column_",
+    "reading_",
+    "units_",
+    "mass_",
+    "_batches",
+    "_stale",
     "_sklearn_output_config",
-)  # fmt: skip
+)
 """Attributes of an estimator that are not of its model: they say where rows come from."""

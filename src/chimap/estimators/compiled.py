@@ -369,10 +369,21 @@ def _made_from(
     is_classifier = hasattr(model, "classes_")
     tables = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
     copied = (
-        "classes_", "multilabel_", "task_names_", "_calibration", "_conformal", "threshold_", "positive_",
-        "noise_variance_", "loss_", "training_",
-        "histograms_", "reading_", "feature_names_in_", "mass_",
-    )  # fmt: skip
+        "classes_",
+        "multilabel_",
+        "task_names_",
+        "_calibration",
+        "_conformal",
+        "threshold_",
+        "positive_",
+        "noise_variance_",
+        "loss_",
+        "training_",
+        "histograms_",
+        "reading_",
+        "feature_names_in_",
+        "mass_",
+    )
     for name in copied:
         if hasattr(model, name):
             setattr(tables, name, getattr(model, name))

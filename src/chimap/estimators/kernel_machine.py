@@ -358,9 +358,17 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
         coef = self.dual_coef_ if self.map is None else self.coef_
         learned = {name: vars(self)[name] for name in _SHOWN if name in vars(self)}
         return Model(
-            self._recipe(), Task(self._codec), self.n_features_in_, fitted_names(self), features, kernel, coef.T,
-            self.intercept_, self._answers, learned=learned,
-        )  # fmt: skip
+            self._recipe(),
+            Task(self._codec),
+            self.n_features_in_,
+            fitted_names(self),
+            features,
+            kernel,
+            coef.T,
+            self.intercept_,
+            self._answers,
+            learned=learned,
+        )
 
     def _recipe(self) -> Recipe:
         """Return the settings that prepared rows and answers depend on."""
@@ -402,10 +410,16 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
     def _check_memory(self, n_rows: int) -> None:
         needed = 8.0 * n_rows**2 * 3 + CACHE_MIB * 2**20
         if needed > parse_memory(self.memory):
-            raise MemoryBudgetError(Message(
-                "{memory=} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take fewer "
-                "rows, or use HistogramClassifier, whose memory does not grow with the rows.", self.memory, n_rows,
-                format_bytes(needed), whole_mebibytes(needed)))  # fmt: skip
+            raise MemoryBudgetError(
+                Message(
+                    "{memory=} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take fewer "
+                    "rows, or use HistogramClassifier, whose memory does not grow with the rows.",
+                    self.memory,
+                    n_rows,
+                    format_bytes(needed),
+                    whole_mebibytes(needed),
+                )
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

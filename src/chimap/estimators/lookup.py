@@ -290,10 +290,16 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
             codes, signs, w, psi, LOSSES[self.loss], self.alpha, self.fit_intercept, tol, self.max_iter
         )
         if is_final and not is_solved:
-            warnings.warn(Message(
-                "LookupClassifier stopped after {max_iter=!s} iterations before reaching {tol=!s}; raise {max_iter}, "
-                "{tol} or {alpha}.", self.max_iter, self.tol,
-            ), ConvergenceWarning, stacklevel=3)  # fmt: skip
+            warnings.warn(
+                Message(
+                    "LookupClassifier stopped after {max_iter=!s} iterations before reaching {tol=!s}; raise {max_iter}, "
+                    "{tol} or {alpha}.",
+                    self.max_iter,
+                    self.tol,
+                ),
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         if is_final:
             self.n_iter_ = n_iter
         return coef, intercept
@@ -342,10 +348,18 @@ def minimised(
     start = np.zeros(t * (n_features + 1))
     steepest = np.abs(objective(start)[1]).max()
     end = minimize(
-        objective, start, jac=True, method="L-BFGS-B",
-        options={"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": _PAIRS_KEPT,
-                 "gtol": tol * steepest, "ftol": 0.0},
-    )  # fmt: skip
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={
+            "maxiter": max_iter,
+            "maxfun": 2 * max_iter,
+            "maxcor": _PAIRS_KEPT,
+            "gtol": tol * steepest,
+            "ftol": 0.0,
+        },
+    )
     is_unsolved = np.abs(end.jac).max() > tol * steepest and end.nit >= max_iter
     coef, intercept = end.x[: t * n_features].reshape(t, n_features), end.x[t * n_features :]
     return coef, intercept, int(end.nit), not is_unsolved

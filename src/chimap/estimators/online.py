@@ -255,10 +255,19 @@ class OnlineIntersectionClassifier(ClassTargets, Encoding, BaseEstimator):
                 self._n_targets,
                 rows.nnz,
                 lambda part: _loops.intersection_steps(
-                    rows.data, rows.indices, rows.indptr, order, signs[part], self._rates(), self._scale,
-                    float(self.alpha), first, self.tables_[part], self.intercept_[part],
+                    rows.data,
+                    rows.indices,
+                    rows.indptr,
+                    order,
+                    signs[part],
+                    self._rates(),
+                    self._scale,
+                    float(self.alpha),
+                    first,
+                    self.tables_[part],
+                    self.intercept_[part],
                 ),
-            )  # fmt: skip
+            )
         self.t_ += order.size
 
     def _rates(self) -> np.ndarray:
@@ -278,10 +287,14 @@ class OnlineIntersectionClassifier(ClassTargets, Encoding, BaseEstimator):
                 out.shape[0],
                 max(1, sparse.nnz * self._n_targets // max(1, out.shape[0])),
                 lambda part: _loops.table_scores(
-                    sparse.data, sparse.indices, sparse.indptr[part.start : part.stop + 1], self._rates(),
-                    self.tables_, out[part],
+                    sparse.data,
+                    sparse.indices,
+                    sparse.indptr[part.start : part.stop + 1],
+                    self._rates(),
+                    self.tables_,
+                    out[part],
                 ),
-            )  # fmt: skip
+            )
         return out + self.intercept_
 
     def __sklearn_tags__(self) -> Tags:

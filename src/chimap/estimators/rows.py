@@ -107,8 +107,10 @@ def source_as_fitted(model: OfColumns, source: Source) -> Source:
 def bind_columns(model: LearnsColumns, source: Source) -> None:
     """Keep with the estimator what the source says of its columns, or remove what an earlier fit has kept."""
     model.n_features_in_, model.first_column_, model.reading_ = (
-        source.n_features, source.first_column, source.reading,
-    )  # fmt: skip
+        source.n_features,
+        source.first_column,
+        source.reading,
+    )
     model.__dict__.pop("feature_names_in_", None)
     if source.column_names is not None:
         model.feature_names_in_ = np.array(composed_names(source.column_names), dtype=object)

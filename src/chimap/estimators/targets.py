@@ -522,9 +522,13 @@ class Encoding:
             self._conformal, self.noise_variance_ = of_targets.conformal, of_targets.noise
             return
         answers = ClassAnswers.of(
-            held_out, self.classes_, self._n_targets, is_multilabel=self.multilabel_,
-            class_weight=self.class_weight_, threshold=self.threshold,
-        )  # fmt: skip
+            held_out,
+            self.classes_,
+            self._n_targets,
+            is_multilabel=self.multilabel_,
+            class_weight=self.class_weight_,
+            threshold=self.threshold,
+        )
         self._calibration, self._conformal = answers.calibration, answers.conformal
         if answers.threshold is None:
             self.__dict__.pop("threshold_", None)
@@ -546,9 +550,13 @@ class Encoding:
         """Return the weights of the rows (n,), with class weights included, or None. Sets ``class_weight_``."""
         classes = None if not is_classifier(self) else self.classes_ if is_batch else classes_in(y)
         weights, of_classes = row_weights(
-            self.class_weight, self.threshold, classes, y, sample_weight,
+            self.class_weight,
+            self.threshold,
+            classes,
+            y,
+            sample_weight,
             is_batch=is_batch,
-        )  # fmt: skip
+        )
         if classes is not None:
             self.class_weight_ = of_classes
         return weights
@@ -606,9 +614,12 @@ def answers_of(model: object) -> ClassAnswers | RealAnswers:
         1.0, np.zeros(1 if classes.size == 2 else classes.size)
     )  # of older files, which have none
     return ClassAnswers(
-        classes, is_multilabel, state.get("_calibration", usual), state.get("_conformal"),
+        classes,
+        is_multilabel,
+        state.get("_calibration", usual),
+        state.get("_conformal"),
         state.get("threshold_"),
-    )  # fmt: skip
+    )
 
 
 def held_out_in_memory(

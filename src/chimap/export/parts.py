@@ -136,9 +136,16 @@ def parts_of(model: BaseEstimator) -> ModelParts:
         psi = model.map_
         about = {"kernel": psi.kernel_.name, "gamma": psi.kernel_.gamma, "features": psi.describe()}
         return ModelParts(
-            psi, model.coef_.T, model.intercept_, None, [], model.classes_, np.dtype(np.float64), about,
+            psi,
+            model.coef_.T,
+            model.intercept_,
+            None,
+            [],
+            model.classes_,
+            np.dtype(np.float64),
+            about,
             answers_of(model).calibration,
-        )  # fmt: skip
+        )
     if not isinstance(model, HistogramModel):
         raise InputError(
             "only HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the corresponding regressors, "
@@ -150,8 +157,18 @@ def parts_of(model: BaseEstimator) -> ModelParts:
     if tasks is not None and classes is not None:
         classes = np.array([0, 1])
     return ModelParts(
-        model.features_, model.coef_.T, model.intercept_, preparation.normalize,
-        [block.columns for block in preparation.parts], classes, preparation.dtype, model.describe(),
-        model.fitted.answers.calibration, float(getattr(model, "threshold_", 0.0)), preparation.factors, tasks,
-        preparation.unit_of_bin, loss_of_answers(model),
-    )  # fmt: skip
+        model.features_,
+        model.coef_.T,
+        model.intercept_,
+        preparation.normalize,
+        [block.columns for block in preparation.parts],
+        classes,
+        preparation.dtype,
+        model.describe(),
+        model.fitted.answers.calibration,
+        float(getattr(model, "threshold_", 0.0)),
+        preparation.factors,
+        tasks,
+        preparation.unit_of_bin,
+        loss_of_answers(model),
+    )

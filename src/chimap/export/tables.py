@@ -192,10 +192,18 @@ def write_tables(tables: BinTables, path: Path, ending: str) -> None:
 def _write_npz(tables: BinTables, path: Path) -> None:
     with path.open("wb") as file:
         np.savez_compressed(
-            file, kind=tables.kind, knots=tables.knots, values=tables.values, errors=tables.errors,
-            intercept=tables.intercept, outputs=np.array(tables.output_names), normalize=tables.normalize_name or "",
-            signed=tables.is_signed, threshold=tables.threshold, **tables.learned,
-        )  # fmt: skip
+            file,
+            kind=tables.kind,
+            knots=tables.knots,
+            values=tables.values,
+            errors=tables.errors,
+            intercept=tables.intercept,
+            outputs=np.array(tables.output_names),
+            normalize=tables.normalize_name or "",
+            signed=tables.is_signed,
+            threshold=tables.threshold,
+            **tables.learned,
+        )
 
 
 def _write_json(tables: BinTables, path: Path) -> None:
@@ -205,10 +213,15 @@ def _write_json(tables: BinTables, path: Path) -> None:
         for is_knot in [np.isfinite(knots)]
     ]
     document = {
-        "kind": tables.kind, "outputs": tables.output_names, "intercept": tables.intercept.tolist(),
-        "normalize": tables.normalize_name, "signed": tables.is_signed, "threshold": tables.threshold,
-        "bins": bins, **{name: numbers.tolist() for name, numbers in tables.learned.items()},
-    }  # fmt: skip
+        "kind": tables.kind,
+        "outputs": tables.output_names,
+        "intercept": tables.intercept.tolist(),
+        "normalize": tables.normalize_name,
+        "signed": tables.is_signed,
+        "threshold": tables.threshold,
+        "bins": bins,
+        **{name: numbers.tolist() for name, numbers in tables.learned.items()},
+    }
     path.write_text(json.dumps(document), encoding="utf-8")
 
 

@@ -206,9 +206,14 @@ class Covariates:
     def describe(self) -> JSON:
         """Return what the covariates are and what they add, as JSON types."""
         return {
-            "names": self.names, "kernel": self.kernel, "weight": self.weight, "columns": self.n_columns,
-            "measure": self.measure, "rows": self.n_scored, **self.scores,
-        }  # fmt: skip
+            "names": self.names,
+            "kernel": self.kernel,
+            "weight": self.weight,
+            "columns": self.n_columns,
+            "measure": self.measure,
+            "rows": self.n_scored,
+            **self.scores,
+        }
 
 
 class TakesCovariates(Protocol):

@@ -332,9 +332,17 @@ class _ErrorBench:
         if self._values is not None and isinstance(features, AdditiveMap):
             value_error = self._values.error(features, self._test.shape[1])
         return FeatureError(
-            candidate.label, size, candidate.unit, Z.shape[1], error.mean, error.worst, error.relative, value_error,
-            map_seconds, self._row_bytes(features, Z),
-        )  # fmt: skip
+            candidate.label,
+            size,
+            candidate.unit,
+            Z.shape[1],
+            error.mean,
+            error.worst,
+            error.relative,
+            value_error,
+            map_seconds,
+            self._row_bytes(features, Z),
+        )
 
     def _row_bytes(self, features: Features, Z: Rows) -> float:
         """Return the bytes of a row as it is stored: dense, sparse, or in the codes of a map with ``encode``."""

@@ -173,10 +173,17 @@ class MinMaxFeatures(Features):
             rows.shape[0],
             k * max(1, rows.nnz // max(1, rows.shape[0])),
             lambda part: _loops.consistent_samples(
-                rows.data, rows.indices, rows.indptr[part.start : part.stop + 1], self.rates_, self.logs_,
-                self.offsets_, (1 << int(self.n_level_bits)) - 1, (1 << int(self.n_bits)) - 1, codes[part],
+                rows.data,
+                rows.indices,
+                rows.indptr[part.start : part.stop + 1],
+                self.rates_,
+                self.logs_,
+                self.offsets_,
+                (1 << int(self.n_level_bits)) - 1,
+                (1 << int(self.n_bits)) - 1,
+                codes[part],
             ),
-        )  # fmt: skip
+        )
         codes += np.arange(k) << int(self.n_bits)
         is_filled = np.diff(rows.indptr) > 0
         columns = codes[is_filled].reshape(-1)

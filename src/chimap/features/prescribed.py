@@ -14,8 +14,13 @@ from chimap.kernels import Kernel
 from chimap.model_files import register
 
 OPEN: Parameters = {
-    "n_terms": "auto", "map": None, "sampling": "auto", "form": "pair", "landmarks": "kmeans", "n_principal": None,
-}  # fmt: skip
+    "n_terms": "auto",
+    "map": None,
+    "sampling": "auto",
+    "form": "pair",
+    "landmarks": "kmeans",
+    "n_principal": None,
+}
 """The settings of features, where an estimator is given a word for them or leaves them open."""
 
 

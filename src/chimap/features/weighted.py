@@ -172,9 +172,11 @@ class Relevance:
 
     def __add__(self, other: Relevance) -> Relevance:
         return Relevance(
-            self.products + other.products, self.squares + other.squares,
-            self.other_squares + other.other_squares, self.n_outputs,
-        )  # fmt: skip
+            self.products + other.products,
+            self.squares + other.squares,
+            self.other_squares + other.other_squares,
+            self.n_outputs,
+        )
 
     def summed(self, groups: np.ndarray, n_groups: int) -> Relevance:
         """Return sums over the coordinates of each group, such as a bin with its terms, or several bins.

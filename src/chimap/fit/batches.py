@@ -169,18 +169,31 @@ class SummedBatches:
         if self._observed.gaps:
             objective = PenalisedLoss(Observed(Square()), OpenSettings(checked_alpha(method.recipe.alpha)))
         evidence = Evidence(
-            self.moments, self._observed, device=method.device, seed=method.seed, asked=method.holding.asked,
-            witnesses=self.witnesses, scored_rows=self.scored_rows, held_folds=self._held_folds,
+            self.moments,
+            self._observed,
+            device=method.device,
+            seed=method.seed,
+            asked=method.holding.asked,
+            witnesses=self.witnesses,
+            scored_rows=self.scored_rows,
+            held_folds=self._held_folds,
             unit=self._squares / self._weights,
-        )  # fmt: skip
+        )
         learned = objective.learn(evidence, self.fitted.features, clock, Progress())
         learned = learned.in_units(self.fitted.codec.units)
         solution = learned.solution
         return model_of_fit(
-            method, self.task, self.rows.source, self.fitted, learned, solution.coef, solution.intercept,
-            self.rows.held_out_rows(learned.held_out), self.moments.shift if method.is_rounded else None,
+            method,
+            self.task,
+            self.rows.source,
+            self.fitted,
+            learned,
+            solution.coef,
+            solution.intercept,
+            self.rows.held_out_rows(learned.held_out),
+            self.moments.shift if method.is_rounded else None,
             {"learning_curve_": None},
-        )  # fmt: skip
+        )
 
 
 class KeptBatches:
@@ -283,9 +296,17 @@ class KeptBatches:
         features, learned = self._latest
         kept = features.simplified(learned.solution.coef, learned.solution.intercept)
         return model_of_fit(
-            self.method, self.task, rows.source, replace(self.fitted, features=kept.features), learned, kept.coef,
-            kept.intercept, self._held_out(learned.held_out), None, {"learning_curve_": learned.curve},
-        )  # fmt: skip
+            self.method,
+            self.task,
+            rows.source,
+            replace(self.fitted, features=kept.features),
+            learned,
+            kept.coef,
+            kept.intercept,
+            self._held_out(learned.held_out),
+            None,
+            {"learning_curve_": learned.curve},
+        )
 
     def _held_out(self, held_out: HeldOut | None) -> HeldOutRows | None:
         """Return the outputs of rows left out with the labels and weights of these rows."""
@@ -300,18 +321,29 @@ class KeptBatches:
         self._extend()
         features = self.fitted.features.take(slice(None))  # the search for gamma changes it
         evidence_rows = KernelRows(
-            unscaled(features), self._order, None,
-            np.asarray(codec.encode(self._labels[self._order]), dtype=np.float64), codec.shift,
+            unscaled(features),
+            self._order,
+            None,
+            np.asarray(codec.encode(self._labels[self._order]), dtype=np.float64),
+            codec.shift,
             None if weights is None else weights[self._order],
-            codec.score(self._labels, method.scoring, weights), method.dtype,
-            unit_of(weights), has_noise=codec.has_noise, units=codec.units,
-        )  # fmt: skip
+            codec.score(self._labels, method.scoring, weights),
+            method.dtype,
+            unit_of(weights),
+            has_noise=codec.has_noise,
+            units=codec.units,
+        )
         ends = np.array(borders)
         begun = None if self._swept is None else replace(self._swept, borders=ends)
         evidence = Evidence(
-            kernel=evidence_rows, borders=ends, n_rows=self.count, begun=begun, reached=self._keep,
-            device=method.device, seed=method.seed,
-        )  # fmt: skip
+            kernel=evidence_rows,
+            borders=ends,
+            n_rows=self.count,
+            begun=begun,
+            reached=self._keep,
+            device=method.device,
+            seed=method.seed,
+        )
         learned = method.objective.learn(evidence, features, clock or Stopwatch(), Progress())
         self._latest = features, learned
 

@@ -165,9 +165,16 @@ class Checkpoint:
             ]
             learned = FittedDesign(**{field.name: state[field.name] for field in fields(FittedDesign)})
             saved = SavedState(
-                meta["stage"], meta["place"], meta["next_row"], meta["chunk_rows"], moments,
-                state["principal"], learned, state["swept"], meta["digest"],
-            )  # fmt: skip
+                meta["stage"],
+                meta["place"],
+                meta["next_row"],
+                meta["chunk_rows"],
+                moments,
+                state["principal"],
+                learned,
+                state["swept"],
+                meta["digest"],
+            )
         return saved
 
     def reached(self, method: Method, sources: Sequence[Source], saved: SavedState) -> None:
@@ -179,8 +186,9 @@ class Checkpoint:
         except OSError as error:
             warnings.warn(
                 f"the checkpoint {self.path} could not be written ({error}); the fit continues, and the last complete "
-                "version is kept. Make room on the disk.", stacklevel=2,
-            )  # fmt: skip
+                "version is kept. Make room on the disk.",
+                stacklevel=2,
+            )
         self._last = time.monotonic()
 
     def write(self, method: Method, sources: Sequence[Source], saved: SavedState) -> None:

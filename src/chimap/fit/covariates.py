@@ -106,9 +106,15 @@ def with_covariates(
     if of_rows is not None and np.unique(of_rows).size < 2:
         of_rows = None
     exact = replace(
-        exact_machine_of(recipe), alpha=AUTO, threshold=None, time_limit=None, keeps_posterior=False,
-        is_classifier=False, scoring=None, positive=None,
-    )  # fmt: skip
+        exact_machine_of(recipe),
+        alpha=AUTO,
+        threshold=None,
+        time_limit=None,
+        keeps_posterior=False,
+        is_classifier=False,
+        scoring=None,
+        positive=None,
+    )
     sample = _ComparedRows(exact, rows, of_rows, learn)
     model, alone = sample.left_out(sample.recipe, rows)
     progress.advance()

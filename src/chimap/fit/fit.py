@@ -124,9 +124,19 @@ def fit(
                     return learn(recipe, task, rows, running, progress, request, clock, of_rows, shown=shown)
 
                 first = learn(
-                    resolved, task, source, running, progress, request, clock, groups, unlabelled, log, ends_at,
+                    resolved,
+                    task,
+                    source,
+                    running,
+                    progress,
+                    request,
+                    clock,
+                    groups,
+                    unlabelled,
+                    log,
+                    ends_at,
                     shown,
-                )  # fmt: skip
+                )
                 model = first.model
                 if may_double(recipe, resolved, task, request):
                     model = doubled(first, resolved, task, source, groups, learned, progress)
@@ -234,9 +244,18 @@ def learn(
     has_distances = request.has_distances and recipe.is_classifier
     distances = collector.distances(kept.features, learned.held_out, sample) if has_distances else None
     model = model_of_fit(
-        method, task, source, replace(fitted, features=kept.features), learned, kept.coef, kept.intercept,
-        rows.held_out_rows(learned.held_out), collected.shift, {"learning_curve_": curve}, distances,
-    )  # fmt: skip
+        method,
+        task,
+        source,
+        replace(fitted, features=kept.features),
+        learned,
+        kept.coef,
+        kept.intercept,
+        rows.held_out_rows(learned.held_out),
+        collected.shift,
+        {"learning_curve_": curve},
+        distances,
+    )
     return ModelAndOutputs(model, learned.held_out)
 
 
@@ -265,23 +284,42 @@ def model_of_fit(
         RealAnswers.of(held_out, plain)
         if classes is None
         else ClassAnswers.of(
-            held_out, classes, task.n_targets, is_multilabel=task.is_multilabel, class_weight=task.class_weight,
-            threshold=task.threshold, positive=task.positive, distances=distances,
+            held_out,
+            classes,
+            task.n_targets,
+            is_multilabel=task.is_multilabel,
+            class_weight=task.class_weight,
+            threshold=task.threshold,
+            positive=task.positive,
+            distances=distances,
         )
-    )  # fmt: skip
+    )
     attributes: JSON = {**learned.attributes, **fitted.attributes}
     normalization = attributes.pop("normalization_", None)
     kernel = attributes.pop("kernel_", fitted.features.kernel_)
     shown = {
-        "alpha_": learned.solution.alpha, "selection_": learned.selection,
-        "loss_": plain, "n_passes_": learned.n_passes,
+        "alpha_": learned.solution.alpha,
+        "selection_": learned.selection,
+        "loss_": plain,
+        "n_passes_": learned.n_passes,
         "n_rows_": learned.n_rows,
-    }  # fmt: skip
+    }
     has_posterior = recipe.keeps_posterior and recipe.n_principal is None
     return Model(
-        recipe, task, source.n_features, source.column_names, fitted.features, kernel, coef, intercept, answers,
-        normalization, shift, learned.posterior() if has_posterior else None, shown | more | attributes,
-    )  # fmt: skip
+        recipe,
+        task,
+        source.n_features,
+        source.column_names,
+        fitted.features,
+        kernel,
+        coef,
+        intercept,
+        answers,
+        normalization,
+        shift,
+        learned.posterior() if has_posterior else None,
+        shown | more | attributes,
+    )
 
 
 def _prepared_rows(

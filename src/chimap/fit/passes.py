@@ -99,9 +99,16 @@ def witnesses_of(
         None if part is None else part[places] for part in (rows.source.weights, rows.source.counts)
     )
     return Witnesses(
-        places, Z, Y, rows.folds(0, rows.source.n_rows)[places], weights, rows.shares(places), rows.leaves_folds,
-        rows.unseen(places), counts,
-    )  # fmt: skip
+        places,
+        Z,
+        Y,
+        rows.folds(0, rows.source.n_rows)[places],
+        weights,
+        rows.shares(places),
+        rows.leaves_folds,
+        rows.unseen(places),
+        counts,
+    )
 
 
 def witnesses_and_scored(

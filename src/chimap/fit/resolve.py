@@ -192,11 +192,20 @@ def gamma_sample(
 def exact_machine_of(recipe: Recipe) -> Recipe:
     """Return the settings of the exact machine of a few weighted rows, with the kernel and the rows of a recipe."""
     return replace(
-        recipe, features="exact", n_components=AUTO, n_principal=None, selection=AUTO, loss="square", sampling=AUTO,
-        precision="float64" if recipe.precision == "float64" else "float32", device="cpu", verbose=False,
-        class_weight=None, weights="importance",  # the row weights include the class weights already
+        recipe,
+        features="exact",
+        n_components=AUTO,
+        n_principal=None,
+        selection=AUTO,
+        loss="square",
+        sampling=AUTO,
+        precision="float64" if recipe.precision == "float64" else "float32",
+        device="cpu",
+        verbose=False,
+        class_weight=None,
+        weights="importance",  # the row weights include the class weights already
         raced=frozenset(),
-    )  # fmt: skip
+    )
 
 
 def _rows_within(room: int, source: Source) -> int:

@@ -216,10 +216,13 @@ class PreparedRows:
         if shares is not None:
             weights = shares if weights is None else (of_entries(weights).T * shares).T.reshape(weights.shape)
         return HeldOutRows(
-            held_out.outputs, self.labels[places], weights, held_out.noise,
+            held_out.outputs,
+            self.labels[places],
+            weights,
+            held_out.noise,
             None if source.counts is None else source.counts[places],
             None if self.groups is None else self.groups[places],
-        )  # fmt: skip
+        )
 
     def is_apart(self, places: np.ndarray) -> np.ndarray:
         """Return which of the rows at ``places`` no landmark is made of, (m,)."""

@@ -17,6 +17,9 @@ __all__ = [
 ]
 
 register(
-    FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor,
+    FourierKernelLearner,
+    FourierKernelRegressor,
+    MultipleKernelLearner,
+    MultipleKernelRegressor,
     older=gather_features,
-)  # fmt: skip
+)

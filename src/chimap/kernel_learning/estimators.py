@@ -92,11 +92,18 @@ class WidthLearner:
         if not 0 <= self.validation_fraction < 1:
             raise ParameterError("validation_fraction", self.validation_fraction, "at least 0 and below 1")
         return Tuning(
-            objective, WidthPenalty(self.width_penalty, float(self.width_strength)), self.n_tune_components,
-            self.n_tune_rows, self.validation_fraction, self.max_iter, self.tol, self.patience,
-            checked_alpha(recipe.alpha), fold_count(recipe.selection, 2 if holds_out else 1),
+            objective,
+            WidthPenalty(self.width_penalty, float(self.width_strength)),
+            self.n_tune_components,
+            self.n_tune_rows,
+            self.validation_fraction,
+            self.max_iter,
+            self.tol,
+            self.patience,
+            checked_alpha(recipe.alpha),
+            fold_count(recipe.selection, 2 if holds_out else 1),
             recipe.is_classifier,
-        )  # fmt: skip
+        )
 
 
 class KernelLearner(HistogramModel):

@@ -258,10 +258,20 @@ class AdditiveKernel(Kernel):
             out.shape[0],
             right.nnz,
             lambda rows: _loops.pair_sums_sparse[form](
-                left.data, powers, left.indices, left.indptr[rows.start : rows.stop + 1],
-                right.data, right_powers, right.indices, right.indptr, left.shape[1], plain, squared, out[rows],
+                left.data,
+                powers,
+                left.indices,
+                left.indptr[rows.start : rows.stop + 1],
+                right.data,
+                right_powers,
+                right.indices,
+                right.indptr,
+                left.shape[1],
+                plain,
+                squared,
+                out[rows],
             ),
-        )  # fmt: skip
+        )
 
 
 def signature_powers(values: np.ndarray, gamma: float) -> np.ndarray:

@@ -51,10 +51,16 @@ class PQKernel(Kernel):
             right.shape[0],
             max(1, 8 * left_ordered.bins.size),
             lambda rows: _loops.concordance(
-                right_ordered.bins, right_ordered.ranks, right_ordered.starts[rows.start : rows.stop + 1],
-                left_ordered.bins, left_ordered.ranks, left_ordered.starts, left.shape[1], out[rows],
+                right_ordered.bins,
+                right_ordered.ranks,
+                right_ordered.starts[rows.start : rows.stop + 1],
+                left_ordered.bins,
+                left_ordered.ranks,
+                left_ordered.starts,
+                left.shape[1],
+                out[rows],
             ),
-        )  # fmt: skip
+        )
         return (out.T * left_ordered.scale[:, None] * right_ordered.scale).astype(left.dtype)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:

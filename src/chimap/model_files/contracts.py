@@ -51,9 +51,11 @@ def _of_anchors(state: JSON, sizes: dict[str, int]) -> Agreeing:
     n_tables = bins if state["anchors"] == "kmeans" else 1
     both = 2 * codes - 1 if state["kernel_"].is_signed else codes
     return [
-        ("anchors", state["anchors_"].shape, (bins, n_anchors)), ("tables", sizes["tables"], n_tables),
-        ("codes", sizes["codes"], codes), ("codes of both signs", state["n_codes_"], both),
-    ]  # fmt: skip
+        ("anchors", state["anchors_"].shape, (bins, n_anchors)),
+        ("tables", sizes["tables"], n_tables),
+        ("codes", sizes["codes"], codes),
+        ("codes of both signs", state["n_codes_"], both),
+    ]
 
 
 def _of_compressed(state: JSON, sizes: dict[str, int]) -> Agreeing:
@@ -61,8 +63,9 @@ def _of_compressed(state: JSON, sizes: dict[str, int]) -> Agreeing:
     n_tables = state["n_features_in_"] if state["per_bin"] or base._differs_by_bin else 1
     return [
         ("bins of the long map", base.n_features_in_, state["n_features_in_"]),
-        ("terms of the long map", base._n_terms_out, sizes["long"]), ("tables", sizes["tables"], n_tables),
-    ]  # fmt: skip
+        ("terms of the long map", base._n_terms_out, sizes["long"]),
+        ("tables", sizes["tables"], n_tables),
+    ]
 
 
 def _of_lines(state: JSON, sizes: dict[str, int]) -> Agreeing:
@@ -104,9 +107,10 @@ def _of_landmarks(state: JSON, sizes: dict[str, int]) -> Agreeing:
     whole = [factor.map.n_features_in_ for factor in psi.factors if factor.columns is None]
     last = max((int(factor.columns.max()) for factor in psi.factors if factor.columns is not None), default=0)
     return [
-        ("mapped bins", psi.n_mapped, sizes["p"]), ("bins of its maps", whole, [bins] * len(whole)),
+        ("mapped bins", psi.n_mapped, sizes["p"]),
+        ("bins of its maps", whole, [bins] * len(whole)),
         ("columns of its maps", last < bins, True),
-    ]  # fmt: skip
+    ]
 
 
 def _of_covariates(state: JSON, sizes: dict[str, int]) -> Agreeing:
@@ -122,9 +126,10 @@ def _of_any_blocks(state: JSON) -> Agreeing:
     features, columns, bins = state["features_"], state["columns_"], state["n_features_in_"]
     is_within = all(block.dtype.kind in "iu" and np.isin(block, np.arange(bins)).all() for block in columns)
     return [
-        ("columns of its blocks", is_within, True), ("blocks", len(state["names_"]), len(features)),
+        ("columns of its blocks", is_within, True),
+        ("blocks", len(state["names_"]), len(features)),
         ("bins of its blocks", [f.n_features_in_ for f in features], [block.size for block in columns]),
-    ]  # fmt: skip
+    ]
 
 
 def _of_blocks(state: JSON, sizes: dict[str, int]) -> Agreeing:
@@ -140,9 +145,10 @@ def _of_exact_blocks(state: JSON, sizes: dict[str, int]) -> Agreeing:
 def _of_exact(state: JSON, sizes: dict[str, int]) -> Agreeing:
     rows, bins, map_ = state["rows_"], state["n_features_in_"], state["map_"]
     return [
-        ("rows", rows.shape[0], state["_n_features_out"]), ("columns", rows.shape[1], width(map_, bins)),
+        ("rows", rows.shape[0], state["_n_features_out"]),
+        ("columns", rows.shape[1], width(map_, bins)),
         ("whether rows are prepared", hasattr(rows, "values_into"), map_ is not None),
-    ]  # fmt: skip
+    ]
 
 
 def _of_kept_rows(state: JSON, sizes: dict[str, int]) -> Agreeing:
@@ -291,8 +297,10 @@ def _complete_parameters(cls: type, state: JSON) -> None:
 def _check_array(name: str, array: object, axes: Shape, sizes: dict[str, int]) -> None:
     if not (isinstance(array, np.ndarray) or _arrays.is_sparse(array)) or array.ndim != len(axes):
         raise InputError(f"{name} is not an array of {len(axes)} axes")
-    wanted = [sizes.setdefault(axis, n) if isinstance(axis, str) else axis
-              for axis, n in zip(axes, array.shape, strict=True)]  # fmt: skip
+    wanted = [
+        sizes.setdefault(axis, n) if isinstance(axis, str) else axis
+        for axis, n in zip(axes, array.shape, strict=True)
+    ]
     if list(array.shape) != wanted:
         raise InputError(f"{name} has shape {array.shape}, but the other attributes need {tuple(wanted)}")
     values = array.data if _arrays.is_sparse(array) else array

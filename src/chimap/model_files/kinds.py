@@ -26,10 +26,17 @@ from chimap._types import JSON, SOMETIMES, Shape
 # What a file may hold where an annotation names a type for type checkers only, or one of another package.
 _ARRAYS = np.ndarray | sp.csr_matrix | sp.csr_array | list | tuple
 _IN_FILES: JSON = {
-    "np": np, "npt": npt, "ArrayLike": _ARRAYS, "MatrixLike": _ARRAYS, "CSR": sp.csr_matrix | sp.csr_array,
-    "Rows": np.ndarray | sp.csr_matrix | sp.csr_array, "Scoring": str | None, "RandomState": int | None,
-    "ClassWeight": str | dict | None, "BaseCrossValidator": None,
-}  # fmt: skip
+    "np": np,
+    "npt": npt,
+    "ArrayLike": _ARRAYS,
+    "MatrixLike": _ARRAYS,
+    "CSR": sp.csr_matrix | sp.csr_array,
+    "Rows": np.ndarray | sp.csr_matrix | sp.csr_array,
+    "Scoring": str | None,
+    "RandomState": int | None,
+    "ClassWeight": str | dict | None,
+    "BaseCrossValidator": None,
+}
 
 
 UNKEPT = ("_moments", "_witnesses", "_batches", "_stale", "_tables", "_made", "_sklearn_output_config")

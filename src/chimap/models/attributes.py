@@ -39,18 +39,29 @@ def attributes_of(model: Model) -> Mapping[str, Any]:
 def _attributes(model: Model) -> JSON:
     recipe, task, answers = model.recipe, model.task, model.answers
     found: JSON = {
-        "features_": model.features, "kernel_": model.kernel, "_coef": model.coef, "_intercept": model.intercept,
-        "normalization_": model.normalization, "bin_weights_": recipe.given_bin_weights,
-        "_codec": task.codec, "task_names_": task.names, "_has_gaps": task.has_gaps, "_has_objects": task.has_objects,
-        "_posterior": model.posterior, "_conformal": answers.conformal,
-        "_seed": recipe.seed, "chosen_": recipe.choice,
+        "features_": model.features,
+        "kernel_": model.kernel,
+        "_coef": model.coef,
+        "_intercept": model.intercept,
+        "normalization_": model.normalization,
+        "bin_weights_": recipe.given_bin_weights,
+        "_codec": task.codec,
+        "task_names_": task.names,
+        "_has_gaps": task.has_gaps,
+        "_has_objects": task.has_objects,
+        "_posterior": model.posterior,
+        "_conformal": answers.conformal,
+        "_seed": recipe.seed,
+        "chosen_": recipe.choice,
         "_taken": {name: getattr(recipe, name) for name in sorted(recipe.resolved)},
-    }  # fmt: skip
+    }
     if isinstance(answers, ClassAnswers):
         found |= {
-            "classes_": answers.classes, "multilabel_": answers.is_multilabel, "class_weight_": task.class_weight,
+            "classes_": answers.classes,
+            "multilabel_": answers.is_multilabel,
+            "class_weight_": task.class_weight,
             "_calibration": answers.calibration,
-        }  # fmt: skip
+        }
         if answers.novelty is not None:
             found["_novelty"] = answers.novelty
         if answers.threshold is not None:
@@ -93,17 +104,25 @@ def model_of(
         normalization = CATALOGUE[name]
     codec = take("_codec") or _codec_of(left)
     task = Task(
-        codec, take("task_names_"), take("class_weight_"), bool(take("_has_gaps", False)),
-        bool(take("_has_objects", False)), recipe.threshold,
-    )  # fmt: skip
+        codec,
+        take("task_names_"),
+        take("class_weight_"),
+        bool(take("_has_gaps", False)),
+        bool(take("_has_objects", False)),
+        recipe.threshold,
+    )
     coef, conformal = take("_coef"), take("_conformal")
     answers: ClassAnswers | RealAnswers
     if recipe.is_classifier:
         usual = Calibration(1.0, np.zeros(coef.shape[1]))
         answers = ClassAnswers(
-            take("classes_"), bool(take("multilabel_", False)), take("_calibration", usual), conformal,
-            take("threshold_"), take("_novelty"),
-        )  # fmt: skip
+            take("classes_"),
+            bool(take("multilabel_", False)),
+            take("_calibration", usual),
+            conformal,
+            take("threshold_"),
+            take("_novelty"),
+        )
     else:
         answers = RealAnswers(conformal, take("noise_variance_"), left.get("loss_") or Square())
     features = take("features_")
@@ -113,6 +132,17 @@ def model_of(
         names = columns or [f"bin {place}" for place in range(n_bins)]
         n_bins, columns = n_bins + covariates.n_columns, [*names, *covariates.column_names]
     return Model(
-        recipe, task, n_bins, None if columns is None else tuple(columns), features, take("kernel_"), coef,
-        take("_intercept"), answers, normalization, take("shift_"), take("_posterior"), left,
-    )  # fmt: skip
+        recipe,
+        task,
+        n_bins,
+        None if columns is None else tuple(columns),
+        features,
+        take("kernel_"),
+        coef,
+        take("_intercept"),
+        answers,
+        normalization,
+        take("shift_"),
+        take("_posterior"),
+        left,
+    )

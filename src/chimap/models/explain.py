@@ -173,11 +173,16 @@ def effects(
     with threads(model.recipe.n_jobs):
         return [
             bin_effect(
-                model.outputs_of_all, reference, i, str(names[i]), rows, X is not None,
+                model.outputs_of_all,
+                reference,
+                i,
+                str(names[i]),
+                rows,
+                X is not None,
                 model.preparation.unit_of_bin(i),
             )
             for i in places
-        ]  # fmt: skip
+        ]
 
 
 def nearest(model: Model, X: MatrixLike, k: int = 5) -> list[Neighbours]:

@@ -171,12 +171,22 @@ class Moments:
         """Return plain values and arrays (not copied) from which ``of_state`` makes the same moments."""
         shift, target_shift = self.shifts
         arrays = {
-            "shift": shift, "target_shift": target_shift, "feature_sum": self.feature_sum,
-            "target_sum": self.target_sum, "features": self.features.flat, "cross": self._cross,
-            "target_squares": self.target_squares, "class_total": self._waiting.total,
-        }  # fmt: skip
-        meta = {"count": self.count, "n_rows": self.n_rows, "n_features": self.n_features, "n_targets": self.n_targets,
-                "is_shifted": self.shift is not None}  # fmt: skip
+            "shift": shift,
+            "target_shift": target_shift,
+            "feature_sum": self.feature_sum,
+            "target_sum": self.target_sum,
+            "features": self.features.flat,
+            "cross": self._cross,
+            "target_squares": self.target_squares,
+            "class_total": self._waiting.total,
+        }
+        meta = {
+            "count": self.count,
+            "n_rows": self.n_rows,
+            "n_features": self.n_features,
+            "n_targets": self.n_targets,
+            "is_shifted": self.shift is not None,
+        }
         return meta, arrays
 
     @classmethod

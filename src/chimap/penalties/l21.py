@@ -139,9 +139,14 @@ class L21(Penalty):
         norms = self.norms(W)
         residuals = np.empty_like(norms)
         _loops.group_residuals(
-            _columns(W), _columns(gradient), self._order, self._starts, self.levels(),
-            _columns(norms), _columns(residuals),
-        )  # fmt: skip
+            _columns(W),
+            _columns(gradient),
+            self._order,
+            self._starts,
+            self.levels(),
+            _columns(norms),
+            _columns(residuals),
+        )
         return residuals
 
     def largest(self, gradient: np.ndarray) -> float:

@@ -115,9 +115,12 @@ def learn_bins(
         candidate=Candidate(
             f"{first.candidate.name}, learned bins", first.candidate.recipe.chosen(bin_weights="learn")
         ),
-        score=learned.score, seconds=time.perf_counter() - began, learned=learned.learned,
-        deviations=learned.deviations, predict_seconds=learned.predict_seconds,
-    )  # fmt: skip
+        score=learned.score,
+        seconds=time.perf_counter() - began,
+        learned=learned.learned,
+        deviations=learned.deviations,
+        predict_seconds=learned.predict_seconds,
+    )
     errors = 1 if is_screened and not is_few else _ERRORS
     kept_weights = weights / weights.mean() if _is_better(learned, unweighed, errors) else None
     is_promising = _is_better(learned, unweighed, 1)
@@ -248,9 +251,11 @@ class WeighedBins:
         assert self._machines is not None
         race, leader = self.race, self.race.leaders.get(split[0].size)
         fitted = self._machines.best(
-            self.recipe.chosen(bin_weights=weights), [split], race.best.get(self.candidate.name),
+            self.recipe.chosen(bin_weights=weights),
+            [split],
+            race.best.get(self.candidate.name),
             lambda score, outputs: len(race.splits) > 1 or leader is None or score > leader.score + SAME,
-        )  # fmt: skip
+        )
         return race.outcome_of(fitted, [split]), lambda: fitted.learned_weights(weights, race.asked.seed)
 
     def _weighed_fit(self, weights: np.ndarray, split: Split) -> tuple[Outcome, Callable[[], np.ndarray]]:
@@ -405,9 +410,15 @@ def _bins_raced(bins: WeighedBins, progress: Progress) -> tuple[Recipe, RaceResu
     else:
         outcome = race(candidate, n_rows)
     first = Trial(
-        candidate, 0, n_rows, outcome.score, time.perf_counter() - began, outcome.learned,
-        deviations=outcome.deviations, predict_seconds=outcome.predict_seconds,
-    )  # fmt: skip
+        candidate,
+        0,
+        n_rows,
+        outcome.score,
+        time.perf_counter() - began,
+        outcome.learned,
+        deviations=outcome.deviations,
+        predict_seconds=outcome.predict_seconds,
+    )
     learned = bins.learn(first, progress)
     result = RaceResult([first], race.measure, race.n_held_out, first.seconds, [first])
     return race.asked.chosen(bin_weights=learned.weights), with_bins(result, learned)
@@ -427,8 +438,11 @@ def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
     place = 0 if is_best else max(1, sum(ahead))
     trials = [*result.trials[:place], bins.trial, *result.trials[place:]]
     return replace(
-        result, trials=trials, seconds=result.seconds + bins.trial.seconds, history=[*result.history, bins.trial]
-    )  # fmt: skip
+        result,
+        trials=trials,
+        seconds=result.seconds + bins.trial.seconds,
+        history=[*result.history, bins.trial],
+    )
 
 
 def bins_if_any(race: Race, leader: Trial, progress: Progress) -> LearnedBins | None:

@@ -31,9 +31,18 @@ MOST_MARGIN_ROWS = 8000  # margins on a kernel matrix of so many rows take less 
 LIBLINEAR_BELOW = 0.1  # share of filled bins; on sparser rows its passes are cheap, and margins beat squares
 FEWEST, ROWS_A_CANDIDATE = 3, 40
 _ORDER = (
-    "exp-chi2", "gaussian", "minmax", "chi2", "exp-hellinger", "hellinger", "linear",
-    "exp-jensen_shannon", "exp-intersection", "jensen_shannon", "intersection",
-)  # fmt: skip
+    "exp-chi2",
+    "gaussian",
+    "minmax",
+    "chi2",
+    "exp-hellinger",
+    "hellinger",
+    "linear",
+    "exp-jensen_shannon",
+    "exp-intersection",
+    "jensen_shannon",
+    "intersection",
+)
 _SAME_SUMS = 1e-3  # relative spread of the row sums below which dividing by them changes nothing
 _HIGH = 1.5  # on entries up to this, log1p is nearly linear
 _TOTALS = (1.0, 100.0)  # sums of rows of shares; bins that were left out may be missing from them
@@ -46,19 +55,43 @@ _MOST_FILLED = (
 _LOGS_OF_SHARES = ("log-cpm", "log-cp10k")
 
 PREFERRED_AMOUNTS: tuple[tuple[str, str | None], ...] = (
-    ("minmax", "log-cpm"), ("minmax", "log-cp10k"), ("minmax", "presence"), ("exp-hellinger", "log-cpm"),
-    ("exp-hellinger", "log-cp10k"), ("gaussian", "presence"), ("linear", "presence"), ("linear", "log-cpm"),
-    ("minmax", "log1p"), ("exp-hellinger", "log1p"), ("gaussian", "log1p"), ("exp-chi2", None), ("exp-chi2", "l1"),
-)  # fmt: skip
+    ("minmax", "log-cpm"),
+    ("minmax", "log-cp10k"),
+    ("minmax", "presence"),
+    ("exp-hellinger", "log-cpm"),
+    ("exp-hellinger", "log-cp10k"),
+    ("gaussian", "presence"),
+    ("linear", "presence"),
+    ("linear", "log-cpm"),
+    ("minmax", "log1p"),
+    ("exp-hellinger", "log1p"),
+    ("gaussian", "log1p"),
+    ("exp-chi2", None),
+    ("exp-chi2", "l1"),
+)
 PREFERRED_CELLS: tuple[tuple[str, str | None], ...] = (
-    ("exp-hellinger", "log-cp10k"), ("minmax", "log-cp10k"), ("exp-hellinger", "log-cpm"), ("minmax", "log-cpm"),
-    ("linear", "log-cp10k"), ("linear", "log-cpm"), ("exp-hellinger", "log1p"), ("gaussian", "log1p"),
-    ("exp-hellinger", "l1"), ("exp-chi2", "l1"), ("exp-chi2", None),
-)  # fmt: skip
+    ("exp-hellinger", "log-cp10k"),
+    ("minmax", "log-cp10k"),
+    ("exp-hellinger", "log-cpm"),
+    ("minmax", "log-cpm"),
+    ("linear", "log-cp10k"),
+    ("linear", "log-cpm"),
+    ("exp-hellinger", "log1p"),
+    ("gaussian", "log1p"),
+    ("exp-hellinger", "l1"),
+    ("exp-chi2", "l1"),
+    ("exp-chi2", None),
+)
 PREFERRED: tuple[tuple[str, str | None], ...] = (
-    ("exp-chi2", None), ("minmax", None), ("gaussian", "log1p"), ("minmax", "log1p"), ("exp-chi2", "l1"),
-    ("exp-hellinger", None), ("exp-hellinger", "log1p"), ("gaussian", None),
-)  # fmt: skip
+    ("exp-chi2", None),
+    ("minmax", None),
+    ("gaussian", "log1p"),
+    ("minmax", "log1p"),
+    ("exp-chi2", "l1"),
+    ("exp-hellinger", None),
+    ("exp-hellinger", "log1p"),
+    ("gaussian", None),
+)
 """Machines in the order in which few rows prefer them. Amounts with a long tail are those of species, mostly of two
 classes, for which the first list is, or of genes in cells of many types, for which the second is; the third is for all
 other tables. Measured on half of the tables of ``benchmarks/accuracy/fields.py``: on tables of

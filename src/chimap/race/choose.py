@@ -90,11 +90,16 @@ def _raced(
 ) -> tuple[Recipe, RaceResult]:
     running = Race.on(asked, source, task, groups, fit, keeps_rows=keeps_rows)
     if running.look.is_signed and is_auto(asked.kernel):
-        say([Message(
-            "{}: entries are negative, so {kernel='auto'} compares linear and gaussian machines on the rows as they "
-            "are. The kernels of histograms ({}) and normalisations take none, and fell out.",
-            source.name, ", ".join(HISTOGRAM_KERNELS),
-        )])  # fmt: skip
+        say(
+            [
+                Message(
+                    "{}: entries are negative, so {kernel='auto'} compares linear and gaussian machines on the rows as they "
+                    "are. The kernels of histograms ({}) and normalisations take none, and fell out.",
+                    source.name,
+                    ", ".join(HISTOGRAM_KERNELS),
+                )
+            ]
+        )
     entered = _entered(running, source)
     result = running.run(entered, progress)
     if result.failures:
@@ -143,9 +148,14 @@ def recipe_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool 
     plain = raced.chosen(bin_weights=None)
     fits = keeps_rows and (holds_matrix(plain, source) or takes_blocks(plain, source))
     recipe = recipe_for_all(
-        raced, asked, trial.learned,
-        n_rows=source.n_rows, n_bins=source.n_features, fits=fits, is_sparse=source.is_sparse,
-    )  # fmt: skip
+        raced,
+        asked,
+        trial.learned,
+        n_rows=source.n_rows,
+        n_bins=source.n_features,
+        fits=fits,
+        is_sparse=source.is_sparse,
+    )
     is_exact = has_features(recipe, "exact")
     recipe = recipe.chosen(scoring=running.scoring if is_exact else None)
     is_wide = has_features(raced, "exact") and has_features(recipe, "additive") and takes_wide(recipe, source)

@@ -232,9 +232,15 @@ def compare(
         _, chosen = recommended(bench.finalists())
         seconds, blocks = bench.fit_seconds(chosen), bench.blocks_of(chosen)
     return ComparedMachines(
-        tuple(bench.entrants), result.measure, _floor(running, result.measure), max(running.splits_of),
-        running.n_held_out, chosen, seconds, blocks,
-    )  # fmt: skip
+        tuple(bench.entrants),
+        result.measure,
+        _floor(running, result.measure),
+        max(running.splits_of),
+        running.n_held_out,
+        chosen,
+        seconds,
+        blocks,
+    )
 
 
 def _check_memory(racing: Race, source: Source) -> None:
@@ -354,10 +360,14 @@ class _Bench:
         succeeded = [t for t in history if t.candidate.name == trial.candidate.name and not t.error]
         runs = tuple(
             Run(
-                t.n_rows, t.score, t.standard_error, t.seconds / self._racing.splits_of[t.n_rows], t.predict_seconds
+                t.n_rows,
+                t.score,
+                t.standard_error,
+                t.seconds / self._racing.splits_of[t.n_rows],
+                t.predict_seconds,
             )
             for t in succeeded
-        )  # fmt: skip
+        )
         candidate = trial.candidate
         self._recipes[candidate.name] = candidate.recipe
         if for_all is not None:

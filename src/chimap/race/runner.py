@@ -154,10 +154,21 @@ class Race:
         score = codec.score(y, scoring, weights)
         shared = SharedMachines(rows, y, codec, score, weights, asked, places)
         return cls(
-            asked, fit, rows, y, codec, sampled, splits, rounds, scoring, source.column_names, weights,
+            asked,
+            fit,
+            rows,
+            y,
+            codec,
+            sampled,
+            splits,
+            rounds,
+            scoring,
+            source.column_names,
+            weights,
             shared if shares_products else None,
-            is_few, left_out_together(sampled, shared.Y) if is_few else None,
-        )  # fmt: skip
+            is_few,
+            left_out_together(sampled, shared.Y) if is_few else None,
+        )
 
     @property
     def look(self) -> Look:
@@ -217,13 +228,17 @@ class Race:
         progress.stage("race", None, "fits")
         limit = self.asked.time_limit
         return successive_halving(
-            entered, self, sorted(self.splits_of), measure=self.measure, n_held_out=self.n_held_out,
+            entered,
+            self,
+            sorted(self.splits_of),
+            measure=self.measure,
+            n_held_out=self.n_held_out,
             families_to_the_end=len(self.splits) > 1,
             seconds=MOST_SECONDS if limit is None else RACE_SHARE * limit,
             clock=(lambda: self.work) if limit is None else None,
             work_of_round=lambda n_rows: self.splits_of[n_rows] * float(n_rows) ** 2,
             on_trial=lambda trial: progress.advance(),
-        )  # fmt: skip
+        )
 
     def machines_of(self, recipe: Recipe) -> SharedMachines | None:
         """Return the machines that share their products if they take the recipe of a candidate, else None."""
@@ -320,9 +335,11 @@ class Race:
         raced = [name for name in names if name in trials]
         leader = preferred([trials[name] for name in raced], self.errors)
         return replace(
-            result.led_by(trials[raced[leader]]), expected=expected_score(compared, self.errors),
-            n_repeated=n_repeated(self.rows, self.groups), n_sampled=self.rows.shape[0],
-        )  # fmt: skip
+            result.led_by(trials[raced[leader]]),
+            expected=expected_score(compared, self.errors),
+            n_repeated=n_repeated(self.rows, self.groups),
+            n_sampled=self.rows.shape[0],
+        )
 
     def improved(self, result: RaceResult) -> RaceResult:
         """Return the result after searching the settings of the winner again with the rows of its round."""
@@ -363,10 +380,15 @@ class Race:
     def fitted(self, recipe: Recipe, chosen: np.ndarray) -> Model:
         """Return the model of a candidate's recipe, fitted on the rows ``chosen`` of the sample."""
         recipe = replace(
-            recipe, bin_weights=recipe.given_bin_weights, verbose=False, keeps_posterior=False, threshold=None,
+            recipe,
+            bin_weights=recipe.given_bin_weights,
+            verbose=False,
+            keeps_posterior=False,
+            threshold=None,
             scoring=self.scoring if has_features(recipe, "exact") else None,
-            class_weight=None, weights="importance",  # the weights of the rows include those of classes already
-        )  # fmt: skip
+            class_weight=None,
+            weights="importance",  # the weights of the rows include those of classes already
+        )
         groups = None if self.groups is None else self.groups[chosen]
         source = ArraySource(
             _arrays.take_rows(self.rows, chosen), self.y[chosen], column_names=self.column_names
@@ -394,10 +416,11 @@ def learned_by(alpha: float, gamma: float | None) -> Parameters:
 def mean_of(outcomes: Sequence[Outcome]) -> Outcome:
     """Return the mean outcome over disjoint rows, with what the last fit learned."""
     return Outcome(
-        float(np.mean([outcome.score for outcome in outcomes])), outcomes[-1].learned,
+        float(np.mean([outcome.score for outcome in outcomes])),
+        outcomes[-1].learned,
         tuple(deviation / len(outcomes) for outcome in outcomes for deviation in outcome.deviations),
         float(np.median([outcome.predict_seconds for outcome in outcomes])),
-    )  # fmt: skip
+    )
 
 
 # --- how much work a separate fit was, by the operations that it took

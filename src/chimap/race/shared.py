@@ -181,11 +181,15 @@ class Search(SettingSearch[ScoredOutputs]):
             )
         n_scored = sum(test.size for _, test in self.splits)
         return BestSetting(
-            setting, trial.score, trial.outputs, alpha,
+            setting,
+            trial.score,
+            trial.outputs,
+            alpha,
             None if self.gamma is None else self.gamma * 2.0 ** setting[1],
-            sum(machine.seconds for machine in self.machines) / max(1, n_scored), self.machines,
+            sum(machine.seconds for machine in self.machines) / max(1, n_scored),
+            self.machines,
             [trial for trial in self.trials.values() if trial.outputs],
-        )  # fmt: skip
+        )
 
     def _beginning(self) -> Setting:
         """Return the setting to climb from: the largest of given strengths, or the best of a descent by decades."""

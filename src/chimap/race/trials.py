@@ -256,9 +256,13 @@ def trial_of(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Tria
     if np.isnan(outcome.score):
         return replace(trial, seconds=time.perf_counter() - began, error="the score is not a number")
     return replace(
-        trial, score=float(outcome.score), seconds=time.perf_counter() - began, learned=outcome.learned,
-        deviations=outcome.deviations, predict_seconds=outcome.predict_seconds,
-    )  # fmt: skip
+        trial,
+        score=float(outcome.score),
+        seconds=time.perf_counter() - began,
+        learned=outcome.learned,
+        deviations=outcome.deviations,
+        predict_seconds=outcome.predict_seconds,
+    )
 
 
 def is_behind(trial: Outcome | Trial, best: Outcome | Trial, errors: float) -> bool:

@@ -111,9 +111,13 @@ def sizes_of(parts: list[FeatureBlock]) -> Footprint:
     if frequencies:
         mapped = -(-sum(s.mapped * s.frequencies for s in sizes) // frequencies)
     return Footprint(
-        sum(s.features for s in sizes), mapped, frequencies,
-        max(s.sample_rows for s in sizes), max(s.landmarks for s in sizes), any(s.is_random for s in sizes),
-    )  # fmt: skip
+        sum(s.features for s in sizes),
+        mapped,
+        frequencies,
+        max(s.sample_rows for s in sizes),
+        max(s.landmarks for s in sizes),
+        any(s.is_random for s in sizes),
+    )
 
 
 def check_rows(

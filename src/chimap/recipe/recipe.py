@@ -146,10 +146,13 @@ class Recipe:
         )
         names = {field.name for field in fields(cls)} & given.keys()
         return cls(
-            type(estimator).__name__, is_classifier(estimator), **{name: given[name] for name in names},
-            seed=int(check_random_state(given.get("random_state")).randint(2**31)), learner=learner,
+            type(estimator).__name__,
+            is_classifier(estimator),
+            **{name: given[name] for name in names},
+            seed=int(check_random_state(given.get("random_state")).randint(2**31)),
+            learner=learner,
             keeps_posterior=keeps_posterior,
-        )  # fmt: skip
+        )
 
     # --- what a race changes
 

@@ -195,9 +195,13 @@ def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
         n_rows = min(source.n_rows, max(block_rows, most_rows_within(work, block_rows, columns)))
         needed = int(n_rows * kept_bytes) + block_bytes(block_rows, row_bytes, dtype)
         return BlockPlan(
-            block_rows, n_rows, block_seconds(n_rows, block_rows, columns) / backend.speed, needed,
-            backend.holds(n_rows, stored, block_rows, dtype), most_rows_within(work, block_rows, columns, 2),
-        )  # fmt: skip
+            block_rows,
+            n_rows,
+            block_seconds(n_rows, block_rows, columns) / backend.speed,
+            needed,
+            backend.holds(n_rows, stored, block_rows, dtype),
+            most_rows_within(work, block_rows, columns, 2),
+        )
 
     sizes = range(min(MOST_BLOCK_ROWS, source.n_rows), least, -_STEP_OF_BLOCKS)
     plans = [of_blocks(size) for size in [*sizes, least]]

@@ -418,9 +418,15 @@ def classification_metrics(
         y_true, y_pred, labels=labels, zero_division=np.nan
     )
     metrics = ClassificationMetrics(
-        tuple(labels.tolist()), confusion, precision, recall, f1, support.astype(np.int64), confidence,
+        tuple(labels.tolist()),
+        confusion,
+        precision,
+        recall,
+        f1,
+        support.astype(np.int64),
+        confidence,
         positive=None if positive is None else labels.tolist().index(positive),
-    )  # fmt: skip
+    )
     if scores is None or not support.all():  # a ranking needs rows of both classes
         return metrics
     of_interest = metrics.of_interest

@@ -583,8 +583,16 @@ def studies_figure(scores: StudyScores) -> str:
         places = np.arange(shown)
         for place, across, within in zip(places, scores.across, scores.within, strict=False):
             axes.plot([across, within], [place, place], color=MUTED, linewidth=1, zorder=1)
-        axes.plot(scores.within[:shown], places, "o", markersize=7, markerfacecolor="none", markeredgecolor=GOOD,
-                  markeredgewidth=1.6, label="within the study")  # fmt: skip
+        axes.plot(
+            scores.within[:shown],
+            places,
+            "o",
+            markersize=7,
+            markerfacecolor="none",
+            markeredgecolor=GOOD,
+            markeredgewidth=1.6,
+            label="within the study",
+        )
         axes.plot(
             scores.across[:shown],
             places,

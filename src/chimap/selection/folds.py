@@ -305,8 +305,10 @@ class Folds(Selection):
             problem.moments,
             problem.whole,
             "auto" if open.alpha is None else np.asarray(open.alpha),
-            lambda alpha, error: self._on_score(), problem.factor, problem.scale,
-        )  # fmt: skip
+            lambda alpha, error: self._on_score(),
+            problem.factor,
+            problem.scale,
+        )
         return Compared(result, problem)
 
 

@@ -579,9 +579,15 @@ class GeneralisedCrossValidation(Selection):
         """See ``Selection``."""
         strengths = "auto" if open.alpha is None else np.atleast_1d(open.alpha).tolist()
         weights, result, left_out = _chosen(
-            problem.whole, strengths, lambda alpha, score: self._on_score(), problem.scale, 0, problem.scored_rows,
-            problem.moments.dtype, problem.whole.count / problem.unit,
-        )  # fmt: skip
+            problem.whole,
+            strengths,
+            lambda alpha, score: self._on_score(),
+            problem.scale,
+            0,
+            problem.scored_rows,
+            problem.moments.dtype,
+            problem.whole.count / problem.unit,
+        )
         if left_out is not None:
             problem.left_out = weights.alpha, left_out
         return Compared(result, problem, problem.in_features(weights))

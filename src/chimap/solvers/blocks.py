@@ -316,9 +316,11 @@ class BlockRidge:
             Message(
                 "{alpha=:g} is too small: the kernel matrix of rows {:,} to {:,} is singular to rounding. Use a larger "
                 "one, {alpha='auto'} or {precision='float64'}.",
-                self.alpha, rows[-1] + 1 - rows.size, rows[-1] + 1,
+                self.alpha,
+                rows[-1] + 1 - rows.size,
+                rows[-1] + 1,
             )
-        )  # fmt: skip
+        )
 
 
 class Sweep:
@@ -422,10 +424,13 @@ class Sweep:
             return
         machine, n = self._machine, self._machine.n_seen
         standing = replace(
-            self._begun, lift=machine.lift, weights=machine.weights[:n], core_residuals=machine.core_residuals,
+            self._begun,
+            lift=machine.lift,
+            weights=machine.weights[:n],
+            core_residuals=machine.core_residuals,
             held_out=self.held_out[:n],
             scores=np.array(self._scores).reshape(-1, 2),
-        )  # fmt: skip
+        )
         self._reached(standing)
 
     def _learn(self, block: slice) -> None:

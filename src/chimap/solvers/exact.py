@@ -344,9 +344,10 @@ def check_latest(solved: float | None, solution: DualSolution) -> None:
         raise InputError(
             Message(
                 "the latest solution is of {alpha=!s}, not {}: call solve at this alpha first.",
-                solved, solution.alpha,
+                solved,
+                solution.alpha,
             )
-        )  # fmt: skip
+        )
 
 
 def with_intercept(solved: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

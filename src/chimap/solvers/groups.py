@@ -94,9 +94,20 @@ class GroupQuadratic:
         order = slice(None) if self._order is None else self._order
         swept, pull = np.array(W[order], np.float64, order="C"), np.ascontiguousarray(V[order])
         _loops.sweep_groups(
-            self._by_group, pull, swept, self._starts, active, self._values, self._vectors, self._offsets,
-            penalty.levels(), penalty.shared, times, 8 * _NOISE, _MOST_NEWTON,
-        )  # fmt: skip
+            self._by_group,
+            pull,
+            swept,
+            self._starts,
+            active,
+            self._values,
+            self._vectors,
+            self._offsets,
+            penalty.levels(),
+            penalty.shared,
+            times,
+            8 * _NOISE,
+            _MOST_NEWTON,
+        )
         if self._order is None:
             return swept
         moved = np.empty_like(swept)
@@ -285,9 +296,13 @@ class SquareProblem:
         warn_if_short(residual, self.tolerance, alpha, minimum.evaluations)
         plain = solution(self.moments, minimum.x, float(alpha))
         return GroupSolution(
-            plain.coef, plain.intercept, plain.alpha, float(minimum.at.values.sum()) + self._constant, residual,
+            plain.coef,
+            plain.intercept,
+            plain.alpha,
+            float(minimum.at.values.sum()) + self._constant,
+            residual,
             minimum.evaluations,
-        )  # fmt: skip
+        )
 
 
 def largest_alpha(moments: Moments, penalty: L21) -> float:
@@ -356,8 +371,9 @@ def warn_if_short(residual: float, tolerance: float, alpha: float, evaluations: 
         warnings.warn(
             f"the group weights at strength {alpha:.4g} stopped after {evaluations} evaluations at a residual of "
             f"{residual:.2g}, short of tolerance={tolerance:g}. Use a larger strength.",
-            ConvergenceWarning, stacklevel=3,
-        )  # fmt: skip
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 # share of the trace added to the metric's diagonal: exceeds the rounding of float32 products
@@ -488,9 +504,13 @@ class LossProblem:
             warn_if_short(residual, self.tolerance, alpha, end.evaluations)
         W = end.x[:-1]
         return GroupSolution(
-            W, end.x[-1] - self._mean @ W, float(alpha), float(end.at.values.sum()), residual,
+            W,
+            end.x[-1] - self._mean @ W,
+            float(alpha),
+            float(end.at.values.sum()),
+            residual,
             end.evaluations,
-        )  # fmt: skip
+        )
 
     def _at_zero(self) -> np.ndarray:
         """Return zero weights and the intercepts that are best with them, (D + 1, t)."""

@@ -70,9 +70,16 @@ class Witnesses:
             return None if part is None else part[members]
 
         return replace(
-            self, rows=self.rows[members], Z=self.Z[members], Y=self.Y[members], folds=self.folds[members],
-            weights=of(self.weights), shares=of(self.shares), unseen=of(self.unseen), counts=of(self.counts),
-        )  # fmt: skip
+            self,
+            rows=self.rows[members],
+            Z=self.Z[members],
+            Y=self.Y[members],
+            folds=self.folds[members],
+            weights=of(self.weights),
+            shares=of(self.shares),
+            unseen=of(self.unseen),
+            counts=of(self.counts),
+        )
 
     def of_fold(self, fold: int) -> Witnesses:
         """Return the witnesses of a fold."""

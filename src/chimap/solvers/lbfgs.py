@@ -189,9 +189,19 @@ def lbfgs(
     if objective.norm > goal:
         with objective.pools.limit(limits=1, user_api="blas"):
             end = minimize(
-                objective, x, jac=True, method="L-BFGS-B", callback=stop_at_goal,
-                options={"maxfun": max_passes, "maxiter": max_passes, "maxcor": PAIRS, "ftol": 0.0, "gtol": 0.0},
-            )  # fmt: skip
+                objective,
+                x,
+                jac=True,
+                method="L-BFGS-B",
+                callback=stop_at_goal,
+                options={
+                    "maxfun": max_passes,
+                    "maxiter": max_passes,
+                    "maxcor": PAIRS,
+                    "ftol": 0.0,
+                    "gtol": 0.0,
+                },
+            )
         x, reason = end.x, stop_reason(end)
     converged = bool(objective.norm <= goal)
     norm = objective.norm / (objective.norm_at_zero or 1.0)
@@ -199,8 +209,10 @@ def lbfgs(
         warnings.warn(
             f"L-BFGS stopped after {objective.passes} passes at a gradient of {norm:.2g} of that at zero weights, "
             f"short of tolerance={tolerance:g} ({reason}). Allow more passes, a larger tolerance or "
-            "strength, or float64 features.", ConvergenceWarning, stacklevel=2,
-        )  # fmt: skip
+            "strength, or float64 features.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     W, b = objective.weights(x)
     return SmoothSolution(W, b, alpha, objective.value, objective.passes, norm, converged)
 

@@ -100,10 +100,13 @@ def margins(
     from sklearn.svm import LinearSVC
 
     svm = LinearSVC(
-        loss="hinge", C=1 / alpha, tol=tolerance,
+        loss="hinge",
+        C=1 / alpha,
+        tol=tolerance,
         intercept_scaling=min(_MOST_CONSTANT, float(np.sqrt(_mean_square(Z)))),
-        max_iter=_MOST_ITERATIONS, random_state=seed,
-    )  # fmt: skip
+        max_iter=_MOST_ITERATIONS,
+        random_state=seed,
+    )
     is_unfinished = False
     coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
     for t, y in enumerate(Y.T):

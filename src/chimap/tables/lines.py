@@ -112,9 +112,13 @@ class LineTables:
         out = np.zeros((n, lanes), dtype=np.float32)
         mirror = self.n_pieces if self.is_signed else 0
         grid = (
-            np.int32(0x7FFFFFFF if self.is_signed else -1), np.int32(self.power), np.int32(self.n_pieces),
-            np.int32(mirror), self._starts, table,
-        )  # fmt: skip
+            np.int32(0x7FFFFFFF if self.is_signed else -1),
+            np.int32(self.power),
+            np.int32(self.n_pieces),
+            np.int32(mirror),
+            self._starts,
+            table,
+        )
         call: Callable[[slice], None]
         if _arrays.is_sparse(rows):
             work = max(1, rows.nnz // max(1, n)) * lanes

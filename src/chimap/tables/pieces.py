@@ -67,9 +67,14 @@ def line_tables(
         if tables.excess(tolerance) <= 1:
             tops = functions.tops
             return LineTables(
-                tables.lines, tables.errors, tables.n_below, (1 / tops).astype(np.float32),
-                np.asarray(intercept, np.float64), grid.power, functions.is_signed,
-            )  # fmt: skip
+                tables.lines,
+                tables.errors,
+                tables.n_below,
+                (1 / tops).astype(np.float32),
+                np.asarray(intercept, np.float64),
+                grid.power,
+                functions.is_signed,
+            )
         grid = grid.finer(tables.excess(tolerance))
 
 

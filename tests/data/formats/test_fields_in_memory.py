@@ -185,8 +185,11 @@ def test_missing_labels_of_a_frame(mark):
 @pytest.mark.parametrize("kind", ["pandas", "polars", "Arrow"])
 def test_several_columns_of_labels_beside_the_text(kind):
     table = FRAME.assign(task_a=np.arange(40) % 2, task_b=[np.nan, *np.arange(39) % 3])
-    table = {"pandas": lambda: table, "polars": lambda: pytest.importorskip("polars").from_pandas(table),
-             "Arrow": lambda: pytest.importorskip("pyarrow").Table.from_pandas(table)}[kind]()  # fmt: skip
+    table = {
+        "pandas": lambda: table,
+        "polars": lambda: pytest.importorskip("polars").from_pandas(table),
+        "Arrow": lambda: pytest.importorskip("pyarrow").Table.from_pandas(table),
+    }[kind]()
     source = open_source(table, "task_*", reading=WordCounts("review"))
     assert source.task_names == ("task_a", "task_b")
     assert source.labels()[:3].tolist()[1:] == [[1, 0], [0, 1]]

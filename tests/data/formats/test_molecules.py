@@ -89,8 +89,13 @@ def test_atoms_of_each_occurrence(name):
 def test_neighbourhoods_are_within_their_radius():
     _, atoms = MorganCounts(radius=1, size=2048).atoms_of_bins("CCO")
     assert sorted(occurrence for each in atoms.values() for occurrence in each) == [
-        (0,), (0, 1), (0, 1, 2), (1,), (1, 2), (2,)
-    ]  # fmt: skip
+        (0,),
+        (0, 1),
+        (0, 1, 2),
+        (1,),
+        (1, 2),
+        (2,),
+    ]
 
 
 @pytest.mark.parametrize("name", FINGERPRINTS)

@@ -118,24 +118,31 @@ def test_the_same_table_either_way_is_the_same(tmp_path):
     ("lines", "ids", "names", "rows"),
     [
         (
-            METAPHLAN_3, ["S1_profile", "S2_profile", "S3_profile"],
+            METAPHLAN_3,
+            ["S1_profile", "S2_profile", "S3_profile"],
             ("k__Bacteria", "k__Bacteria|p__Firmicutes", "UNKNOWN"),
             [[99.5, 60.5, 0.5], [100, 0, 0], [12.5, 12.5, 87.5]],
         ),
         (
-            METAPHLAN_4, ["S1", "S2", "S3"], ("UNCLASSIFIED", "k__Bacteria", "k__Bacteria|p__Firmicutes"),
+            METAPHLAN_4,
+            ["S1", "S2", "S3"],
+            ("UNCLASSIFIED", "k__Bacteria", "k__Bacteria|p__Firmicutes"),
             [[10, 90, 60.5], [20, 80, 0], [30, 70, 12.5]],
         ),
         (
-            FEATURECOUNTS, ["A", "B", "C"], ("ENSG00000223972", "ENSG00000227232"),
+            FEATURECOUNTS,
+            ["A", "B", "C"],
+            ("ENSG00000223972", "ENSG00000227232"),
             [[0, 21], [3, 0], [5, 7]],
         ),
         (
-            COUNT_TABLE, ["F003D000", "F003D002", "F003D004"], ("GQY1XT001CFHYQ", "GQY1XT001C44N8"),
+            COUNT_TABLE,
+            ["F003D000", "F003D002", "F003D004"],
+            ("GQY1XT001CFHYQ", "GQY1XT001C44N8"),
             [[325, 323], [40, 0], [102, 3354]],
         ),
     ],
-)  # fmt: skip
+)
 def test_tables_of_programs(tmp_path, lines, ids, names, rows):
     source = open_source(write(tmp_path, lines))
     assert source.row_ids.tolist() == ids
@@ -290,10 +297,14 @@ def test_mixed_ranks_are_told_at_the_fit(tmp_path):
 @pytest.mark.parametrize(
     ("name", "rank"),
     [
-        ("d__Bacteria; p__Firmicutes; s__", "s__"), ("D_0__Bacteria;D_1__Firmicutes", "D_1__"), ("k__Bacteria|x", None),
-        ("UniRef90_A0A|g__Bacteroides.s__Bacteroides_dorei", None), ("disease", None), ("t__SGB1877", "t__"),
+        ("d__Bacteria; p__Firmicutes; s__", "s__"),
+        ("D_0__Bacteria;D_1__Firmicutes", "D_1__"),
+        ("k__Bacteria|x", None),
+        ("UniRef90_A0A|g__Bacteroides.s__Bacteroides_dorei", None),
+        ("disease", None),
+        ("t__SGB1877", "t__"),
     ],
-)  # fmt: skip
+)
 def test_ranks_of_names(name, rank):
     assert rank_of(name) == rank
 

@@ -14,8 +14,15 @@ from chimap.penalties import L1, L2, L21, PenaltySum
 
 from ...histograms import histograms
 
-KERNELS = ["exp-chi2", "exp-intersection", "exp-jensen_shannon", "exp-hellinger", "gaussian", "skewed-chi2",
-           "skewed-intersection"]  # fmt: skip
+KERNELS = [
+    "exp-chi2",
+    "exp-intersection",
+    "exp-jensen_shannon",
+    "exp-hellinger",
+    "gaussian",
+    "skewed-chi2",
+    "skewed-intersection",
+]
 BLOCKS = {"left": [0, 3, 5], "right": [1, 2, 4, 6, 7]}
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 
@@ -136,13 +143,16 @@ def test_float32_rows_give_the_gradient_rounded():
         ({"blocks": [slice(0, 5), slice(4, 8)]}, r"blocks overlap: column 4 is in 'block0' and in 'block1'"),
         ({"blocks": {"a": slice(0, 3), "b": slice(4, 8)}}, r"blocks miss 1 of the 8 columns, column 3 first"),
         ({"widths": "bins"}, r"widths must be one of 'block', 'bin', 'one'; got 'bins'"),
-        ({"widths": np.zeros(5, int)}, r"widths as an array must be whole numbers, one for each of the 8 columns"),
+        (
+            {"widths": np.zeros(5, int)},
+            r"widths as an array must be whole numbers, one for each of the 8 columns",
+        ),
         ({"widths": [0, 0, 2, 2, 2, 2, 2, 2]}, r"widths: group 1 has no column"),
         ({"kernel": "chi2"}, r"use its exponential form, such as 'exp-chi2'"),
         ({"kernel": "pq"}, r"widths are learned for exponential, Gaussian and skewed kernels; got 'pq'"),
         ({"sampling": "structured"}, r"sampling must be one of 'auto', 'orthogonal', 'iid', 'qmc'"),
     ],
-)  # fmt: skip
+)
 def test_bad_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         WidthFeatures(**settings).fit(histograms(20, 8))

@@ -202,9 +202,12 @@ class CompareSettings:
             )
         weights = flag_values.class_weight_of(self.class_weight, y)
         return HistogramClassifier(
-            scoring=self.scoring, time_limit=seconds, class_weight=weights,
-            positive=flag_values.label_of(self.positive, y), **self._common(),
-        )  # fmt: skip
+            scoring=self.scoring,
+            time_limit=seconds,
+            class_weight=weights,
+            positive=flag_values.label_of(self.positive, y),
+            **self._common(),
+        )
 
     def _common(self) -> JSON:
         return {

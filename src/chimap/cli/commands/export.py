@@ -69,9 +69,14 @@ def export(
     outputs.check_outputs({"--output": output}, (model,), overwrite)
     chosen = None if format is None else str(format)
     done = export_model(
-        load(model, kind="model"), output, chosen, tolerance=tolerance,
-        input_type=None if input_type is None else str(input_type), overwrite=True, check=check,
-    )  # fmt: skip
+        load(model, kind="model"),
+        output,
+        chosen,
+        tolerance=tolerance,
+        input_type=None if input_type is None else str(input_type),
+        overwrite=True,
+        check=check,
+    )
     messages.written.append(str(output))
     if json:
         show.as_json(_found(model, done))

@@ -453,9 +453,17 @@ class AnchorMap(CodedMap):
         amplitudes = self._amplitudes.astype(magnitudes.dtype)[bins]
         if self._blends:
             _loops.blended_features(
-                magnitudes, codes, self.n_neighbors, self.anchors_.reshape(-1), bins * self.n_anchors,
-                self.scale_[bins], starts, amplitudes, table, out,
-            )  # fmt: skip
+                magnitudes,
+                codes,
+                self.n_neighbors,
+                self.anchors_.reshape(-1),
+                bins * self.n_anchors,
+                self.scale_[bins],
+                starts,
+                amplitudes,
+                table,
+                out,
+            )
         else:
             _loops.looked_up_features(codes, starts, amplitudes, table, out)
 

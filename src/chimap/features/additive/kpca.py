@@ -133,9 +133,12 @@ class AdditiveKPCA(AdditiveMap):
         form = self.kernel_.form
         assert form is not None  # ``takes`` has checked it
         _loops.landmark_features[form](
-            magnitudes, bins, self.landmarks_.astype(magnitudes.dtype),
-            self._coefficients.astype(magnitudes.dtype), out,
-        )  # fmt: skip
+            magnitudes,
+            bins,
+            self.landmarks_.astype(magnitudes.dtype),
+            self._coefficients.astype(magnitudes.dtype),
+            out,
+        )
 
     def _onnx_terms(self, x: Value) -> Value:
         values = self.kernel_.onnx_plain_term(

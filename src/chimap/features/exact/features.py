@@ -216,9 +216,10 @@ class ExactFeatures(FeaturesOverMap):
         if self.map_ is None:
             kept = _arrays.as_rows(self.rows_, out.dtype)
             _threads.over_rows(
-                rows.shape[0], kept.shape[0],
+                rows.shape[0],
+                kept.shape[0],
                 lambda part: out.__setitem__(part, self.kernel_(_arrays.view_rows(rows, part), kept)),
-            )  # fmt: skip
+            )
         else:
             self.rows_.values_into(self.map_.mapped(rows), self._gamma, out)
         if shift is not None:

@@ -361,9 +361,14 @@ class WidthFeatures:
             sampling = "orthogonal" if self.sampling == "auto" else self.sampling
             # With gamma = 1/2 the entries of the frequencies are N(0, 1).
             return FourierFeatures(
-                replace(kernel, gamma=0.5), self.n_components, map=self.map, n_terms=self.n_terms,
-                sampling=sampling, form=self.form, random_state=self.random_state,
-            )  # fmt: skip
+                replace(kernel, gamma=0.5),
+                self.n_components,
+                map=self.map,
+                n_terms=self.n_terms,
+                sampling=sampling,
+                form=self.form,
+                random_state=self.random_state,
+            )
         if isinstance(kernel, Skewed):
             sampling = "iid" if self.sampling == "auto" else self.sampling
             return SkewedFourierFeatures(

@@ -98,13 +98,23 @@ class KeptCollector(Collector):
             rows.prepare, features, rows.codec.encode, kept, passes.clock, job.is_sparse, rows.weights
         )
         passes.engine.run(
-            work, rows.source, chunk_rows_within(job, method.budget), passes.progress, "learning", 0,
+            work,
+            rows.source,
+            chunk_rows_within(job, method.budget),
+            passes.progress,
+            "learning",
+            0,
             lambda work, row: None,
-        )  # fmt: skip
+        )
         evidence = Evidence(
-            kept=kept, device=method.device, seed=method.seed, progress=passes.progress,
-            asked=method.holding.asked, held_folds=held_folds, unit=rows.unit,
-        )  # fmt: skip
+            kept=kept,
+            device=method.device,
+            seed=method.seed,
+            progress=passes.progress,
+            asked=method.holding.asked,
+            held_folds=held_folds,
+            unit=rows.unit,
+        )
         return Collected(evidence, no_shift if method.is_rounded else None)
 
 

@@ -121,9 +121,14 @@ class SumsCollector(Collector):
         keep, replay = self._replaying(passes, moments)
         work = learning_pass(self.method, self.rows, features, moments, passes.clock, keep)
         passes.engine.run(
-            work, self.rows.source, self.plan.chunk_rows, passes.progress, "learning", next_row,
+            work,
+            self.rows.source,
+            self.plan.chunk_rows,
+            passes.progress,
+            "learning",
+            next_row,
             passes.reached("learning"),
-        )  # fmt: skip
+        )
         work.finish()
         if not all(np.isfinite(part.scatter_diagonal()).all() for part in moments.parts):
             raise passes.overflow(features)
@@ -133,10 +138,15 @@ class SumsCollector(Collector):
             sums = nested(moments)
             moments = FoldMoments.of(sums[-1:], self.method.dtype, self.method.is_rounded)
         evidence = Evidence(
-            moments, replay(work), device=self.method.device, seed=self.method.seed,
-            progress=passes.progress, asked=self.method.holding.asked, unit=self.rows.unit,
+            moments,
+            replay(work),
+            device=self.method.device,
+            seed=self.method.seed,
+            progress=passes.progress,
+            asked=self.method.holding.asked,
+            unit=self.rows.unit,
             held_folds=self.rows.folds_to_hold_out(sample.places),
-        )  # fmt: skip
+        )
         with passes.clock("held out"):
             return Collected(self._with_rows(evidence, moments, features, sample), shift, sums)
 
@@ -162,7 +172,7 @@ class SumsCollector(Collector):
         """Return the evidence with the features of witnesses and, where the plan has room, of rows that are scored."""
         witnesses, scored_rows = witnesses_and_scored(
             self.method, self.rows, features, moments, sample.places, sample.others, self.plan.job.n_scored
-        )  # fmt: skip
+        )
         return replace(evidence, witnesses=witnesses, scored_rows=scored_rows)
 
     def curve(
