@@ -412,8 +412,8 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
         if needed > parse_memory(self.memory):
             raise MemoryBudgetError(
                 Message(
-                    "{memory=} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take fewer "
-                    "rows, or use HistogramClassifier, whose memory does not grow with the rows.",
+                    "{memory=} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take "
+                    "fewer rows, or use HistogramClassifier, whose memory does not grow with the rows.",
                     self.memory,
                     n_rows,
                     format_bytes(needed),

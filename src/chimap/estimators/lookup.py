@@ -292,8 +292,8 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
         if is_final and not is_solved:
             warnings.warn(
                 Message(
-                    "LookupClassifier stopped after {max_iter=!s} iterations before reaching {tol=!s}; raise {max_iter}, "
-                    "{tol} or {alpha}.",
+                    "LookupClassifier stopped after {max_iter=!s} iterations before reaching {tol=!s}; raise "
+                    "{max_iter}, {tol} or {alpha}.",
                     self.max_iter,
                     self.tol,
                 ),

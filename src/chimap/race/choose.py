@@ -93,8 +93,8 @@ def _raced(
         say(
             [
                 Message(
-                    "{}: entries are negative, so {kernel='auto'} compares linear and gaussian machines on the rows as they "
-                    "are. The kernels of histograms ({}) and normalisations take none, and fell out.",
+                    "{}: entries are negative, so {kernel='auto'} compares linear and gaussian machines on the rows as "
+                    "they are. The kernels of histograms ({}) and normalisations take none, and fell out.",
                     source.name,
                     ", ".join(HISTOGRAM_KERNELS),
                 )
