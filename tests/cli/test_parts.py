@@ -202,8 +202,11 @@ def test_a_parameter_is_told_by_its_flag(capsys):
 
 
 def test_a_summary_says_where_memory_was_too_small_to_learn_weights_of_bins():
-    raced = SimpleNamespace(bin_weights="learn", race_=None, bin_weights_=[0.5, 1.5])
+    fitted = SimpleNamespace(learned={"race_": None}, columns=None)
+    raced = SimpleNamespace(bin_weights="learn", fitted=fitted, bin_weights_=[0.5, 1.5])
     assert bin_weights_line(raced) == "bin 1 1.5, bin 0 0.5; 0 of 2 below 0.01"
-    skipped = SimpleNamespace(bin_weights="learn", bin_weights_=None)
+    unraced = SimpleNamespace(learned={}, columns=None)
+    skipped = SimpleNamespace(bin_weights="learn", fitted=unraced, bin_weights_=None)
     assert bin_weights_line(skipped) == "equal, as --memory is too small to learn them"
-    assert bin_weights_line(SimpleNamespace(bin_weights=None, bin_weights_=None)) is None
+    equal = SimpleNamespace(bin_weights=None, fitted=fitted, bin_weights_=None)
+    assert bin_weights_line(equal) is None

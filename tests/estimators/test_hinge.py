@@ -189,5 +189,8 @@ def test_kept_rows_are_those_of_the_folds():
 
 
 def test_regression_has_no_hinge():
-    with pytest.raises(ValueError, match="loss must be one of 'square', 'epsilon_insensitive'; got 'hinge'"):
+    with pytest.raises(
+        ValueError,
+        match="loss must be one of 'square', 'epsilon_insensitive', 'poisson', 'quantile'; got 'hinge'",
+    ):
         HistogramRegressor("exp-chi2", loss="hinge").fit(np.ones((4, 2)), np.arange(4.0))

@@ -179,12 +179,13 @@ def test_bad_losses_are_named():
     with pytest.raises(ValueError, match=r"loss must be one of 'square', 'logistic', .*; got 'cubic'"):
         HistogramClassifier("exp-chi2", loss="cubic").fit(X, y)
     with pytest.raises(
-        ValueError, match="loss must be one of 'square', 'epsilon_insensitive'; got 'logistic'"
+        ValueError,
+        match="loss must be one of 'square', 'epsilon_insensitive', 'poisson', 'quantile'; got 'logistic'",
     ):
         HistogramRegressor("exp-chi2", loss="logistic").fit(X, y)
     with pytest.raises(
         ValueError,
-        match=r"takes the losses square, epsilon_insensitive, and loss objects of domain 'real'; got Log",
+        match="takes the losses square, epsilon_insensitive, poisson, quantile, and .* of domain 'real'; got Log",
     ):
         HistogramRegressor("exp-chi2", loss=Logistic()).fit(X, np.arange(50.0))
 

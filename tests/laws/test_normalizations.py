@@ -13,6 +13,7 @@ import chimap
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError
 from chimap.data import ArraySource
+from chimap.models.explain import rows_like_fit
 from chimap.normalizations import CATALOGUE, TfIdf
 
 RNG = np.random.default_rng(0)
@@ -204,4 +205,4 @@ def test_effects_are_over_values_as_they_came(name):
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_rows_like_those_of_the_fit_are_prepared_once(name):
     model = HistogramClassifier("chi2", normalize=name, alpha=1.0).fit(X, Y)
-    np.testing.assert_allclose(model._rows_like_the_fit().mean(axis=0), model.mean_row_, rtol=0.4, atol=1e-3)
+    np.testing.assert_allclose(rows_like_fit(model.fitted).mean(axis=0), model.mean_row_, rtol=0.4, atol=1e-3)

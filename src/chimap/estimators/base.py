@@ -396,7 +396,10 @@ class HistogramModel(BaseEstimator):
     @property
     def taken_covariates(self) -> Covariates | None:
         """The covariates that the model takes besides the bins; None if it takes none."""
-        covariates: Covariates | None = self.fitted.learned.get("covariates_")
+        model: Model | None = vars(self).get(
+            "model_"
+        )  # batches take none, so those to be solved are not waited for
+        covariates: Covariates | None = None if model is None else model.learned.get("covariates_")
         return None if covariates is None or not covariates.n_columns else covariates
 
     @property

@@ -296,7 +296,11 @@ def _not_learned_from(fitted: FittedModel) -> tuple[int, int]:
 
 def bin_weights_line(model: BaseEstimator) -> str | None:
     """Return the heaviest bins, or why none could be learned; None for equal weights."""
-    if isinstance(model.bin_weights, str) and model.bin_weights == "learn" and race_lines(model) is None:
+    if (
+        isinstance(model.bin_weights, str)
+        and model.bin_weights == "learn"
+        and "race_" not in model.fitted.learned
+    ):
         return "equal, as --memory is too small to learn them"
     return bin_weights_in_words(model.bin_weights_, model.fitted.columns)
 

@@ -263,7 +263,8 @@ class ExactFeatures(FeaturesOverMap):
             for first in range(0, by.stop - by.start, _ROWS):
                 own = weights[first : first + _ROWS]
                 tile = slice(by.start + first, by.start + first + own.shape[0])
-                out[block] += self.kernel_(some, _arrays.take_rows(self.rows_, tile)) @ own
+                with np.errstate(over="ignore", invalid="ignore"):  # the caller names rows that overflow
+                    out[block] += self.kernel_(some, _arrays.take_rows(self.rows_, tile)) @ own
 
         _threads.over_rows(rows.shape[0], by.stop - by.start, part)
 
