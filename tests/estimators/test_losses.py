@@ -185,7 +185,7 @@ def test_bad_losses_are_named():
         HistogramRegressor("exp-chi2", loss="logistic").fit(X, y)
     with pytest.raises(
         ValueError,
-        match="takes the losses square, epsilon_insensitive, poisson, quantile, and .* of domain 'real'; got Log",
+        match=r"takes the losses square, epsilon_insensitive, poisson, quantile, and .* of domain 'real'; got Log",
     ):
         HistogramRegressor("exp-chi2", loss=Logistic()).fit(X, np.arange(50.0))
 

@@ -233,7 +233,8 @@ class SparseProblem(PathProblem):
     >>> Z = rng.normal(size=(100, 4))
     >>> moments = Moments(4, 1).update(Z, Z[:, 0])
     >>> folds = FoldMoments.of([moments], Z.dtype)
-    >>> SparseProblem(folds, elastic_net, largest_alpha(moments)).solve(0.1).coef.ravel().round(1).tolist() == [0.9, 0, 0, 0]
+    >>> problem = SparseProblem(folds, elastic_net, largest_alpha(moments))
+    >>> problem.solve(0.1).coef.ravel().round(1).tolist() == [0.9, 0, 0, 0]
     True
     """
 
