@@ -18,7 +18,9 @@ from chimap.features.base import FittedFeatures
 
 FAR = float(np.finfo(np.float64).max)  # of a row without entries: finite, as outputs are
 LEFT_OUT_ROWS = 1000  # rows whose distances to the others are measured: a quantile of .05 is off by .007
-_NUMBERS = 2**22  # kernel values that are in memory together
+# Kernel values that are in memory together: a few MiB, which the least budgets have room for; rows of the fewest at a
+# time, as products with many kept rows read all of these.
+_NUMBERS, _FEWEST_ROWS = 2**17, 32
 _SAME = 1e-12  # squared distance within which a kept row is the empty one
 
 
@@ -54,7 +56,7 @@ def nearest_distances(features: FittedFeatures, rows: Rows, empty: np.ndarray) -
     out = np.full(rows.shape[0], FAR)
     if empty.all():
         return out
-    size = max(1, _NUMBERS // empty.size)
+    size = max(_FEWEST_ROWS, _NUMBERS // empty.size)
     for first in range(0, rows.shape[0], size):
         piece = _arrays.take_rows(rows, slice(first, first + size))
         distances = features.squared_distances(piece)
@@ -88,7 +90,7 @@ def distances_among(
     group_of = np.arange(empty.size)
     for number, members in enumerate(groups or ()):
         group_of[members] = number
-    out, size = np.empty(places.size), max(1, _NUMBERS // empty.size)
+    out, size = np.empty(places.size), max(_FEWEST_ROWS, _NUMBERS // empty.size)
     for first in range(0, places.size, size):
         piece = places[first : first + size]
         distances = features.squared_distances_at(piece)
