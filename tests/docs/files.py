@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,8 @@ def write_arrays(folder: Path) -> None:
     np.save(folder / "labels.npy", y)
     scans, digits = load_digits(return_X_y=True)
     np.savez(folder / "digits.npz", X=scans[:300], y=digits[:300])
+    head = ",".join(f"pixel_{j}" for j in range(64))
+    np.savetxt(folder / "new.csv", scans[300:320], "%d", ",", header=head, comments="")
 
 
 def write_tables(folder: Path) -> None:
@@ -44,6 +47,8 @@ def write_tables(folder: Path) -> None:
     rare = ["yes" if i % 8 < 2 and site == "bog" else "no" for i, site in enumerate(sites)]
     times = map(str, np.arange(len(sites)) % 3)
     write("hits.csv", f"{head},active,times", *map(",".join, zip(rows, rare, times, strict=True)))
+    cases = ["case" if site == "bog" else "control" for site in sites]
+    write("samples.csv", f"{head},status", *map(",".join, zip(rows, cases, strict=True)))
     write("new-plots.csv", head, *rows[:20])
     some = np.delete(np.arange(len(PLANTS)), counts[:, :-1].sum(axis=0).argmin())
     fewer = (",".join(map(str, row[some])) for row in counts[:20])
@@ -87,9 +92,12 @@ def write_tables(folder: Path) -> None:
     texts = [(" ".join([WORDS[s], *draw(plain, 12)]), s) for _ in range(60) for s in WORDS]
     write("reviews.csv", "review,stars", *map(",".join, texts))
     write("new-reviews.csv", "review", *(text for text, _ in texts[:8]))
+    write("docstrings.csv", "text,part", *(f"{text},part {stars}" for text, stars in texts))
     molecules = [(smiles, str(int("1" in smiles))) for smiles in SMILES * 10]
     write("molecules.csv", "smiles,ring", *map(",".join, molecules))
     write("new-molecules.csv", "smiles", *SMILES)
+    answers = ((smiles, "no" if "c1" in smiles else "yes") for smiles, _ in molecules)
+    write("bbbp.csv", "id,smiles,penetrates", *(f"m{i},{s},{a}" for i, (s, a) in enumerate(answers)))
 
 
 def write_parquet(folder: Path) -> None:
@@ -128,12 +136,21 @@ def write_biology(folder: Path) -> None:
     (folder / "table.biom").write_text(json.dumps(biom))
     sites = [f"sample {i}\t{kind}" for i, kind in enumerate(kinds)]
     (folder / "metadata.tsv").write_text("\n".join(["sample\tbody_site", *sites[::-1]]) + "\n")
+    people = [
+        f"sample {i}\t{('well', 'ill')[kind % 2]}\t{20 + i % 50}\t{('f', 'm')[i % 2]}\t{i % 3}"
+        for i, kind in enumerate(y)
+    ]
+    (folder / "meta.tsv").write_text("\n".join(["sample\tdisease\tage\tsex\tbatch", *people]) + "\n")
+    write_artifact(folder, counts, kinds)
     clades = [f"k__Bacteria|p__Phylum_{j % 3}|s__Species_{j}" for j in range(30)]
     facts = [
         ["dataset_name", *["Zeller_fecal_colorectal_cancer"] * 100],
         ["sampleID", *(f"CCIS{i:03}" for i in range(100))],
         ["subjectID", *(f"fr-{i // 2}" for i in range(100))],
         ["disease", *np.array(["n", "cancer", "small_adenoma"])[y % 3]],
+        ["age", *(str(20 + i % 50) for i in range(100))],
+        ["gender", *(("female", "male")[i % 2] for i in range(100))],
+        ["bmi", *(str(20 + i % 7) for i in range(100))],
     ]
     shares = 100 * counts / counts.sum(axis=1, keepdims=True)
     lines = [
@@ -144,6 +161,24 @@ def write_biology(folder: Path) -> None:
     stool = stool.assign(disease=np.where(y % 2, "ill", "well"), study=[f"study_{i % 4}" for i in range(100)])
     stool.to_csv(folder / "stool.csv", index=False)
     (folder / "abundance.txt").write_text("".join("\t".join(line) + "\n" for line in lines))
+
+
+def write_artifact(folder: Path, counts: np.ndarray, kinds: np.ndarray) -> None:
+    """Write a table as QIIME 2 does: BIOM 2.1 in an archive, and metadata with a line of types."""
+    biom, h5py = pytest.importorskip("biom"), pytest.importorskip("h5py")
+    samples = [f"sample {i}" for i in range(len(counts))]
+    table = biom.Table(counts.T, [f"otu {j}" for j in range(counts.shape[1])], samples)
+    with h5py.File(folder / "feature-table.biom", "w") as file:
+        table.to_hdf5(file, "test")
+    name = "1f3b1a2c-0c6e-4b0e-9f0e-2d9a4c6b7e11"
+    with zipfile.ZipFile(folder / "table.qza", "w") as archive:
+        archive.write(folder / "feature-table.biom", f"{name}/data/feature-table.biom")
+        facts = f"uuid: {name}\ntype: FeatureTable[Frequency]\nformat: BIOMV210DirFmt\n"
+        archive.writestr(f"{name}/metadata.yaml", facts)
+        archive.writestr(f"{name}/VERSION", "QIIME 2\narchive: 5\nframework: 2024.10.1\n")
+    lines = [f"{sample}\t{kinds[i]}\tsubject {i // 2}" for i, sample in enumerate(samples)]
+    head = ["sample-id\tbody-site\tsubject", "#q2:types\tcategorical\tcategorical"]
+    (folder / "sample-metadata.tsv").write_text("\n".join([*head, *lines]) + "\n")
 
 
 def write_photos(folder: Path) -> None:
