@@ -430,7 +430,17 @@ def test_hinge_of_many_columns_is_fitted_in_little_memory(tmp_path):
 def test_losses_of_the_other_task_are_refused(folder, tmp_path):
     wrong, unknown = run_many(
         [
-            ["fit", "digits.npz", "-o", tmp_path / "a.model", "--loss", "epsilon_insensitive", *SMALL],
+            [
+                "fit",
+                "digits.npz",
+                "--task",
+                "classify",
+                "-o",
+                tmp_path / "a.model",
+                "--loss",
+                "epsilon_insensitive",
+                *SMALL,
+            ],
             ["fit", "digits.npz", "-o", tmp_path / "a.model", "--loss", "cubic", *SMALL],
         ],
         cwd=folder,

@@ -255,9 +255,9 @@ def objective_of(recipe: Recipe, has_gaps: bool = False, ends_at: float | None =
 
 def loss_names(recipe: Recipe) -> tuple[str, ...]:
     """Return the names of the losses that an estimator takes."""
-    takes_hinge = recipe.learner is None or recipe.learner.takes_hinge
     names = OF_CLASSES if recipe.is_classifier else OF_TARGETS
-    return names if takes_hinge else tuple(name for name in names if name != "hinge")
+    not_taken = () if recipe.learner is None else recipe.learner.losses_not_taken
+    return tuple(name for name in names if name not in not_taken)
 
 
 def checked_loss(recipe: Recipe) -> str | Loss:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class WidthLearner:
     """Learns the widths of a kernel before the weights. ``FourierKernelLearner`` documents the fields."""
 
-    takes_hinge: ClassVar[bool] = True
+    losses_not_taken: ClassVar[tuple[str, ...]] = ()
     widths: str | ArrayLike
     objective: str
     width_penalty: str
@@ -338,7 +338,7 @@ class Channels(PlainDesign):
 class ChannelLearner(WidthLearner):
     """Learns the weights of the kernels of channels. ``MultipleKernelLearner`` documents the fields."""
 
-    takes_hinge: ClassVar[bool] = False
+    losses_not_taken: ClassVar[tuple[str, ...]] = ("hinge", "poisson")
     objective: str = field(default="training", init=False)  # by which the joint form learns widths
     shared: bool = field(kw_only=True)
     joint: bool = field(kw_only=True)

@@ -51,8 +51,8 @@ class Learner(Protocol):
     """Learns a kernel from the targets before the weights: a frozen dataclass with settings of its own."""
 
     @property
-    def takes_hinge(self) -> bool:
-        """Whether it takes the loss "hinge"."""
+    def losses_not_taken(self) -> tuple[str, ...]:
+        """Names of losses that no solver minimises for its penalty."""
         ...
 
     def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Any:
