@@ -153,7 +153,7 @@ class Method:
                 Message(
                     "{device=} supports {loss='square'} only; got {loss=}. Use {device='cpu'}.",
                     recipe.device,
-                    objective.loss,
+                    recipe.loss,
                 )
             )
         holding = holding_of(recipe, objective, n_principal)
