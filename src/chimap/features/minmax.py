@@ -192,17 +192,7 @@ class MinMaxFeatures(Features):
         return _arrays.csr(data, columns, starts, (rows.shape[0], self._n_features_out))
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the dense features of checked rows, minus a shift, into an array.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Checked rows in float32 or float64.
-        out : ndarray of shape (n, n_components * 2**n_bits)
-            Array that receives the features, of the dtype of the rows.
-        shift : ndarray of shape (n_components * 2**n_bits,), default=None
-            Subtracted from the features of every row; None subtracts nothing.
-        """
+        """Write the dense features of checked rows, minus a shift, into an array."""
         self.transform_sparse(rows).toarray(out=out)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)

@@ -34,17 +34,7 @@ class FeaturesOverMap(Features):
         return int(self.n_terms if self.map is None else self.map._terms_at_most) * n_bins
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """See ``Features``. It is what fitting the map takes, or gamma before it if that takes more.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the sample.
-        row_bytes : float
-            Bytes of a row.
-        itemsize : int
-            Bytes of a number.
-        """
+        """See ``Features``. It is what fitting the map takes, or gamma before it if that takes more."""
         return map_bytes(self.exact_kernel, self.map, n_rows, row_bytes, itemsize)
 
 

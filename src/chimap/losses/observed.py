@@ -42,15 +42,7 @@ class Observed(Loss):
         return self.loss.usual_curvature
 
     def fitted(self, spread: float, mean: float) -> Observed:
-        """See ``Loss``.
-
-        Parameters
-        ----------
-        spread : float
-            Standard deviation of the targets.
-        mean : float
-            Their mean.
-        """
+        """See ``Loss``."""
         return Observed(self.loss.fitted(spread, mean))
 
     def begin(self, coef: np.ndarray, at_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -58,15 +58,7 @@ class Poisson(Loss):
         return self.mean
 
     def fitted(self, spread: float, mean: float) -> Poisson:
-        """See ``Loss``: the mean.
-
-        Parameters
-        ----------
-        spread : float
-            Standard deviation of the targets.
-        mean : float
-            Their mean.
-        """
+        """See ``Loss``: the mean."""
         return replace(self, mean=mean) if mean > 0 else self
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
@@ -100,13 +92,7 @@ class Poisson(Loss):
         return coef / means, np.log(means)
 
     def predicted(self, scores: np.ndarray) -> np.ndarray:
-        """See ``Loss``: exp(s), the expected count.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n, t)
-            Scores, in the units of the data.
-        """
+        """See ``Loss``: exp(s), the expected count."""
         return np.exp(np.minimum(scores, _LARGEST_SCORE))
 
     def deviance(self, target: np.ndarray, prediction: np.ndarray) -> np.ndarray:
@@ -115,25 +101,11 @@ class Poisson(Loss):
         return np.asarray(2 * (xlogy(target, target) - xlogy(target, least) - target + prediction))
 
     def measures(self, target: np.ndarray, prediction: np.ndarray) -> dict[str, float]:
-        """See ``Loss``: the mean Poisson deviance.
-
-        Parameters
-        ----------
-        target : ndarray of shape (n,)
-            Counts.
-        prediction : ndarray of shape (n,)
-            Expected counts.
-        """
+        """See ``Loss``: the mean Poisson deviance."""
         return {"mean_poisson_deviance": float(self.deviance(target, prediction).mean())}
 
     def onnx(self, scores: Value) -> Value:
-        """See ``Loss``: exp(s).
-
-        Parameters
-        ----------
-        scores : Value
-            Scores, (n, t).
-        """
+        """See ``Loss``: exp(s)."""
         return scores.at_most(_LARGEST_SCORE).apply("Exp")
 
     def distance(self, target: np.ndarray, prediction: np.ndarray) -> np.ndarray:
@@ -141,14 +113,6 @@ class Poisson(Loss):
         return np.asarray(np.abs(target - prediction) / np.sqrt(prediction))
 
     def interval(self, prediction: np.ndarray, width: np.ndarray) -> np.ndarray:
-        """See ``Loss``: mu - w sqrt(mu) to mu + w sqrt(mu), from 0 on.
-
-        Parameters
-        ----------
-        prediction : ndarray of shape (n, t)
-            Expected counts mu.
-        width : ndarray of shape (t,)
-            Largest distance w.
-        """
+        """See ``Loss``: mu - w sqrt(mu) to mu + w sqrt(mu), from 0 on."""
         reach = width * np.sqrt(prediction)
         return np.stack([np.maximum(prediction - reach, 0), prediction + reach], axis=2)

@@ -101,25 +101,11 @@ class Quantile(Loss):
         return USUAL_WIDTH if self.width is None else float(self.width)
 
     def fitted(self, spread: float, mean: float) -> Quantile:
-        """See ``Loss``: the width, unless it is given.
-
-        Parameters
-        ----------
-        spread : float
-            Standard deviation of the targets.
-        mean : float
-            Their mean.
-        """
+        """See ``Loss``: the width, unless it is given."""
         return replace(self, width=USUAL_WIDTH * spread) if self.width is None else self
 
     def of_score(self, place: int) -> Quantile:
-        """See ``Loss``: that of one quantile.
-
-        Parameters
-        ----------
-        place : int
-            Number of the quantile, from 0.
-        """
+        """See ``Loss``: that of one quantile."""
         return replace(self, quantile=float(self.levels[place]))
 
     def _of_columns(self, values: np.ndarray) -> np.ndarray:
@@ -157,13 +143,7 @@ class Quantile(Loss):
     # --- predictions
 
     def predicted(self, scores: np.ndarray) -> np.ndarray:
-        """See ``Loss``: several quantiles ascend, as those of a distribution do; where scores cross they are sorted.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n, t)
-            Scores, in the units of the data.
-        """
+        """See ``Loss``: several quantiles ascend, as those of a distribution do; where scores cross they are sorted."""
         return scores if self.n_scores == 1 else np.sort(scores, axis=1)
 
     def constant(self, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -183,26 +163,12 @@ class Quantile(Loss):
         return None if self.n_scores == 1 else [f"quantile_{level:g}" for level in self.levels]
 
     def measures(self, target: np.ndarray, prediction: np.ndarray) -> dict[str, float]:
-        """See ``Loss``: the mean pinball loss, and the share of the targets up to the quantile.
-
-        Parameters
-        ----------
-        target : ndarray of shape (n,)
-            Targets.
-        prediction : ndarray of shape (n,)
-            The quantile, of a loss of one.
-        """
+        """See ``Loss``: the mean pinball loss, and the share of the targets up to the quantile."""
         share = float((target <= prediction).mean())
         return {"mean_pinball_loss": float(self.deviance(target, prediction).mean()), "share_below": share}
 
     def onnx(self, scores: Value) -> Value:
-        """See ``Loss``: sorted.
-
-        Parameters
-        ----------
-        scores : Value
-            Scores, (n, q).
-        """
+        """See ``Loss``: sorted."""
         return scores if self.n_scores == 1 else (scores * -1.0).descending(self.n_scores) * -1.0
 
     def distance(self, target: np.ndarray, prediction: np.ndarray) -> np.ndarray:

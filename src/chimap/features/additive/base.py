@@ -84,27 +84,11 @@ class AdditiveMap(Features):
         return {"features": "additive", "kernel": self.kernel, "map": self}
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``.
-
-        Parameters
-        ----------
-        n_bins : int
-            Bins of a row.
-        """
+        """See ``Features``."""
         return Footprint(self._terms_at_most * n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Return the bytes that fitting the map takes, or gamma before it if that takes more.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the sample.
-        row_bytes : float
-            Bytes of a row.
-        itemsize : int
-            Bytes of a number.
-        """
+        """Return the bytes that fitting the map takes, or gamma before it if that takes more."""
         mapping = self._fitting_bytes(int(n_rows * row_bytes / itemsize), n_rows, itemsize)
         return max(gamma_bytes(self.exact_kernel, n_rows, row_bytes, itemsize), mapping)
 
@@ -254,16 +238,6 @@ class AdditiveMap(Features):
 
         All libraries with the Python array API are supported, including numpy, for which the compiled loops are much
         faster. A map without a formula for such arrays (``_formula``) runs its compiled loop on the host.
-
-        Parameters
-        ----------
-        rows : array of shape (n, bins)
-            Checked dense rows of any library with the Python array API.
-
-        Returns
-        -------
-        array of shape (n, n_features_out)
-            Features in the library, on the device and in the dtype of the rows.
         """
         xp = _arrays.namespace(rows)
         magnitudes = xp.abs(rows) if self.kernel_.is_signed else rows
@@ -281,31 +255,11 @@ class AdditiveMap(Features):
         """Return ``array_features`` as a function for arrays such as ``like``.
 
         Random features need this method to copy their frequencies to the device of ``like``; a map has nothing to copy.
-
-        Parameters
-        ----------
-        like : array of torch, cupy or numpy
-            Any array of the library, device and dtype of the rows to come.
-
-        Returns
-        -------
-        callable
-            Maps checked dense rows (n, bins) to features (n, n_features_out).
         """
         return self.array_features
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the dense features of checked rows, minus a shift, into an array.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Checked rows in float32 or float64.
-        out : ndarray of shape (n, n_features_out)
-            Array that receives the features, of the dtype of the rows.
-        shift : ndarray of shape (n_features_out,), default=None
-            Subtracted from the features of every row; None subtracts nothing.
-        """
+        """Write the dense features of checked rows, minus a shift, into an array."""
         if _arrays.is_sparse(rows):
             self.transform_sparse(rows).toarray(out=out)
         else:

@@ -76,27 +76,11 @@ class DirichletMap(OneToOneFeatureMixin, Features):
         return isinstance(kernel, DirichletKernel)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``.
-
-        Parameters
-        ----------
-        n_bins : int
-            Bins of a row.
-        """
+        """See ``Features``."""
         return Footprint(n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Return the bytes of proportions, of flags for positive entries, and of logarithms or squares.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the sample.
-        row_bytes : float
-            Bytes of a row.
-        itemsize : int
-            Bytes of a number.
-        """
+        """Return the bytes of proportions, of flags for positive entries, and of logarithms or squares."""
         return 24 * int(n_rows * row_bytes / itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> DirichletMap:
@@ -144,18 +128,7 @@ class DirichletMap(OneToOneFeatureMixin, Features):
         return float(self.kernel_.offset)
 
     def array_features(self, rows: Array) -> Array:
-        """Return the features of checked dense rows by operations of the rows' array library.
-
-        Parameters
-        ----------
-        rows : array of shape (n, bins)
-            Checked dense rows of any library with the Python array API.
-
-        Returns
-        -------
-        array of shape (n, bins)
-            Features in the library, on the device and in the dtype of the rows.
-        """
+        """Return the features of checked dense rows by operations of the rows' array library."""
         xp, w = _arrays.namespace(rows), self.kernel_.whitening
         sums = xp.sum(rows, axis=1, keepdims=True)
         if not bool(xp.all(xp.isfinite(sums))):
@@ -167,13 +140,7 @@ class DirichletMap(OneToOneFeatureMixin, Features):
         return Z + float(w.common) * xp.sum(scale * Z, axis=1, keepdims=True) * scale
 
     def bound(self, like: Array) -> ArrayMap:
-        """Return ``array_features`` as a function for arrays such as ``like``.
-
-        Parameters
-        ----------
-        like : array of torch, cupy or numpy
-            Any array of the library, device and dtype of the rows to come.
-        """
+        """Return ``array_features`` as a function for arrays such as ``like``."""
         return self.array_features
 
     def describe(self) -> str:
@@ -181,17 +148,7 @@ class DirichletMap(OneToOneFeatureMixin, Features):
         return "DirichletMap, one term per bin"
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Checked rows in float32 or float64.
-        out : ndarray of shape (n, bins)
-            Array that receives the features, of the dtype of the rows.
-        shift : ndarray of shape (bins,), default=None
-            Subtracted from the features of every row; None subtracts nothing.
-        """
+        """Write the features of checked rows, minus a shift, into an array."""
         size = max(1, _BLOCK_NUMBERS // rows.shape[1]) if _arrays.is_sparse(rows) else max(1, rows.shape[0])
         for first in range(0, rows.shape[0], size):
             part = slice(first, first + size)

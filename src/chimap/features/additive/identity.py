@@ -49,27 +49,11 @@ class IdentityMap(OneToOneFeatureMixin, Features):
         return isinstance(kernel, Linear)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``.
-
-        Parameters
-        ----------
-        n_bins : int
-            Bins of a row.
-        """
+        """See ``Features``."""
         return Footprint(n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """See ``Features``.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the sample.
-        row_bytes : float
-            Bytes of a row.
-        itemsize : int
-            Bytes of a number.
-        """
+        """See ``Features``."""
         return median_bytes(Linear(), n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> IdentityMap:

@@ -163,26 +163,14 @@ class SignStableProjection(Features):
         return out
 
     def array_features(self, rows: Array) -> Array:
-        """Return features (n, n_components) of checked dense rows by operations of the rows' array library.
-
-        Parameters
-        ----------
-        rows : array of shape (n, bins)
-            Checked dense rows of any library with the Python array API.
-        """
+        """Return features (n, n_components) of checked dense rows by operations of the rows' array library."""
         xp = _arrays.namespace(rows)
         return xp.astype(xp.sign(self._array_projections(rows)), rows.dtype) / float(
             np.sqrt(self.n_components)
         )
 
     def bound(self, like: Array) -> ArrayMap:
-        """Return ``array_features`` as a function for arrays such as ``like``.
-
-        Parameters
-        ----------
-        like : array of torch, cupy or numpy
-            Any array of the library, device and dtype of the rows to come.
-        """
+        """Return ``array_features`` as a function for arrays such as ``like``."""
         return self.array_features
 
     def _array_bits(self, rows: Array) -> Array:
@@ -205,17 +193,7 @@ class SignStableProjection(Features):
         return (wide / xp.clip(sums, tiny)) @ _arrays.as_like(self.frequencies_, wide)
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Checked rows in float32 or float64.
-        out : ndarray of shape (n, n_components)
-            Array that receives the features, of the dtype of the rows.
-        shift : ndarray of shape (n_components,), default=None
-            Subtracted from the features of every row; None subtracts nothing.
-        """
+        """Write the features of checked rows, minus a shift, into an array."""
         scale = out.dtype.type(1 / np.sqrt(self.n_components))
         shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
         for part, projected in self._projections(rows):

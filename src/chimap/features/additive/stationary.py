@@ -211,17 +211,7 @@ class StationaryMap(Features):
         return kernel
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Checked rows in float32 or float64.
-        out : ndarray of shape (n, n_terms * bins)
-            Array that receives the features, of the dtype of the rows.
-        shift : ndarray of shape (n_terms * bins,), default=None
-            Subtracted from the features of every row; None subtracts nothing.
-        """
+        """Write the features of checked rows, minus a shift, into an array."""
         period, size = self.period_ * self.kernel_.width, max(1, _BLOCK_NUMBERS // rows.shape[1])
         for first in range(0, rows.shape[0], size):
             block = _arrays.to_dense(_arrays.take_rows(rows, slice(first, first + size)))
@@ -253,27 +243,11 @@ class StationaryMap(Features):
         return cls(kernel, n_terms | 1)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``.
-
-        Parameters
-        ----------
-        n_bins : int
-            Bins of a row.
-        """
+        """See ``Features``."""
         return Footprint(self.n_terms * n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Return the bytes of the differences that the period is chosen on.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the sample.
-        row_bytes : float
-            Bytes of a row.
-        itemsize : int
-            Bytes of a number.
-        """
+        """Return the bytes of the differences that the period is chosen on."""
         return 32 * PAIRS
 
     def onnx(self, x: Value) -> Value:

@@ -134,27 +134,11 @@ class ExactFeatures(FeaturesOverMap):
         return True
 
     def footprint(self, n_bins: int) -> Footprint:
-        """Return the sizes for ``MOST_ROWS`` rows; a fit plans with its actual number of rows.
-
-        Parameters
-        ----------
-        n_bins : int
-            Bins of a row.
-        """
+        """Return the sizes for ``MOST_ROWS`` rows; a fit plans with its actual number of rows."""
         return Footprint(MOST_ROWS, self.mapped_bins(n_bins))
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Return the bytes of the mapped rows.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the sample.
-        row_bytes : float
-            Bytes of a row.
-        itemsize : int
-            Bytes of a number.
-        """
+        """Return the bytes of the mapped rows."""
         return int(self.n_terms * n_rows * row_bytes)
 
     def fit(

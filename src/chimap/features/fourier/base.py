@@ -143,17 +143,7 @@ class RandomFeatures(Features):
         return self.projection_.matrix
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Checked rows in float32 or float64.
-        out : ndarray of shape (n, n_components)
-            Array that receives the features, of the dtype of the rows.
-        shift : ndarray of shape (n_components,), default=None
-            Subtracted from the features of every row; None subtracts nothing.
-        """
+        """Write the features of checked rows, minus a shift, into an array."""
         projection = self.projection_.astype(out.dtype)
         shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
         scale = out.dtype.type(np.sqrt(2.0 / self._n_features_out))
@@ -168,18 +158,7 @@ class RandomFeatures(Features):
             waves(scale, offset, shift, z)
 
     def in_bfloat16(self, rows: Rows) -> Self:
-        """Return the same features with frequencies and inputs rounded to bfloat16.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Examples of checked rows, by which large angles are noticed.
-
-        Returns
-        -------
-        RandomFeatures
-            A copy, whose ``projection_`` multiplies bfloat16; structured projections stay as they are.
-        """
+        """Return the same features with frequencies and inputs rounded to bfloat16, but for structured projections."""
         inputs = self._inputs(rows, np.empty((rows.shape[0], self.n_inputs), rows.dtype))
         rounded = copy(self)
         rounded.projection_ = self.projection_.in_bfloat16(inputs)
@@ -189,16 +168,6 @@ class RandomFeatures(Features):
         """Return the map from rows to features for arrays such as ``like``, with the frequencies on its device.
 
         For numpy arrays the compiled ``features_into`` is faster.
-
-        Parameters
-        ----------
-        like : array of torch, cupy or numpy
-            Any array of the library, device and dtype of the rows to come.
-
-        Returns
-        -------
-        callable
-            Maps checked dense rows (n, bins) to features (n, n_components).
         """
         xp = _arrays.namespace(like)
         W, offset = (_arrays.as_like(values, like) for values in (self.projection_.matrix, self.offset_))

@@ -129,29 +129,13 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
         return isinstance(kernel, Exponential)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``.
-
-        Parameters
-        ----------
-        n_bins : int
-            Bins of a row.
-        """
+        """See ``Features``."""
         kernel = self.exact_kernel
         over_map = isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel)
         return self._of_waves(self.mapped_bins(n_bins) if over_map else n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """See ``Features``.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the sample.
-        row_bytes : float
-            Bytes of a row.
-        itemsize : int
-            Bytes of a number.
-        """
+        """See ``Features``."""
         kernel = self.exact_kernel
         if kernel.name == "gaussian":
             return gamma_bytes(kernel, n_rows, row_bytes, itemsize)

@@ -102,27 +102,11 @@ class SkewedFourierFeatures(RandomFeatures):
         return isinstance(kernel, Skewed)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``.
-
-        Parameters
-        ----------
-        n_bins : int
-            Bins of a row.
-        """
+        """See ``Features``."""
         return self._of_waves(n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """See ``Features``.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the sample.
-        row_bytes : float
-            Bytes of a row.
-        itemsize : int
-            Bytes of a number.
-        """
+        """See ``Features``."""
         return median_bytes(self.exact_kernel, n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> SkewedFourierFeatures:

@@ -280,13 +280,7 @@ class LandmarkFeatures(FeaturesOverMap):
     def footprint(self, n_bins: int) -> Footprint:
         """Count mapped landmarks as a matrix of frequencies, and whitening as one more over m further mapped bins.
 
-        Landmarks that the user gives are not rows of the sample.
-
-        Parameters
-        ----------
-        n_bins : int
-            Bins of a row.
-        """
+        Landmarks that the user gives are not rows of the sample."""
         m = self._size
         sampled_landmarks = m if isinstance(self.landmarks, str) else 0
         return Footprint(
@@ -297,17 +291,7 @@ class LandmarkFeatures(FeaturesOverMap):
         """Return the larger of what the map takes and what choosing and factorising landmarks takes.
 
         The latter are the mapped rows and their differences from the mean, products of each thread with
-        the centres, the kernel of the landmarks, in whose memory its factor is inverted, and the triangle.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the sample.
-        row_bytes : float
-            Bytes of a row.
-        itemsize : int
-            Bytes of a number.
-        """
+        the centres, the kernel of the landmarks, in whose memory its factor is inverted, and the triangle."""
         m = self._size
         mapped = 2 * int(n_rows * row_bytes) * self.mapped_bins(1)
         products = itemsize * m * min(n_rows, PIECE_ROWS * _threads.count())
@@ -410,17 +394,7 @@ class LandmarkFeatures(FeaturesOverMap):
         return less_one.astype(np.float64) * -2
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Checked rows in float32 or float64.
-        out : ndarray of shape (n, n_landmarks_)
-            Array that receives the features, of the dtype of the rows.
-        shift : ndarray of shape (n_landmarks_,), default=None
-            Subtracted from the features of every row; None subtracts nothing.
-        """
+        """Write the features of checked rows, minus a shift, into an array."""
         triangle = self.projection_.astype(out.dtype, copy=False)
         # subtracted in float64, so that the difference keeps its digits where the mean dominates
         constant = (self._ones if shift is None else self._ones - shift).astype(out.dtype)
@@ -465,11 +439,6 @@ class LandmarkFeatures(FeaturesOverMap):
         """Return the map from rows to features for arrays such as ``like``, with the landmarks on its device.
 
         For numpy arrays the compiled ``features_into`` is faster.
-
-        Parameters
-        ----------
-        like : array of torch, cupy or numpy
-            Any array of the library, device and dtype of the rows to come.
         """
         xp = _arrays.namespace(like)
         values = self.unit_map_.bound(like)

@@ -123,13 +123,7 @@ class NystroemFeatures(Features):
         return super().of(kernel, n_components=n_components, **asked)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """Count kernel values in place of mapped bins; the landmarks are rows of the sample.
-
-        Parameters
-        ----------
-        n_bins : int
-            Bins of a row.
-        """
+        """Count kernel values in place of mapped bins; the landmarks are rows of the sample."""
         m = self._size
         return Footprint(m, m, m, sample_rows=2 * m, landmarks=m)
 
@@ -137,17 +131,7 @@ class NystroemFeatures(Features):
         """Return the larger of what the kernel's parameters take and what the landmarks take.
 
         The latter are the kernel values of all rows with the landmarks besides two float64 copies of the rows, and the
-        eigenproblem of the landmarks.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the sample.
-        row_bytes : float
-            Bytes of a row.
-        itemsize : int
-            Bytes of a number.
-        """
+        eigenproblem of the landmarks."""
         kernel, m = self.exact_kernel, self._size
         copies = int(16 * n_rows * row_bytes / itemsize)
         if kernel.name == "gaussian":
@@ -245,17 +229,7 @@ class NystroemFeatures(Features):
         return np.maximum(squares[:, None] + kept - 2 * values, 0)
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Checked rows in float32 or float64.
-        out : ndarray of shape (n, n_features_out)
-            Array that receives the features, of the dtype of the rows.
-        shift : ndarray of shape (n_features_out,), default=None
-            Subtracted from the features of every row; None subtracts nothing.
-        """
+        """Write the features of checked rows, minus a shift, into an array."""
         # in float64 where the mean dominates
         dtype = np.result_type(out.dtype, self.projection_.dtype)
         landmarks = _arrays.as_rows(self.landmarks_, dtype)
