@@ -42,6 +42,4 @@ class Device:
     def print_peak(self) -> None:
         """Print how much of the device's memory was taken at most."""
         if not self.is_host:
-            print(
-                f"  {self.torch.cuda.max_memory_allocated() / 2**30:.1f} GiB of the device's memory at most"
-            )
+            print(f"  {self.torch.cuda.max_memory_allocated() / 2**30:.1f} GiB of the device's memory at most")

@@ -58,18 +58,14 @@ class Tree:
         self.nodes = {file: list(ast.walk(tree)) for file, tree in self.syntax.items()}
 
     def all(self, *kinds: type) -> Iterator[tuple[Path, Any]]:
-        return (
-            (file, node) for file, nodes in self.nodes.items() for node in nodes if isinstance(node, kinds)
-        )
+        return ((file, node) for file, nodes in self.nodes.items() for node in nodes if isinstance(node, kinds))
 
     def lines_with(self, pattern: str) -> int:
         found = re.compile(pattern)
         return sum(bool(found.search(line)) for text in self.texts.values() for line in text.splitlines())
 
     def calls_of(self, *names: str) -> int:
-        return sum(
-            isinstance(node.func, ast.Name) and node.func.id in names for _, node in self.all(ast.Call)
-        )
+        return sum(isinstance(node.func, ast.Name) and node.func.id in names for _, node in self.all(ast.Call))
 
     def code_lines(self) -> int:
         """Lines that hold code: no comments, no docstrings, no empty lines."""
@@ -79,10 +75,7 @@ class Tree:
                 tokens = [t for t in tokenize.tokenize(opened.readline) if t.type not in NOT_CODE]
             held = {line for t in tokens for line in range(t.start[0], t.end[0] + 1)}
             for node in self.nodes[file]:
-                if (
-                    isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-                    and node.body
-                ):
+                if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
                     first = node.body[0]
                     if (
                         isinstance(first, ast.Expr)
@@ -96,8 +89,7 @@ class Tree:
     def second_halves(self) -> int:
         """Files that one file imports, which stands in the same folder."""
         names = {
-            ".".join(("chimap", *file.relative_to(self.package).with_suffix("").parts)): file
-            for file in self.files
+            ".".join(("chimap", *file.relative_to(self.package).with_suffix("").parts)): file for file in self.files
         }
         importers = defaultdict(set)
         for file, node in self.all(ast.ImportFrom):
@@ -148,11 +140,7 @@ class Tree:
                     own[node.name].add(inner.attr)
 
         def having(name: str, seen: frozenset[str] = frozenset()) -> set[str]:
-            above = (
-                having(base, seen | {name})
-                for base in bases.get(name, [])
-                if base in bases and base not in seen
-            )
+            above = (having(base, seen | {name}) for base in bases.get(name, []) if base in bases and base not in seen)
             return set(own[name]).union(*above)
 
         return {name: having(name) for name in bases}
@@ -160,13 +148,10 @@ class Tree:
     def protocols(self) -> tuple[int, int]:
         """Protocols, and those that one class of the package implements: by inheritance, or by having their members."""
         names = {
-            node.name
-            for _, node in self.all(ast.ClassDef)
-            if any("Protocol" in ast.unparse(b) for b in node.bases)
+            node.name for _, node in self.all(ast.ClassDef) if any("Protocol" in ast.unparse(b) for b in node.bases)
         }
         bases = {
-            node.name: {ast.unparse(b).partition("[")[0] for b in node.bases}
-            for _, node in self.all(ast.ClassDef)
+            node.name: {ast.unparse(b).partition("[")[0] for b in node.bases} for _, node in self.all(ast.ClassDef)
         }
         lonely = 0
         for protocol in names:
@@ -200,8 +185,7 @@ def of_source(top: Path) -> dict[str, object]:
         tree.protocols(),
     )
     methods = sum(
-        isinstance(node.func, ast.Attribute) and node.func.attr == "get_params"
-        for _, node in tree.all(ast.Call)
+        isinstance(node.func, ast.Attribute) and node.func.attr == "get_params" for _, node in tree.all(ast.Call)
     )
     return {
         "files": len(tree.files),
@@ -280,9 +264,7 @@ def in_a_process(top: Path, code: str) -> Any:
     """What a program printed after FOUND that imports the package of a tree."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPATH": str(top.resolve() / "src")}
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True
-        )
+        done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{top}: {done.stderr[-2000:]}")
     return json.loads(done.stdout.rpartition("FOUND")[2].splitlines()[0])
@@ -315,18 +297,14 @@ def table(counts: dict[str, dict[str, object]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trees", nargs="+", type=Path, help="one or two copies of the repository")
     parser.add_argument("--no-fits", action="store_true", help="count in the source alone")
     given = parser.parse_args()
     if len(given.trees) > 2:
         parser.error(f"two trees at most, {len(given.trees)} came.")
     counts = {}
-    for name, top in zip(
-        ("before", "after") if len(given.trees) == 2 else ("this tree",), given.trees, strict=True
-    ):
+    for name, top in zip(("before", "after") if len(given.trees) == 2 else ("this tree",), given.trees, strict=True):
         counts[name] = of_source(top) | in_a_process(top, OF_CLASSES)
         counts[name] |= {} if given.no_fits else of_fits(top)
     print(table(counts))

@@ -41,9 +41,7 @@ def machine():
     model = platform.processor()
     if flags.is_file():
         lines = flags.read_text(errors="replace").splitlines()
-        model = next(
-            (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model
-        )
+        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
     return {
         "processor": model,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -93,9 +91,7 @@ def table(results, kept):
     lines = [
         f"{about['processor']}, {about['cores']} cores, numpy {about['numpy']}, Python {about['python']}, {about['date']}.",
         "",
-        f"Change: against the run kept on {kept['machine']['date']} ({kept['machine']['processor']})."
-        if kept
-        else "",
+        f"Change: against the run kept on {kept['machine']['date']} ({kept['machine']['processor']})." if kept else "",
         "",
         "| benchmark | question | measured | wanted | change |",
         "|---|---|---|---|---|",
@@ -160,18 +156,14 @@ def write(results, kept, folder):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", metavar="NAMES", help="names of files, separated by commas; see --list")
     parser.add_argument("--quick", action="store_true", help=f"only {', '.join(QUICK)}")
     parser.add_argument("--list", action="store_true", help="list the files and exit")
     parser.add_argument(
         "--output", type=Path, default=HERE / "out", help="folder for results.json, table.md and plot.png"
     )
-    parser.add_argument(
-        "--keep", action="store_true", help=f"write {KEPT.name} in results: what is committed"
-    )
+    parser.add_argument("--keep", action="store_true", help=f"write {KEPT.name} in results: what is committed")
     return parser.parse_args()
 
 
@@ -193,10 +185,7 @@ def main():
         written = write(results, kept, given.output)
     print(f"\n{table(results, kept)}\nin {given.output}: {written}")
     if given.keep:
-        merged = {
-            "machine": results["machine"],
-            "benchmarks": {**kept.get("benchmarks", {}), **results["benchmarks"]},
-        }
+        merged = {"machine": results["machine"], "benchmarks": {**kept.get("benchmarks", {}), **results["benchmarks"]}}
         KEPT.write_text(json.dumps(merged, indent=1) + "\n")
     return max((r["exit"] != 0 for r in results["benchmarks"].values()), default=0)
 

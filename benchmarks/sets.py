@@ -28,9 +28,7 @@ class LabelledSet:
         """Return the set with at most ``n_rows`` training rows, drawn by ``seed``; the test part stays whole."""
         chosen = np.sort(np.random.default_rng(seed).permutation(self.X.shape[0])[:n_rows])
         groups = None if self.groups is None else self.groups[chosen]
-        return LabelledSet(
-            self.name, self.X[chosen], self.y[chosen], self.X_test, self.y_test, self.scoring, groups
-        )
+        return LabelledSet(self.name, self.X[chosen], self.y[chosen], self.X_test, self.y_test, self.scoring, groups)
 
 
 def _pixels(name: str) -> LabelledSet:

@@ -17,11 +17,7 @@ from typing import Any
 from render import GALLERY, cells_of
 
 KEPT = Path(__file__).resolve().parent / "notebooks"
-NOTEBOOKS = {
-    "explanations": "09_explain",
-    "text": "07_text",
-    "report": "13_report",
-}  # notebook: gallery script
+NOTEBOOKS = {"explanations": "09_explain", "text": "07_text", "report": "13_report"}  # notebook: gallery script
 
 
 def cells(script: Path) -> list[tuple[str, str]]:
@@ -45,18 +41,12 @@ def executed(script: Path) -> Any:
         cells=[kinds[kind](text, id=f"cell-{i}") for i, (kind, text) in enumerate(cells(script))]
     )
     with tempfile.TemporaryDirectory() as folder:
-        client = NotebookClient(
-            book, timeout=300, record_timing=False, resources={"metadata": {"path": folder}}
-        )
+        client = NotebookClient(book, timeout=300, record_timing=False, resources={"metadata": {"path": folder}})
         client.execute()
-    for cell in (
-        book.cells
-    ):  # values of last lines hold memory addresses, but for those that show themselves as pages
+    for cell in book.cells:  # values of last lines hold memory addresses, but for those that show themselves as pages
         if cell.cell_type == "code":
             cell.outputs = [
-                o
-                for o in cell.outputs
-                if "text/html" in o.get("data", {}) or o.output_type != "execute_result"
+                o for o in cell.outputs if "text/html" in o.get("data", {}) or o.output_type != "execute_result"
             ]
     return book
 
@@ -65,9 +55,7 @@ def main() -> None:
     """Run the command line."""
     import nbformat
 
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=KEPT)
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)

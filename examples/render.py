@@ -72,9 +72,7 @@ def run(script: Path, folder: Path) -> str:
                     n_pictures += 1
                     name = f"{script.stem}-{n_pictures}.png"
                     figure = plt.figure(number)
-                    alt = figure.get_suptitle() or next(
-                        (a.get_title() for a in figure.axes if a.get_title()), title
-                    )
+                    alt = figure.get_suptitle() or next((a.get_title() for a in figure.axes if a.get_title()), title)
                     figure.savefig(folder / name, dpi=110, bbox_inches="tight")
                     page.append(f"![{PLAIN.sub(' ', alt)}]({name})")
                 plt.close("all")
@@ -107,9 +105,7 @@ def render(folder: Path, only: set[str] | None = None) -> list[tuple[str, str, s
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", type=lambda text: set(text.split(",")))
     arguments = parser.parse_args()

@@ -35,11 +35,7 @@ def counts(name: str) -> sp.csr_matrix:
     if not path.exists():
         pytest.skip(f"{path.name} is not in ../shared/data")
     with np.load(path) as file:
-        parts = (
-            file["data"].astype(np.float64),
-            file["indices"].astype(np.int32),
-            file["indptr"].astype(np.int32),
-        )
+        parts = (file["data"].astype(np.float64), file["indices"].astype(np.int32), file["indptr"].astype(np.int32))
         return sp.csr_matrix(parts, shape=tuple(file["shape"]))
 
 

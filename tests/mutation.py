@@ -193,9 +193,7 @@ def tests_pass(work: Path, arguments: list[str], plugin: object, *, limit: int) 
     os.dup2(output, 1)
     os.dup2(output, 2)
     resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
-    signal.alarm(
-        limit
-    )  # its default action ends the child, in compiled loops as well: a mutant that hangs is noticed
+    signal.alarm(limit)  # its default action ends the child, in compiled loops as well: a mutant that hangs is noticed
     code = 1
     with contextlib.suppress(BaseException):
         code = int(pytest.main(["-q", "-n0", "-p", "no:cacheprovider", *arguments], plugins=[plugin]))
@@ -275,9 +273,7 @@ def judged() -> set[tuple[str, str, str]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", type=Path, help="files or folders of src/chimap")
     parser.add_argument("--mutants", type=int, default=10, help="of each file")
     parser.add_argument("--seed", type=int, default=0)
@@ -288,14 +284,7 @@ def main() -> int:
     files = sorted(f for path in given for f in (path.rglob("*.py") if path.is_dir() else [path]))
     folders = [f"tests/{name}" for name in arguments.tests]
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    for library in (
-        "numpy",
-        "scipy.stats",
-        "sklearn.linear_model",
-        "sklearn.pipeline",
-        "numba",
-        "hypothesis",
-    ):
+    for library in ("numpy", "scipy.stats", "sklearn.linear_model", "sklearn.pipeline", "numba", "hypothesis"):
         importlib.import_module(library)
     tried, survived, equivalent = 0, 0, judged()
     with tempfile.TemporaryDirectory() as folder:
@@ -308,9 +297,7 @@ def main() -> int:
             path = work / name
             drawn = mutants(path.read_text(), arguments.mutants, arguments.seed)
             code = path.read_text().splitlines()
-            drawn = [
-                m for m in drawn if (str(name), code[m.lines[0] - 1].strip(), m.change) not in equivalent
-            ]
+            drawn = [m for m in drawn if (str(name), code[m.lines[0] - 1].strip(), m.change) not in equivalent]
             left = [mutant for mutant in drawn if survives(work, path, mutant, tests, arguments.seconds)]
             for mutant in left:
                 print(f"{name}:{mutant.lines[0]}: {mutant.change}")

@@ -17,22 +17,14 @@ TOP = Path(__file__).parents[1]
 @pytest.fixture
 def benchmark_of(monkeypatch):
     monkeypatch.syspath_prepend(str(TOP))
-    for variable in (
-        "OPENBLAS_CORETYPE",
-        "OPENBLAS_THREAD_TIMEOUT",
-    ):  # benchmarks set them where they are not set
+    for variable in ("OPENBLAS_CORETYPE", "OPENBLAS_THREAD_TIMEOUT"):  # benchmarks set them where they are not set
         monkeypatch.setenv(variable, "")
     return lambda name: importlib.import_module(f"benchmarks.{name}")
 
 
 @pytest.mark.parametrize(
     ("solver", "sweeps", "distance"),
-    [
-        ("three blocks", 100, 1e-2),
-        ("core", 30, 1e-3),
-        ("eigenpro", 60, 1e-2),
-        ("conjugate gradients", 5, 1e-3),
-    ],
+    [("three blocks", 100, 1e-2), ("core", 30, 1e-3), ("eigenpro", 60, 1e-2), ("conjugate gradients", 5, 1e-3)],
 )
 def test_solvers_of_the_same_problem_reach_its_solution(benchmark_of, monkeypatch, solver, sweeps, distance):
     blocks = benchmark_of("speed.blocks")
@@ -64,9 +56,7 @@ def test_kept_cells_by_rows_are_cells_of_the_table(benchmark_of):
     assert set(keys) <= set(by_rows.cells(list(by_rows.ROWS), list(by_rows.SHOWN), []))
     table = by_rows.table(lines)
     assert all(f"{line['score']:.4f}" in table for line in lines)
-    assert table.count("**") == 2 * sum(
-        " s |" in row for row in table.splitlines()
-    )  # one best score in each line
+    assert table.count("**") == 2 * sum(" s |" in row for row in table.splitlines())  # one best score in each line
 
 
 def test_more_rows_never_score_less_by_more_than_a_standard_error(benchmark_of):

@@ -35,9 +35,7 @@ def test_factor_solution_and_inverse(n, dtype, monkeypatch):
     np.testing.assert_allclose(cholesky.solve(R, B), inverse @ B, atol=tolerance)
     assert cholesky.solve(R, B[:, :0]).shape == (n, 0)
     np.testing.assert_allclose(cholesky.inverse_diagonal(R), np.diag(inverse), rtol=tolerance)
-    np.testing.assert_allclose(
-        cholesky.inverse_diagonal(R, n // 2), np.diag(inverse)[n // 2 :], rtol=tolerance
-    )
+    np.testing.assert_allclose(cholesky.inverse_diagonal(R, n // 2), np.diag(inverse)[n // 2 :], rtol=tolerance)
     blocks = [np.array([n - 1, 0]) if n > 1 else np.array([0]), np.arange(n // 2, n)]
     seen: dict[int, np.ndarray] = {}
     cholesky.inverse_blocks(R, blocks, seen.__setitem__)

@@ -11,9 +11,7 @@ import pytest
 
 import chimap
 
-MODULES = sorted(
-    m.name for m in pkgutil.walk_packages(chimap.__path__, "chimap.") if not m.name.endswith("__main__")
-)
+MODULES = sorted(m.name for m in pkgutil.walk_packages(chimap.__path__, "chimap.") if not m.name.endswith("__main__"))
 
 EXTRAS = {"torch"}  # what the test extra leaves out, being heavy
 

@@ -61,9 +61,7 @@ def test_each_imports_only_what_stands_above_it():
 
 def test_the_table_names_every_folder_and_file():
     order, below = folders()
-    there = {
-        path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
-    }
+    there = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert there - {"__init__", "__main__"} == {*order, *below}
 
 

@@ -111,9 +111,7 @@ def named() -> re.Pattern[str]:
     """A parameter as texts name it: with a value, as what must be otherwise, or by a name that is no word."""
     every = "|".join(flagged())
     no_words = "|".join(name for name in flagged() if "_" in name)
-    return re.compile(
-        rf"(?<![\w.\-/(])(?:(?:{every})=|(?:{no_words})\b)|^(?:each of )?(?:{every})(?: must\b| \(|$)"
-    )
+    return re.compile(rf"(?<![\w.\-/(])(?:(?:{every})=|(?:{no_words})\b)|^(?:each of )?(?:{every})(?: must\b| \(|$)")
 
 
 @cache
@@ -248,16 +246,10 @@ def test_templates_are_literal_and_have_a_value_for_each_field():
     n_messages = 0
     for place, call in templates():
         n_messages += 1
-        assert isinstance(call.args[0], ast.Constant), (
-            f"{place}: give the template as it is, and values apart"
-        )
-        fields = [
-            field for _, field, _, _ in string.Formatter().parse(call.args[0].value) if field is not None
-        ]
+        assert isinstance(call.args[0], ast.Constant), f"{place}: give the template as it is, and values apart"
+        fields = [field for _, field, _, _ in string.Formatter().parse(call.args[0].value) if field is not None]
         wanted = [field for field in fields if not field or field.endswith("=")]
-        assert len(wanted) == len(call.args) - 1, (
-            f"{place}: {len(wanted)} fields, {len(call.args) - 1} values"
-        )
+        assert len(wanted) == len(call.args) - 1, f"{place}: {len(wanted)} fields, {len(call.args) - 1} values"
         names = {field.partition("=")[0] for field in fields if field}
         assert names <= parameters, f"{place}: no parameter is called {names - parameters}"
     assert n_messages > 100

@@ -19,11 +19,7 @@ caching.CacheImpl._locator_classes = []
 
 def run(program: str, **variables: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", program], env=os.environ | variables, capture_output=True, text=True, check=False
     )
 
 

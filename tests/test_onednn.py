@@ -15,9 +15,7 @@ import pytest
 
 from chimap import _onednn
 
-needs_onednn = pytest.mark.skipif(
-    not _onednn.multiplies(), reason="needs oneDNN, and a processor with bfloat16"
-)
+needs_onednn = pytest.mark.skipif(not _onednn.multiplies(), reason="needs oneDNN, and a processor with bfloat16")
 
 
 def halves(rng, *shape):

@@ -30,11 +30,7 @@ def commands() -> list[list[list[str]]]:
     calls = [[line for line in block.splitlines() if not line.startswith(SET_UP)] for block in blocks("sh")]
     assert all(line.startswith("chimap ") for block in calls for line in block), "a line of another program"
     return [
-        [
-            shlex.split(line, comments=True)[1:]
-            for line in block
-            if not any(word in line for word in ELSEWHERE)
-        ]
+        [shlex.split(line, comments=True)[1:] for line in block if not any(word in line for word in ELSEWHERE)]
         for block in calls
     ]
 
@@ -52,17 +48,12 @@ def test_scores_are_those_that_were_kept(monkeypatch):
     others = importlib.import_module("benchmarks.accuracy.against_others")
     table = others.readme_table(others.kept_lines())
     assert len(table.splitlines()) == 10  # eight data sets
-    assert others.with_table(README, others.kept_lines()) == README, (
-        "run benchmarks.accuracy.against_others --draw"
-    )
+    assert others.with_table(README, others.kept_lines()) == README, "run benchmarks.accuracy.against_others --draw"
 
 
 def table_commands() -> list[list[str]]:
     """The arguments of the commands that stand in the table of kinds of data."""
-    return [
-        shlex.split(line)[1:]
-        for line in re.findall(r"^\| [^|]+ \| `(chimap [^`]+)` \|$", README, re.MULTILINE)
-    ]
+    return [shlex.split(line)[1:] for line in re.findall(r"^\| [^|]+ \| `(chimap [^`]+)` \|$", README, re.MULTILINE)]
 
 
 def test_commands(tmp_path):

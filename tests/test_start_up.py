@@ -45,9 +45,7 @@ def test_estimators_and_reports_leave_what_few_fits_need():
 def test_estimators_leave_what_is_half_of_scikit_learn():
     modules = loaded("import chimap; chimap.HistogramClassifier, chimap.OptimalMap")
     assert "sklearn" in modules
-    assert modules.isdisjoint(
-        {"sklearn.metrics", "sklearn.linear_model", "sklearn.model_selection", "sklearn.svm"}
-    )
+    assert modules.isdisjoint({"sklearn.metrics", "sklearn.linear_model", "sklearn.model_selection", "sklearn.svm"})
 
 
 def test_a_model_is_described_without_what_it_needs_to_predict():

@@ -112,9 +112,7 @@ def test_libraries_are_looked_for_once_and_again_after_an_import(monkeypatch):
     assert _threads._controller() is not controller
 
 
-@pytest.mark.parametrize(
-    ("n_jobs", "n_rows", "expected"), [(1, 320, 1), (None, 320, None), (None, 60, 1), (2, 60, 2)]
-)
+@pytest.mark.parametrize(("n_jobs", "n_rows", "expected"), [(1, 320, 1), (None, 320, None), (None, 60, 1), (2, 60, 2)])
 def test_all_of_a_fit_runs_on_the_threads_that_suit_it(monkeypatch, n_jobs, n_rows, expected):
     """The race too; a few rows take one thread unless more are asked for."""
     monkeypatch.setattr(_threads, "available", lambda: 3)

@@ -63,9 +63,7 @@ def test_strict_scripts_see_types(tmp_path):
         check=False,
     )
     assert found.returncode == 0, found.stdout + found.stderr
-    revealed = [
-        line.partition("Revealed type is ")[2] for line in found.stdout.splitlines() if "Revealed" in line
-    ]
+    revealed = [line.partition("Revealed type is ")[2] for line in found.stdout.splitlines() if "Revealed" in line]
     assert len(revealed) == len(EXPECTED)
     for line, expected in zip(revealed, EXPECTED, strict=True):
         assert expected in line, found.stdout

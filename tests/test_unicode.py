@@ -38,9 +38,7 @@ def test_text_without_marks_is_given_back(values):
 
 
 def test_a_letter_that_has_another_form():
-    assert composed_texts(np.array(["\u212b"])).tolist() == [
-        "\u00c5"
-    ]  # the sign of the unit angstrom, and the letter
+    assert composed_texts(np.array(["\u212b"])).tolist() == ["\u00c5"]  # the sign of the unit angstrom, and the letter
 
 
 def test_other_objects_stay():

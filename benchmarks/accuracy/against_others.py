@@ -89,9 +89,7 @@ def rows_as(kind: str) -> Any:
 def tuned(models: list[Any], data: LabelledSet, seed: int) -> Any:
     """Return the model that scores best on a held-out fifth of the rows, fitted on all rows."""
     stratify = data.y if data.scoring != "r2" else None
-    X, X_held, y, y_held = train_test_split(
-        data.X, data.y, test_size=0.2, random_state=seed, stratify=stratify
-    )
+    X, X_held, y, y_held = train_test_split(data.X, data.y, test_size=0.2, random_state=seed, stratify=stratify)
     scorer = get_scorer(data.scoring)
     scores = [scorer(clone(model).fit(X, y), X_held, y_held) for model in models]
     return models[int(np.argmax(scores))].fit(data.X, data.y)
@@ -110,9 +108,7 @@ def linear(kind: str, make: Callable[[float], Any]) -> Callable[[LabelledSet, in
 def chi2_sampler(data: LabelledSet, seed: int) -> Any:
     models = [Ridge(1 / c) if data.scoring == "r2" else LinearSVC(C=c, random_state=seed) for c in COSTS]
     return tuned(
-        [make_pipeline(rows_as("l1"), AdditiveChi2Sampler(sample_steps=2), model) for model in models],
-        data,
-        seed,
+        [make_pipeline(rows_as("l1"), AdditiveChi2Sampler(sample_steps=2), model) for model in models], data, seed
     )
 
 
@@ -131,9 +127,7 @@ def lightgbm(data: LabelledSet, seed: int) -> Any:
     import lightgbm as lgb
 
     stratify = data.y if data.scoring != "r2" else None
-    X, X_held, y, y_held = train_test_split(
-        data.X, data.y, test_size=0.1, random_state=seed, stratify=stratify
-    )
+    X, X_held, y, y_held = train_test_split(data.X, data.y, test_size=0.1, random_state=seed, stratify=stratify)
     make = lgb.LGBMRegressor if data.scoring == "r2" else lgb.LGBMClassifier
     model = make(n_estimators=2000, learning_rate=0.1, random_state=seed, verbose=-1)
     return model.fit(X, y, eval_set=[(X_held, y_held)], callbacks=[lgb.early_stopping(20, verbose=False)])
@@ -143,13 +137,9 @@ def catboost(data: LabelledSet, seed: int) -> Any:
     from catboost import CatBoostClassifier, CatBoostRegressor
 
     stratify = data.y if data.scoring != "r2" else None
-    X, X_held, y, y_held = train_test_split(
-        data.X, data.y, test_size=0.1, random_state=seed, stratify=stratify
-    )
+    X, X_held, y, y_held = train_test_split(data.X, data.y, test_size=0.1, random_state=seed, stratify=stratify)
     make = CatBoostRegressor if data.scoring == "r2" else CatBoostClassifier
-    model = make(
-        iterations=2000, random_seed=seed, early_stopping_rounds=50, verbose=False, allow_writing_files=False
-    )
+    model = make(iterations=2000, random_seed=seed, early_stopping_rounds=50, verbose=False, allow_writing_files=False)
     return model.fit(X, y, eval_set=(X_held, y_held))
 
 
@@ -164,9 +154,7 @@ def boosted_bins(data: LabelledSet, seed: int) -> Any:
 
 def tf_idf_svm(data: LabelledSet, seed: int) -> Any:
     """Fit LIBLINEAR on tf-idf with logarithms of counts, as is usual for words."""
-    models = [
-        make_pipeline(TfidfTransformer(sublinear_tf=True), LinearSVC(C=c, random_state=seed)) for c in COSTS
-    ]
+    models = [make_pipeline(TfidfTransformer(sublinear_tf=True), LinearSVC(C=c, random_state=seed)) for c in COSTS]
     return tuned(models, data, seed)
 
 
@@ -207,10 +195,7 @@ METHODS: dict[str, Callable[[LabelledSet, int], Any]] = {
     "chimap": chimap(),
     "8000 landmarks": chimap(features="landmarks", n_components=8000, memory="2GiB"),
     **{f"linear-svm {kind}": linear(kind, lambda c: LinearSVC(C=c)) for kind in ("raw", "l1", "sqrt")},
-    **{
-        f"logistic {kind}": linear(kind, lambda c: LogisticRegression(C=c, max_iter=1000))
-        for kind in ("raw", "sqrt")
-    },
+    **{f"logistic {kind}": linear(kind, lambda c: LogisticRegression(C=c, max_iter=1000)) for kind in ("raw", "sqrt")},
     "chi2-sampler + svm": chi2_sampler,
     "random-forest": forest,
     "hist-boosting": hist_boosting,
@@ -338,9 +323,7 @@ def with_table(readme: str, lines: list[dict]) -> str:
 
 
 @contextmanager
-def panels(
-    names: list[str], columns: int, size: tuple[float, float], output: Path
-) -> Iterator[dict[str, Any]]:
+def panels(names: list[str], columns: int, size: tuple[float, float], output: Path) -> Iterator[dict[str, Any]]:
     """Yield axes by name, in rows of panels, then add one legend for all of them and save the picture."""
     columns = min(columns, len(names))
     n_rows = -(-len(names) // columns)
@@ -352,9 +335,7 @@ def panels(
     for ax in axes.flat[: len(names)]:
         ax.grid(alpha=0.3)
     handles = {label: h for ax in axes.flat for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles), frameon=False
-    )
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles), frameon=False)
     for ax in axes[:-1].flat:
         ax.set_xlabel("")
     figure.savefig(output, dpi=130)
@@ -377,9 +358,7 @@ def draw(lines: list[dict], output: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--one", nargs=4, metavar=("SET", "METHOD", "ROWS", "SEED"), help=argparse.SUPPRESS)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--methods", default=",".join(METHODS))
@@ -387,9 +366,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=1800, help="time limit of one fit, in seconds")
     parser.add_argument("--keep", action="store_true", help=f"add the lines to {RESULTS.name}")
-    parser.add_argument(
-        "--draw", action="store_true", help="only draw the kept lines, and write the README's table"
-    )
+    parser.add_argument("--draw", action="store_true", help="only draw the kept lines, and write the README's table")
     options = parser.parse_args()
     if options.draw:
         kept = kept_lines()

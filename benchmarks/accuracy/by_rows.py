@@ -43,17 +43,9 @@ SHOWN = {
     "lightgbm": ("LightGBM, early stopping", "^", "tab:green"),
     "linear-svm sqrt": ("linear machine", "s", "tab:blue"),
 }
-LINEAR = {
-    "moses logP": "linear-svm raw"
-}  # ridge: the logarithm of a ratio of counts is nearly linear in them
+LINEAR = {"moses logP": "linear-svm raw"}  # ridge: the logarithm of a ratio of counts is nearly linear in them
 LIMIT = 3600.0  # seconds of a fit
-TEST_ROWS = {
-    "mnist": 10_000,
-    "fashion_mnist": 10_000,
-    "cifar words": 10_000,
-    "hiv": 8_382,
-    "newsgroups": 7_532,
-}
+TEST_ROWS = {"mnist": 10_000, "fashion_mnist": 10_000, "cifar words": 10_000, "hiv": 8_382, "newsgroups": 7_532}
 POSITIVES = {"hiv": 215}  # of the test rows of a set that is scored by ROC AUC
 
 Line = dict[str, Any]
@@ -116,9 +108,7 @@ def falls(lines: list[Line]) -> list[str]:
     found = []
     for name in ROWS:
         by_rows = sorted(
-            (line["rows"], line["score"])
-            for line in lines
-            if line["set"] == name and line["method"] == "chimap"
+            (line["rows"], line["score"]) for line in lines if line["set"] == name and line["method"] == "chimap"
         )
         best = 0.0
         for n, score in by_rows:
@@ -154,8 +144,7 @@ def draw(lines: list[Line], output: Path) -> None:
         for name, ax in axes.items():
             for (label, marker, colour), method in zip(SHOWN.values(), methods_of(name), strict=True):
                 points = sorted(
-                    (line["rows"], line["score"], line["processor_seconds"])
-                    for line in by_method[name, method]
+                    (line["rows"], line["score"], line["processor_seconds"]) for line in by_method[name, method]
                 )
                 if not points:
                     continue
@@ -171,12 +160,7 @@ def draw(lines: list[Line], output: Path) -> None:
                     va="center",
                     annotation_clip=False,
                 )
-            ax.set(
-                title=NAMES[name],
-                xscale="log",
-                ylabel=MEASURES[scoring_of(lines, name)],
-                xlabel="training rows",
-            )
+            ax.set(title=NAMES[name], xscale="log", ylabel=MEASURES[scoring_of(lines, name)], xlabel="training rows")
             ax.margins(x=0.18, y=0.08)
 
 
@@ -203,17 +187,11 @@ def kept_or_none() -> list[Line]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default=",".join(ROWS))
     parser.add_argument("--methods", default=",".join(SHOWN))
-    parser.add_argument(
-        "--rows", default="", help='numbers such as "1000,3000,all"; all of them if not given'
-    )
-    parser.add_argument(
-        "--for", type=float, default=np.inf, dest="seconds", help="begin no fit after so many seconds"
-    )
+    parser.add_argument("--rows", default="", help='numbers such as "1000,3000,all"; all of them if not given')
+    parser.add_argument("--for", type=float, default=np.inf, dest="seconds", help="begin no fit after so many seconds")
     parser.add_argument("--again", action="store_true", help="measure cells that are kept once more")
     parser.add_argument("--draw", action="store_true", help="only draw the picture and print the table")
     options = parser.parse_args()

@@ -84,9 +84,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    print(
-        f"{'set':<24} {'probabilities':<34} {'accuracy':>8} {'log-loss':>8} {'error':>6} {'seconds added':>13}"
-    )
+    print(f"{'set':<24} {'probabilities':<34} {'accuracy':>8} {'log-loss':>8} {'error':>6} {'seconds added':>13}")
     for name in options.sets:
         data = _rows(name, options.rows, options.seed)
         settings: dict[str, Any] = {"features": options.features, "random_state": options.seed}
@@ -111,10 +109,7 @@ def main() -> None:
             rows.append((f"CalibratedClassifierCV {method}", other, time.perf_counter() - began - took))
         for words, model, added in rows:
             accuracy, loss, error = measured(model, own.classes_, data.X_test, data.y_test)
-            print(
-                f"{name:<24} {words:<34} {accuracy:>8.3f} {loss:>8.4f} {error:>6.3f} {added:>10.2f}",
-                flush=True,
-            )
+            print(f"{name:<24} {words:<34} {accuracy:>8.3f} {loss:>8.4f} {error:>6.3f} {added:>10.2f}", flush=True)
 
 
 if __name__ == "__main__":

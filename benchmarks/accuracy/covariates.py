@@ -63,10 +63,7 @@ def main() -> None:
         for kind in used:
             gain = np.array(scores[kind]) - counts
             error = gain.std(ddof=1) / np.sqrt(gain.size) if gain.size > 1 else float("nan")
-            print(
-                f"  {kind:12} {gain.mean():+.4f} +- {error:.4f}, covariates used in {used[kind]} splits",
-                flush=True,
-            )
+            print(f"  {kind:12} {gain.mean():+.4f} +- {error:.4f}, covariates used in {used[kind]} splits", flush=True)
 
 
 if __name__ == "__main__":

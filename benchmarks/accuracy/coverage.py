@@ -23,9 +23,7 @@ from chimap import HistogramClassifier, HistogramRegressor
 ALPHAS = (0.05, 0.1, 0.2)
 
 
-def drawn(
-    name: str, features: str, n_rows: int, n_test: int, seed: int
-) -> dict[float, tuple[float, float, float]]:
+def drawn(name: str, features: str, n_rows: int, n_test: int, seed: int) -> dict[float, tuple[float, float, float]]:
     """Return (share of truths held, deviation by chance, mean size) for each alpha, for one draw of rows."""
     data = SETS[name]()
     order = np.random.default_rng(seed).permutation(data.X.shape[0])
@@ -52,9 +50,7 @@ def drawn(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default="mnist,newsgroups,moses logP")
     parser.add_argument("--features", default="exact", choices=("exact", "landmarks", "fourier"))
     parser.add_argument("--rows", type=int, default=1500)
@@ -63,10 +59,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{'set':12} {'alpha':>6} {'nominal':>8} {'held':>8} {'deviation':>10} {'off by':>8} {'size':>8}")
     for name in options.sets.split(","):
-        draws = [
-            drawn(name, options.features, options.rows, options.test_rows, seed)
-            for seed in range(options.draws)
-        ]
+        draws = [drawn(name, options.features, options.rows, options.test_rows, seed) for seed in range(options.draws)]
         for alpha in ALPHAS:
             held, chance, size = np.mean([draw[alpha] for draw in draws], axis=0)
             off = (held - (1 - alpha)) / chance

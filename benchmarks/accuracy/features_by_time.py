@@ -29,15 +29,13 @@ PICTURE = TOP / "docs" / "assets" / "features_by_time.png"
 WAYS: dict[str, list[dict[str, Any]]] = {
     **{
         f"landmarks, {how}": [
-            {"features": AutomaticFeatures("landmarks", landmarks=how), "n_components": m}
-            for m in (250, 1000, 4000)
+            {"features": AutomaticFeatures("landmarks", landmarks=how), "n_components": m} for m in (250, 1000, 4000)
         ]
         for how in ("kmeans", "uniform", "rpcholesky")
     },
     **{
         f"random, {sampling}": [
-            {"features": AutomaticFeatures("fourier", sampling=sampling), "n_components": D}
-            for D in (1024, 4096)
+            {"features": AutomaticFeatures("fourier", sampling=sampling), "n_components": D} for D in (1024, 4096)
         ]
         for sampling in ("orthogonal", "structured")
     },
@@ -69,9 +67,7 @@ def draw(lines: list[dict[str, Any]], output: Path) -> None:
     import matplotlib.pyplot as plt
 
     sets = list(dict.fromkeys(line["set"] for line in lines))
-    figure, axes = plt.subplots(
-        1, len(sets), figsize=(3.3 * len(sets), 3.4), layout="constrained", squeeze=False
-    )
+    figure, axes = plt.subplots(1, len(sets), figsize=(3.3 * len(sets), 3.4), layout="constrained", squeeze=False)
     for ax, name in zip(axes.flat, sets, strict=True):
         of = [line for line in lines if line["set"] == name]
         for i, way in enumerate(WAYS):
@@ -81,22 +77,16 @@ def draw(lines: list[dict[str, Any]], output: Path) -> None:
         ax.set(title=f"{name}, {of[0]['rows']:,} rows", xscale="log", xlabel="seconds of the fit")
         ax.grid(alpha=0.3)
     axes.flat[0].set_ylabel("accuracy on the official test part")
-    figure.legend(
-        *axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
-    )
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(output, dpi=130)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default="mnist,fashion_mnist,cifar words,newsgroups")
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--keep", action="store_true")
-    parser.add_argument(
-        "--output", type=Path, help="file of the picture; with --keep, the picture of the docs"
-    )
+    parser.add_argument("--output", type=Path, help="file of the picture; with --keep, the picture of the docs")
     options = parser.parse_args()
     lines = []
     for name in options.sets.split(","):

@@ -212,9 +212,7 @@ def fitted(method: str, table: Table, train: np.ndarray) -> Any:
         return fit(X, y, table.scoring) if y.ndim == 1 else EachTask(fit, X, y, table.scoring)
     from chimap import HistogramClassifier, HistogramRegressor
 
-    model = (
-        HistogramRegressor(random_state=0) if table.scoring == "r2" else HistogramClassifier(random_state=0)
-    )
+    model = HistogramRegressor(random_state=0) if table.scoring == "r2" else HistogramClassifier(random_state=0)
     return model.fit(X, y) if table.groups is None else model.fit(X, y, groups=table.groups[train])
 
 
@@ -265,9 +263,7 @@ def means(lines: Sequence[dict[str, Any]]) -> str:
     rows = ["| field | tables | method | score | chimap has more |", "|---" * 5 + "|"]
     for field in dict.fromkeys(line["field"] for line in lines):
         of_field = [line for line in lines if line["field"] == field]
-        scores = {
-            m: _by_table(of_field, m, "score") for m in dict.fromkeys(line["method"] for line in of_field)
-        }
+        scores = {m: _by_table(of_field, m, "score") for m in dict.fromkeys(line["method"] for line in of_field)}
         for method, by_table in scores.items():
             shared = [name for name in by_table if name in scores.get("chimap", {})]
             mean = np.mean([np.mean(list(each.values())) for each in by_table.values()])
@@ -348,9 +344,7 @@ def _gain(ours: Sequence[dict[int, float]], theirs: Sequence[dict[int, float]]) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", default="", help="names of tables, or how they begin; all if empty")
     parser.add_argument("--methods", default="", help="chimap and rivals; each field's own if empty")
     parser.add_argument("--splits", type=int, default=100, help="at most so many splits of a table")
@@ -358,16 +352,10 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="measure nothing")
     parser.add_argument("--figures", type=Path, help="folder of the pictures; measures nothing")
     options = parser.parse_args()
-    lines = (
-        [json.loads(text) for text in options.results.read_text().splitlines()]
-        if options.results.exists()
-        else []
-    )
+    lines = [json.loads(text) for text in options.results.read_text().splitlines()] if options.results.exists() else []
     done = {(line["table"], line["split"], line["method"]) for line in lines}
     names = sorted(path.stem for path in data_file("domains/README.md").parent.glob("*.npz"))
-    chosen = [
-        n for n in names if not options.tables or any(n.startswith(t) for t in options.tables.split(","))
-    ]
+    chosen = [n for n in names if not options.tables or any(n.startswith(t) for t in options.tables.split(","))]
     for name in [] if options.report or options.figures else chosen:
         table = Table.read(name)
         methods = options.methods.split(",") if options.methods else ["chimap", *RIVALS_OF[table.field]]

@@ -19,9 +19,7 @@ CHOSEN = ("mnist", "fashion_mnist", "caltech words", "cifar words", "newsgroups"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=6000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", nargs="+", choices=CHOSEN, default=CHOSEN)

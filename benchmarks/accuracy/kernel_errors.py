@@ -29,9 +29,7 @@ def main() -> None:
         for kernel in given.kernels.split(","):
             errors = kernel_errors(source, kernel=kernel, n_components=sizes)
             of = "single values" if errors.bound_of == "values" else f"a matrix of {errors.n_gram_rows} rows"
-            print(
-                f"\n{name}, {errors.kernel}; relative error, its mean over pairs, least error of {of}, time a row"
-            )
+            print(f"\n{name}, {errors.kernel}; relative error, its mean over pairs, least error of {of}, time a row")
             for found in errors.ranked:
                 error = found.value_error if errors.bound_of == "values" else found.error_relative
                 least = errors.bounds.get(found.size if errors.bound_of == "values" else found.n_features)

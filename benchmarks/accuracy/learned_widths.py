@@ -100,17 +100,9 @@ def compare(name, n_rows, n_components):
         X, Xt = X.toarray(), Xt.toarray()
     is_class = y.dtype.kind != "f"
     plain, learner = (
-        (HistogramClassifier, FourierKernelLearner)
-        if is_class
-        else (HistogramRegressor, FourierKernelRegressor)
+        (HistogramClassifier, FourierKernelLearner) if is_class else (HistogramRegressor, FourierKernelRegressor)
     )
-    settings = {
-        "kernel": KERNEL,
-        "n_components": n_components,
-        "selection": 5,
-        "memory": "4GiB",
-        "random_state": 0,
-    }
+    settings = {"kernel": KERNEL, "n_components": n_components, "selection": 5, "memory": "4GiB", "random_state": 0}
     single = settings | {"features": "fourier"}  # as the learner has them
     some = slice(None, None, -(-len(y) // 2000))  # of all classes, though rows may lie in the order of labels
     warm = plain(**single | {"n_components": 64}).fit(X[some], y[some])  # loads the compiled loops
@@ -127,20 +119,12 @@ def compare(name, n_rows, n_components):
     learned = learner(blocks=blocks, **settings).fit(X, y)
     learned_s = time.perf_counter() - began
     report(
-        f"{name}, {len(y):,} rows: cross-validated error / best of the grid",
-        f"{held_out(learned) / error:.3f}",
-        "< 1",
+        f"{name}, {len(y):,} rows: cross-validated error / best of the grid", f"{held_out(learned) / error:.3f}", "< 1"
     )
     report(
-        "  test score less that of the best of the grid",
-        f"{learned.score(Xt, yt) - best.score(Xt, yt):+.4f}",
-        "> 0",
+        "  test score less that of the best of the grid", f"{learned.score(Xt, yt) - best.score(Xt, yt):+.4f}", "> 0"
     )
-    report(
-        "  the same of rounds of gradients",
-        f"{rounds.score(Xt, yt) - best.score(Xt, yt):+.4f}",
-        ">= 0",
-    )
+    report("  the same of rounds of gradients", f"{rounds.score(Xt, yt) - best.score(Xt, yt):+.4f}", ">= 0")
     report("  time / the grid's", f"{learned_s / grid_s:.2f}", "< 1")
     print(
         f"  grid: error {error:.4f} at {factor:.2f} times the mean gamma, score {best.score(Xt, yt):.4f}, {grid_s:.1f} s; "

@@ -56,20 +56,12 @@ def main() -> None:
     others = windows_of(known, 15, rng)
     tests = [resized(face, WINDOW) for face in faces[N_TRAIN:]]
     scenes = [
-        scene(
-            unknown[k % len(unknown)],
-            [faces[i] for i in rng.choice(range(N_TRAIN, len(faces)), 2, False)],
-            rng,
-        )
+        scene(unknown[k % len(unknown)], [faces[i] for i in rng.choice(range(N_TRAIN, len(faces)), 2, False)], rng)
         for k in range(N_SCENES)
     ]
     histograms = ImageHistograms(HOGBlocks(WINDOW), grids=((1, 1),)).fit(objects[:1])
-    model = HistogramClassifier(
-        "chi2", features=OptimalMap(n_terms=1), alpha=0.01, loss="hinge", random_state=0
-    )
-    once = model.fit(
-        histograms.transform(objects + others), np.arange(len(objects) + len(others)) < len(objects)
-    )
+    model = HistogramClassifier("chi2", features=OptimalMap(n_terms=1), alpha=0.01, loss="hinge", random_state=0)
+    once = model.fit(histograms.transform(objects + others), np.arange(len(objects) + len(others)) < len(objects))
     learned = {
         "drawn windows": (WindowDetector(once, histograms, WINDOW, target=True), once),
         "with two rounds of mining": mined_detector(
@@ -79,13 +71,9 @@ def main() -> None:
     for name, (detector, _) in learned.items():
         per_window, per_image = rates(detector, tests, unknown, scenes)
         report(
-            f"{name}: missed at 1e-4 and 1e-3 per window",
-            f"{per_window.at(1e-4):.3f}, {per_window.at(1e-3):.3f}",
-            "",
+            f"{name}: missed at 1e-4 and 1e-3 per window", f"{per_window.at(1e-4):.3f}, {per_window.at(1e-3):.3f}", ""
         )
-        report(
-            f"{name}: missed at 0.1 and 1 per image", f"{per_image.at(0.1):.3f}, {per_image.at(1.0):.3f}", ""
-        )
+        report(f"{name}: missed at 0.1 and 1 per image", f"{per_image.at(0.1):.3f}, {per_image.at(1.0):.3f}", "")
         report(f"{name}: log-average miss rate per image", f"{per_image.log_average:.3f}", "")
 
 

@@ -71,9 +71,7 @@ def line_of(name, X, y, X_test, y_test):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("features", nargs="*", default=USUAL)
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()

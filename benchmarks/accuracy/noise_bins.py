@@ -78,9 +78,7 @@ def main() -> None:
     for name in options.sets.split(","):
         data = SETS[name]().some(options.rows, options.seed)
         few = np.random.default_rng(options.seed).permutation(data.y_test.size)[:MOST_TEST_ROWS]
-        data = LabelledSet(
-            name, data.X, data.y, data.X_test[few], data.y_test[few], data.scoring, data.groups
-        )
+        data = LabelledSet(name, data.X, data.y, data.X_test[few], data.y_test[few], data.scoring, data.groups)
         print(line(name, measure(data, options.kernel, options.seed)), flush=True)
 
 

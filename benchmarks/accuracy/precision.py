@@ -54,9 +54,7 @@ def main():
             seconds["fit"][precision].append(whole)
         points.append(100 * (scores["bfloat16"] - scores["float32"]))
         print(f"  seed {seed}: " + ", ".join(f"{k} {v:.4f}" for k, v in scores.items()))
-    report(
-        "bfloat16: points of test accuracy over float32, mean of seeds", f"{np.mean(points):.3f}", ">= -0.1"
-    )
+    report("bfloat16: points of test accuracy over float32, mean of seeds", f"{np.mean(points):.3f}", ">= -0.1")
     targets = {"moments": "-", "pass": ">= 3", "fit": ">= 2.5"}
     for stage, times in seconds.items():
         ratio = np.median(times["float32"]) / np.median(times["bfloat16"])

@@ -34,11 +34,7 @@ MOST = 1500  # rows that are ranked, of the unseen class and of the others
 EVERY = {"newsgroups": 3}  # classes are left out one in so many, where a fit takes half a minute
 GRID = np.linspace(0, 1, 101)  # shares of seen rows at which curves are kept
 SHARE = 0.05
-TITLES = {
-    "cell_seg": "cells of the pancreas",
-    "cell_pbmc68k": "cells of the blood",
-    "newsgroups": "20 newsgroups",
-}
+TITLES = {"cell_seg": "cells of the pancreas", "cell_pbmc68k": "cells of the blood", "newsgroups": "20 newsgroups"}
 
 
 class Table(NamedTuple):
@@ -89,8 +85,7 @@ def measured(table: Table, unseen: str, settings: dict[str, Any]) -> dict[str, A
     seconds = time.perf_counter() - began
     rng = np.random.default_rng(0)
     seen, rows = (
-        np.sort(rng.permutation(np.flatnonzero(some))[:MOST])
-        for some in (~table.is_train & ~is_unseen, is_unseen)
+        np.sort(rng.permutation(np.flatnonzero(some))[:MOST]) for some in (~table.is_train & ~is_unseen, is_unseen)
     )
     parts = [table.X[seen], table.X[rows]]
     shares = [model.unassigned_at(part) for part in parts]
@@ -119,9 +114,7 @@ def done() -> list[dict[str, Any]]:
 
 def report(lines: Sequence[dict[str, Any]]) -> None:
     """Print a line for each class, and the means of each table."""
-    head = (
-        f"{'table':14} {'class left out':32} {'rows':>5} {'AUC':>6} {'of prob.':>8} {'unseen':>7} {'seen':>6}"
-    )
+    head = f"{'table':14} {'class left out':32} {'rows':>5} {'AUC':>6} {'of prob.':>8} {'unseen':>7} {'seen':>6}"
     print(f"{head}   (unassigned at {SHARE:g})")
     for name in TABLES:
         own = [line for line in lines if line["table"] == name and "class" in line]
@@ -150,21 +143,14 @@ def draw(lines: Sequence[dict[str, Any]], path: Path) -> None:
         auc = np.mean([line["auc"] for line in lines if line["table"] == name and "class" in line])
         axis.plot(GRID, curves.mean(axis=0), color="C0", linewidth=2)
         axis.plot([0, 1], [0, 1], color="0.5", linestyle=":")
-        axis.set(
-            title=f"{TITLES[name]}: {auc:.2f}",
-            xlabel="share of seen rows unassigned",
-            xlim=(0, 1),
-            ylim=(0, 1),
-        )
+        axis.set(title=f"{TITLES[name]}: {auc:.2f}", xlabel="share of seen rows unassigned", xlim=(0, 1), ylim=(0, 1))
     axes[0].set_ylabel("share of the unseen class unassigned")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", default=",".join(TABLES))
     parser.add_argument("--figure", type=Path, help="file of the picture; measures nothing")
     parser.add_argument("--report", action="store_true", help="print what has been measured")

@@ -39,17 +39,13 @@ print(json.dumps(dict(fit_bytes=1024 * (kib("VmHWM:") - before))))
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("D", nargs="?", type=int, default=4096)
     parser.add_argument("--rows", type=int, default=8000)
     options = parser.parse_args()
     for features in ("landmarks", "fourier"):
         gcv, folds = (
-            child(FIT.format(features=features, selection=selection, rows=options.rows, D=options.D))[
-                "fit_bytes"
-            ]
+            child(FIT.format(features=features, selection=selection, rows=options.rows, D=options.D))["fit_bytes"]
             for selection in ("gcv", 5)
         )
         report(f"{features}, D = {options.D}: gcv / five folds", f"{gcv / folds:.2f}", "<= 0.5")

@@ -60,11 +60,7 @@ found = child(CODE.format(path=str(path), labels=str(labels), D=options.componen
 rows, times, sizes = np.array(found["notes"]).T
 times -= times[0]
 quarter, half = np.searchsorted(rows, (options.rows / 4, options.rows / 2))
-report(
-    "peak resident size of the process, solve included",
-    f"{found['peak_bytes'] / 2**20:.0f} MiB",
-    "< 1024 MiB",
-)
+report("peak resident size of the process, solve included", f"{found['peak_bytes'] / 2**20:.0f} MiB", "< 1024 MiB")
 report(
     "resident size in the last tenth of the rows / after a quarter",
     f"{np.median(sizes[-max(1, len(sizes) // 10) :]) / sizes[quarter]:.3f}",

@@ -29,17 +29,7 @@ if not path.exists():
     print(f"  wrote {path.stat().st_size / 1e9:.1f} GB in {time.perf_counter() - began:.0f} s")
 
 with tempfile.TemporaryDirectory() as folder:
-    command = [
-        "fit",
-        str(path),
-        "--labels",
-        str(labels),
-        "--memory",
-        "1GiB",
-        "--output",
-        f"{folder}/a.model",
-        "--json",
-    ]
+    command = ["fit", str(path), "--labels", str(labels), "--memory", "1GiB", "--output", f"{folder}/a.model", "--json"]
     from_file = child(f"import sys; from chimap.cli.main import main; sys.exit(main({command!r}))")
 in_memory = child(
     "import json,numpy as np,chimap\n"
@@ -48,8 +38,7 @@ in_memory = child(
     "print(json.dumps({'seconds':m.stage_seconds_}))"
 )
 passes = [
-    sum(s[k] for k in ("read", "check", "features", "moments"))
-    for s in (from_file["seconds"], in_memory["seconds"])
+    sum(s[k] for k in ("read", "check", "features", "moments")) for s in (from_file["seconds"], in_memory["seconds"])
 ]
 report(
     f"peak resident size, {n_rows} x {options.bins} from a file",

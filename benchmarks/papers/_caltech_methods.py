@@ -67,9 +67,7 @@ def table_methods() -> dict[str, Method]:
     return {
         "homogeneous map": Method(_on_map(HomogeneousMap("chi2", 3))),
         "DPWT": Method(_on_map(DirichletMap())),
-        "SIKMA": Method(
-            lambda a, _: OnlineIntersectionClassifier(alpha=a, random_state=0), (1e-3, 1e-4, 1e-5)
-        ),
+        "SIKMA": Method(lambda a, _: OnlineIntersectionClassifier(alpha=a, random_state=0), (1e-3, 1e-4, 1e-5)),
         # five in six bins are empty, and a bin that is empty in either row adds nothing
         "JS + PQ": Method(_precomputed("JS + PQ"), prepare=_exact("JS + PQ", counts, sp.csr_matrix)),
         "MKL": Method(lambda c, _: GaussianAndLinear(c), (7.6,)),  # the paper's penalty

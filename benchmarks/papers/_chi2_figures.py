@@ -23,9 +23,7 @@ def draw(known: Cells, path: Path) -> None:
             accuracy.errorbar(beside, means, deviations, fmt="o-", color=colour, markersize=4, capsize=2)
         exact = 100 * known[f"{name}/exact"]["Exact exp-chi2"]
         accuracy.axhline(exact, color="#333333", linestyle="--", linewidth=1)
-        accuracy.annotate(
-            "exact kernel", (TERMS[-2] + 1, exact), xytext=(0, 3), textcoords="offset points", fontsize=8
-        )
+        accuracy.annotate("exact kernel", (TERMS[-2] + 1, exact), xytext=(0, 3), textcoords="offset points", fontsize=8)
         title = SETS[name].split(";")[0]
         error.set(title=f"{title}: error of k", xlabel="terms per bin", ylabel="relative error", yscale="log")
         accuracy.set(
@@ -52,8 +50,4 @@ def _spreads(known: Cells, name: str, method: str) -> tuple[list[int], list[floa
     found = 100 * np.array([[cell[str(n)] for n in terms] for cell in cells])
     if not terms:
         return [], [], []
-    return (
-        terms,
-        list(found.mean(axis=0)),
-        list(found.std(axis=0, ddof=1) if len(found) > 1 else 0 * found[0]),
-    )
+    return (terms, list(found.mean(axis=0)), list(found.std(axis=0, ddof=1) if len(found) > 1 else 0 * found[0]))

@@ -63,13 +63,7 @@ def page(known: Cells, beta: float) -> str:
     ]
     for name, (table, paper) in zip(SETS, PAPER.items(), strict=True):
         if f"{name}/exact" in known:
-            lines += [
-                *_table(known, name, table, paper),
-                "",
-                *_errors(known, name),
-                *_by_terms(known, name),
-                "",
-            ]
+            lines += [*_table(known, name, table, paper), "", *_errors(known, name), *_by_terms(known, name), ""]
     return "\n".join(lines)
 
 
@@ -124,9 +118,7 @@ def _errors(known: Cells, name: str) -> Iterator[str]:
     for what, title in questions.items():
         yield title
         yield ""
-        yield from _by_n(
-            lambda method, n, what=what: _number(known[f"{name}/errors"].get(f"{what} {method} {n}"))
-        )
+        yield from _by_n(lambda method, n, what=what: _number(known[f"{name}/errors"].get(f"{what} {method} {n}")))
         yield ""
 
 

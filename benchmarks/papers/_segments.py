@@ -182,15 +182,11 @@ def labelled_figures(
     for figure in figures:
         shares = [shared(figure, segment.figure) for segment in objects]
         best = int(np.argmax(shares)) if shares else -1
-        segments.append(
-            Segment(figure, objects[best].label if best >= 0 and shares[best] >= least_shared else 0)
-        )
+        segments.append(Segment(figure, objects[best].label if best >= 0 and shares[best] >= least_shared else 0))
     return segments
 
 
-def segment_histograms(
-    histograms: ImageHistograms, image: np.ndarray, figures: Sequence[np.ndarray]
-) -> np.ndarray:
+def segment_histograms(histograms: ImageHistograms, image: np.ndarray, figures: Sequence[np.ndarray]) -> np.ndarray:
     """Return the histograms of figures of one image, which is described only once.
 
     Parameters

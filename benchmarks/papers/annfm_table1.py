@@ -93,8 +93,7 @@ def exact(k: Kernel) -> tuple[float, float, float]:
     )  # one logarithm per pair of bins: pairs with zeros are left out
     gram = k(rows)
     scores = [
-        SVC(C=c, kernel="precomputed").fit(gram[held:, held:], y[held:]).score(gram[:held, held:], y[:held])
-        for c in CS
+        SVC(C=c, kernel="precomputed").fit(gram[held:, held:], y[held:]).score(gram[:held, held:], y[:held]) for c in CS
     ]
     c = CS[int(np.argmax(scores))]
     began = time.perf_counter()
@@ -132,11 +131,7 @@ accuracy, seconds, _ = linear(lambda: OptimalMap("hellinger", 1), 0.1)
 began = time.perf_counter()
 plain = LinearSVC(C=0.1, dual=True, max_iter=200, tol=1e-2).fit(sp.csr_matrix(X), y)
 row(
-    "none (linear)",
-    "linear",
-    plain.score(sp.csr_matrix(Xt), yt),
-    time.perf_counter() - began,
-    "paper: 87.2, about 1 s",
+    "none (linear)", "linear", plain.score(sp.csr_matrix(Xt), yt), time.perf_counter() - began, "paper: 87.2, about 1 s"
 )
 row("square root", "hellinger", accuracy, seconds)
 for kernel in ("chi2", "jensen_shannon", "intersection"):

@@ -30,13 +30,7 @@ from chimap import open_images
 from chimap._files import replacing
 from chimap.data import PerClassSplits
 from chimap.images import SIFT, ImageHistograms
-from chimap.reports import (
-    Evaluation,
-    classification_metrics,
-    examples,
-    majority_baseline,
-    ranking_metrics,
-)
+from chimap.reports import Evaluation, classification_metrics, examples, majority_baseline, ranking_metrics
 
 # mAP and seconds of training: Tables 3 and 4 of A probability distribution kernel based on whitening transformation
 PAPER = {
@@ -73,9 +67,7 @@ def main() -> None:
         methods = {name: methods[name] for name in arguments.only}
     shared = shared_histograms(images) if arguments.shared else None
     found: dict[str, list[Found]] = defaultdict(list)
-    splits = PerClassSplits(N_TRAIN, n_splits=arguments.splits, random_state=0).split(
-        images.labels, images.labels
-    )
+    splits = PerClassSplits(N_TRAIN, n_splits=arguments.splits, random_state=0).split(images.labels, images.labels)
     for number, (train, test) in enumerate(splits):
         file = arguments.keep and arguments.keep / f"split {number} histograms.npz"
         if shared is None:
@@ -104,9 +96,7 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--only", nargs="+", metavar="METHOD")
     parser.add_argument("--shared", action="store_true")
@@ -116,9 +106,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def histograms(
-    images, train: np.ndarray, test: np.ndarray, stages: dict[str, float], file: Path | None
-) -> Split:
+def histograms(images, train: np.ndarray, test: np.ndarray, stages: dict[str, float], file: Path | None) -> Split:
     """Learn words from the training images and return the rows of all images; read them from the file if it exists."""
     if file is not None and file.exists():
         with np.load(file) as rows:
@@ -147,12 +135,8 @@ def shared_histograms(images) -> tuple[np.ndarray, list[slice]]:
     """
     path = data_file("caltech101_45_bow.npz")
     with np.load(path) as z:
-        place = {
-            name.decode() if isinstance(name, bytes) else str(name): i for i, name in enumerate(z["file"])
-        }
-    rows = (
-        counts(path.name)[[place[name] for name in images.names]].toarray().astype(np.float32)
-    )  # summing to 1
+        place = {name.decode() if isinstance(name, bytes) else str(name): i for i, name in enumerate(z["file"])}
+    rows = counts(path.name)[[place[name] for name in images.names]].toarray().astype(np.float32)  # summing to 1
     two = rows.reshape(-1, 2, 2, 2, 2, 600).sum(axis=(2, 4))  # of row, row in it, column, column in it, word
     levels = [two.sum(axis=(1, 2)), two.reshape(len(two), -1), rows]
     ends = np.cumsum([0, *(level.shape[1] for level in levels)])
@@ -222,9 +206,7 @@ def measure(name: str, split: Split, machine, alpha: float, kernel_seconds: tupl
     return Found(alpha, rate, ranked.mean_average_precision, *times, scores)
 
 
-def write_page(
-    images, split: Split, found: Found, stages: dict[str, float], arguments: argparse.Namespace
-) -> Path:
+def write_page(images, split: Split, found: Found, stages: dict[str, float], arguments: argparse.Namespace) -> Path:
     """Write the page of the chi2 map on the last split."""
     began = time.perf_counter()
     classes = np.unique(split.y)
@@ -234,21 +216,11 @@ def write_page(
     evaluation = Evaluation(
         title="Caltech-101, 15 training images per class",
         model_name="KernelClassifier",
-        data={
-            "file": images.name,
-            "images": len(images),
-            "trained on": len(split.y),
-            "bins": split.X.shape[1],
-        },
+        data={"file": images.name, "images": len(images), "trained on": len(split.y), "bins": split.X.shape[1]},
         metrics=metrics,
         baseline=majority_baseline(split.y, split.y_new),
         stages=dict(stages),
-        settings={
-            "map": "OptimalMap, 3 terms",
-            "kernel": "chi2",
-            "descriptors": "SIFT, step 4",
-            "words": 600,
-        },
+        settings={"map": "OptimalMap, 3 terms", "kernel": "chi2", "descriptors": "SIFT, step 4", "words": 600},
         ranking=ranking,
         examples=examples(metrics, ranking, split.y_new, answers, found.scores, split.images.read),
     )
@@ -265,9 +237,7 @@ def show(found: dict[str, list[Found]], stages: dict[str, float], page: Path) ->
     for name, results in found.items():
         rates, aps = (np.array([getattr(r, key) for r in results]) for key in ("rate", "mean_ap"))
         spread = [a.std(ddof=1) if len(a) > 1 else 0.0 for a in (rates, aps)]
-        fit, predict = (
-            np.median([getattr(r, key) for r in results]) for key in ("fit_seconds", "predict_seconds")
-        )
+        fit, predict = (np.median([getattr(r, key) for r in results]) for key in ("fit_seconds", "predict_seconds"))
         paper = "{:.4f} {:8.1f}".format(*PAPER[name]) if name in PAPER else ""
         print(
             f"{name:<22}{100 * rates.mean():8.2f} {100 * spread[0]:5.2f} {aps.mean():8.4f} {spread[1]:7.4f} {fit:9.2f} "
@@ -280,16 +250,8 @@ def show(found: dict[str, list[Found]], stages: dict[str, float], page: Path) ->
     print()
     if not set(main_methods()) <= set(rate):
         return
-    report(
-        "chi2 map above linear, points of mean class rate",
-        f"{rate['chi2 map'] - rate['linear']:.2f}",
-        "5 or more",
-    )
-    report(
-        "chi2 map below the exact chi2 SVM, points",
-        f"{rate['chi2 exact'] - rate['chi2 map']:.2f}",
-        "1 or less",
-    )
+    report("chi2 map above linear, points of mean class rate", f"{rate['chi2 map'] - rate['linear']:.2f}", "5 or more")
+    report("chi2 map below the exact chi2 SVM, points", f"{rate['chi2 exact'] - rate['chi2 map']:.2f}", "1 or less")
     report("images to report, seconds", f"{stages['this run']:.0f}", "600, without --table")
     if stages["images to histograms"]:
         n = 4415 * len(next(iter(found.values())))

@@ -136,11 +136,7 @@ def leading(gram: np.ndarray, n_components: int) -> np.ndarray:
 
 
 def random_features(rows: Rows, method: str, seed: int, C: float) -> dict[str, float]:
-    sizes = (
-        list(DIMENSIONS)
-        if method == "Chi2-Skewed"
-        else sorted({d * k for d in DIMENSIONS for k in (1, PCA_FROM)})
-    )
+    sizes = list(DIMENSIONS) if method == "Chi2-Skewed" else sorted({d * k for d in DIMENSIONS for k in (1, PCA_FROM)})
     found = {}
     for size, gram in grams(rows, features_of(method, N_TERMS, sizes[-1], seed), sizes):
         if size in DIMENSIONS:
@@ -154,9 +150,7 @@ def nystroem(rows: Rows, seed: int, C: float) -> dict[str, float]:
     found: dict[int, float] = {}
     for size in (min(d, rows.n) for d in DIMENSIONS):
         if size not in found:
-            features = NystroemFeatures(
-                Exponential(chi2, BETA / 2), size, landmarks="uniform", random_state=seed
-            )
+            features = NystroemFeatures(Exponential(chi2, BETA / 2), size, landmarks="uniform", random_state=seed)
             Z = features.fit(rows.X[: rows.n]).transform(rows.X)
             found[size] = rows.accuracy((Z @ Z.T).astype(np.float64), C)
     return {f"Nystroem {d}": found[min(d, rows.n)] for d in DIMENSIONS}
@@ -197,9 +191,7 @@ def kernel_errors(rows: Rows) -> dict[str, float]:
             for n in TERMS:
                 if method != "VZ" or n % 2:
                     Z = make(n).fit_transform(sample)
-                    found[f"{what} {method} {n}"] = float(
-                        np.linalg.norm(Z @ Z.T - exact) / np.linalg.norm(exact)
-                    )
+                    found[f"{what} {method} {n}"] = float(np.linalg.norm(Z @ Z.T - exact) / np.linalg.norm(exact))
     return found
 
 
@@ -213,9 +205,7 @@ def by_terms(rows: Rows, method: str, seed: int, C: float) -> dict[str, float]:
     return found
 
 
-def cells(
-    rows: Rows, name: str, seed: int, known: Cells
-) -> Iterator[tuple[str, Callable[[], dict[str, float]]]]:
+def cells(rows: Rows, name: str, seed: int, known: Cells) -> Iterator[tuple[str, Callable[[], dict[str, float]]]]:
     """Return the names of the cells of a set and a seed, and how to compute each; cells without a seed come first."""
     yield f"{name}/exact", lambda: without_seeds(rows)
     yield f"{name}/errors", lambda: kernel_errors(rows)
@@ -226,9 +216,7 @@ def cells(
     yield f"{name}/Landmarks/{seed}", lambda: landmarks(rows, seed, C)
 
 
-def curve_cells(
-    rows: Rows, name: str, seed: int, known: Cells
-) -> Iterator[tuple[str, Callable[[], dict[str, float]]]]:
+def curve_cells(rows: Rows, name: str, seed: int, known: Cells) -> Iterator[tuple[str, Callable[[], dict[str, float]]]]:
     """Return the same for Figure 2."""
     C = known[f"{name}/exact"]["C"]
     for method in MAPS:
@@ -247,9 +235,7 @@ def work_through(names: list[str], seeds: int, store: Path) -> None:
                         continue
                     began = time.perf_counter()
                     with warnings.catch_warnings():
-                        warnings.simplefilter(
-                            "ignore", UserWarning
-                        )  # fewer rows than landmarks: the page says so
+                        warnings.simplefilter("ignore", UserWarning)  # fewer rows than landmarks: the page says so
                         known[cell] = compute()
                     with replacing(store) as path:
                         path.write_text(json.dumps(known, indent=0))
@@ -257,9 +243,7 @@ def work_through(names: list[str], seeds: int, store: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS), help="of " + ", ".join(SETS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--page", action="store_true", help="write the page of what has been computed")

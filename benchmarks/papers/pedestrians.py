@@ -28,14 +28,7 @@ from benchmarks.measure import data_file, report
 from benchmarks.papers import _composed_pedestrians as composed
 from benchmarks.papers.sets import daimler_pedestrians, inria_people, inria_person, inria_scenes
 from chimap import HistogramClassifier, OptimalMap, open_images
-from chimap.images import (
-    HOGBlocks,
-    ImageHistograms,
-    MissRates,
-    mined_detector,
-    scene_miss_rates,
-    window_miss_rates,
-)
+from chimap.images import HOGBlocks, ImageHistograms, MissRates, mined_detector, scene_miss_rates, window_miss_rates
 
 KERNELS = {
     "hellinger": {"features": OptimalMap(n_terms=1)},
@@ -125,9 +118,7 @@ def daimler(path: Path, kernels: list[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inria", type=Path, metavar="PATH")
     parser.add_argument("--daimler", type=Path, metavar="PATH")
     parser.add_argument("--kernels", nargs="+", choices=list(KERNELS), default=list(KERNELS))

@@ -75,9 +75,7 @@ def compose(folder: Path, n_train: int, n_val: int) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--voc", type=Path, metavar="PATH")
     parser.add_argument("--year", type=int, default=2007)
     parser.add_argument("--images", type=int, nargs=2, default=(90, 45), metavar=("TRAIN", "VAL"))
@@ -91,11 +89,7 @@ def run(path: Path, year: int) -> None:
     classes, objects = (voc_segmentation(path, year, masks=kind) for kind in ("class", "object"))
     train, val = (np.flatnonzero(classes.splits == split) for split in ("train", "val"))
     histograms = ImageHistograms(
-        {
-            "sift": SIFT(step=3, sizes=(3, 5)),
-            "phog": PHOG(high=0),
-            "colour": ColourHistogram("lab", (4, 4, 4)),
-        },
+        {"sift": SIFT(step=3, sizes=(3, 5)), "phog": PHOG(high=0), "colour": ColourHistogram("lab", (4, 4, 4))},
         n_words=200,
         n_regions=2,
         grids=((1, 1), (2, 2)),

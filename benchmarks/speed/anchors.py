@@ -66,9 +66,7 @@ for label, settings in (("nearest", {}), ("two, interpolated", {"n_neighbors": 2
 X = mnist(normalize=True)[0]
 rows = sp.csr_matrix(X)
 MIB = 2**20
-print(
-    f"MNIST, {X.shape[0]} rows of {X.shape[1]} bins, MiB: dense, CSR (the rows themselves {X.nbytes / MIB:.0f})"
-)
+print(f"MNIST, {X.shape[0]} rows of {X.shape[1]} bins, MiB: dense, CSR (the rows themselves {X.nbytes / MIB:.0f})")
 for name, psi in (
     ("VZ, 3 terms, features", HomogeneousMap(n_terms=3)),
     ("VZ, 5 terms, features", HomogeneousMap(n_terms=5)),

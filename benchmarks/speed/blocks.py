@@ -222,9 +222,7 @@ def by_eigenpro(K: np.ndarray, Y: np.ndarray, factor: float) -> Iterator[tuple[f
         yield epochs, a
 
 
-def by_conjugate_gradients(
-    K: np.ndarray, Y: np.ndarray, n_columns: int
-) -> Iterator[tuple[float, np.ndarray]]:
+def by_conjugate_gradients(K: np.ndarray, Y: np.ndarray, n_columns: int) -> Iterator[tuple[float, np.ndarray]]:
     """Yield the same for conjugate gradients on each target, preconditioned by a Nystrom approximation U L U' of K.
 
     P^-1 = U (L + alpha)^-1 (l_r + alpha) U' + (I - U U').
@@ -272,9 +270,7 @@ def sweeps(n_rows: int) -> None:
         for n_core in (0, core_rows(m))
     }
     solvers |= {f"EigenPro 2, {factor:g} times its step": by_eigenpro(K, Y, factor) for factor in (1.0, 1.5)}
-    solvers |= {
-        f"conjugate gradients, {n} columns": by_conjugate_gradients(K, Y, n) for n in COLUMNS if n < n_rows
-    }
+    solvers |= {f"conjugate gradients, {n} columns": by_conjugate_gradients(K, Y, n) for n in COLUMNS if n < n_rows}
     for name, steps in solvers.items():
         found = []
         for values, weights in islice(steps, MOST_SWEEPS):
@@ -293,13 +289,9 @@ def sweeps(n_rows: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=12_000, help="rows of the half sweep")
-    parser.add_argument(
-        "--sweep-rows", type=int, default=5000, help="rows of the problem that is solved to 1 %%"
-    )
+    parser.add_argument("--sweep-rows", type=int, default=5000, help="rows of the problem that is solved to 1 %%")
     parser.add_argument("--only", choices=("half", "sweeps"), help="run one of the two")
     options = parser.parse_args()
     if options.only != "sweeps":

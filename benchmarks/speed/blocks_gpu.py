@@ -49,9 +49,7 @@ def random_rows(n, seed=0):
     """Return float32 rows of which half the entries are 0, and classes that depend on some of them."""
     rng = np.random.default_rng(seed)
     y = rng.integers(CLASSES, size=n)
-    X = rng.standard_exponential((n, BINS), dtype=np.float32) * (
-        rng.random((n, BINS), dtype=np.float32) < 0.5
-    )
+    X = rng.standard_exponential((n, BINS), dtype=np.float32) * (rng.random((n, BINS), dtype=np.float32) < 0.5)
     profiles = np.random.default_rng(1).random((CLASSES, BINS), dtype=np.float32)
     X *= 0.6 + 0.8 * profiles[y]
     return X, y
@@ -93,11 +91,7 @@ def sweep(device, n, m):
     )
     whole = taken[1]
     report(f"sweep of {n:,} x {BINS}, {CLASSES} classes, blocks of {m:,}: seconds", f"{whole:.2f}", "-")
-    report(
-        "relative to products, exponentials and factors at their own rates",
-        f"{whole / share.sum():.2f}",
-        "<= 1.3",
-    )
+    report("relative to products, exponentials and factors at their own rates", f"{whole / share.sum():.2f}", "<= 1.3")
     report(
         "outputs of the blocks alone: share of the rate of float32 products",
         f"{2 * BINS * pairs / products / taken[0]:.2f}",
@@ -119,17 +113,9 @@ def fit(device, name, X, y, X_test, y_test):
     began = time.perf_counter()
     model.fit(X, y)
     whole = time.perf_counter() - began
-    report(
-        f"fit of {name}, {len(X):,} rows: seconds of the sweep",
-        f"{model.stage_seconds_.get('blocks', 0):.2f}",
-        "-",
-    )
+    report(f"fit of {name}, {len(X):,} rows: seconds of the sweep", f"{model.stage_seconds_.get('blocks', 0):.2f}", "-")
     print(f"  whole fit {whole:.1f} s: " + ", ".join(f"{k} {v:.2f}" for k, v in model.stage_seconds_.items()))
-    report(
-        f"{name}: accuracy of {len(X_test):,} test rows",
-        f"{model.score(X_test, y_test):.4f}",
-        ">= .985 on MNIST",
-    )
+    report(f"{name}: accuracy of {len(X_test):,} test rows", f"{model.score(X_test, y_test):.4f}", ">= .985 on MNIST")
     took = device.seconds(lambda: model.predict(X_test), repeats=3)
     kept = model.n_rows_ if "solver" in model._taken else len(X)
     report(f"{name}: predictions per second", f"{len(X_test) / took:,.0f}", "-")
@@ -146,9 +132,7 @@ def fit(device, name, X, y, X_test, y_test):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--block", type=int, default=10_000, help="rows of a factor")

@@ -28,9 +28,7 @@ def stages(features, D, X, y):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("D", nargs="*", type=int, default=[2000, 4096])
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--of", type=int, default=60_000)
@@ -43,9 +41,7 @@ def main():
             took, n_scored = stages(features, D, X[: options.rows], y[: options.rows])
             passing = sum(took.get(stage, 0.0) for stage in PASS) * options.of / options.rows
             share = took["choose alpha"] / passing
-            report(
-                f"{features}, {options.of} x {D}: choice / pass", round(share, 2), WANTED.get(options.of, "")
-            )
+            report(f"{features}, {options.of} x {D}: choice / pass", round(share, 2), WANTED.get(options.of, ""))
             shown = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in took.items())
             print(f"  {n_scored} strengths; seconds of {options.rows} rows: {shown}", flush=True)
 

@@ -51,14 +51,8 @@ def pairs():
     make_pipeline(TheirPCA(400, svd_solver="covariance_eigh"), Ridge(1.0)).fit(Z[~held], Y[~held])
     once = time.perf_counter() - began
     n = len(numbers) * alphas.size * FOLDS
-    report(
-        f"all {n} fits from moments, the pass included / scikit-learn's {n}",
-        f"{ours / (n * once):.4f}",
-        "< 0.05",
-    )
-    print(
-        f"  ours {ours:.1f} s; one of theirs {once:.1f} s; best {scores.best}, held-out R2 {scores.r2.max():.4f}"
-    )
+    report(f"all {n} fits from moments, the pass included / scikit-learn's {n}", f"{ours / (n * once):.4f}", "< 0.05")
+    print(f"  ours {ours:.1f} s; one of theirs {once:.1f} s; best {scores.best}, held-out R2 {scores.r2.max():.4f}")
 
 
 def transductive():

@@ -79,15 +79,8 @@ class Machine:
     def row(self, shape):
         """Return the seconds per row on this machine; reading goes on at the same time."""
         gemm, square = shape.flops
-        computed = (
-            self.gemm * gemm
-            + self.square * square
-            + self.mapped * TERMS * shape.bins
-            + self.feature * shape.D
-        )
-        computed += (
-            self.entry * shape.D**2 * shape.K / shape.chunk_rows
-        )  # one sum for each fold of each chunk
+        computed = self.gemm * gemm + self.square * square + self.mapped * TERMS * shape.bins + self.feature * shape.D
+        computed += self.entry * shape.D**2 * shape.K / shape.chunk_rows  # one sum for each fold of each chunk
         return max(computed, self.byte * 4 * shape.bins)
 
 
@@ -169,9 +162,7 @@ def check_messages(folder, n_rows=400_000, D=512):
     submitted: list[Callable[..., object]] = []
 
     class Counting(Workers):
-        def submit(
-            self, task: Callable[..., object], priority: int, *arguments: object, **where: Any
-        ) -> Future:
+        def submit(self, task: Callable[..., object], priority: int, *arguments: object, **where: Any) -> Future:
             if task in (added, merged):  # the others send the source and the empty sums
                 submitted.append(task)
             return super().submit(task, priority, *arguments, **where)

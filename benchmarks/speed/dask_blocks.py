@@ -27,21 +27,14 @@ PRODUCTS, FACTORS = 1e11, 1e11  # operations per second: of products on a core, 
 
 def fit(source, engine):
     model = HistogramRegressor(
-        "exp-chi2",
-        features=AutomaticFeatures("exact", n_terms=1),
-        alpha=0.1,
-        memory=options.memory,
-        random_state=0,
+        "exp-chi2", features=AutomaticFeatures("exact", n_terms=1), alpha=0.1, memory=options.memory, random_state=0
     )
     return model.fit_source(source, engine=engine)
 
 
 def measure(n_workers, source, small):
     quiet = {"dashboard_address": None, "silence_logs": 50}
-    with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, **quiet) as cluster,
-        Client(cluster) as client,
-    ):
+    with LocalCluster(n_workers=n_workers, threads_per_worker=1, **quiet) as cluster, Client(cluster) as client:
         fit(small, client)  # loads imports and compiled loops
         began = client.run(time.process_time)
         model = fit(source, client)
@@ -68,14 +61,10 @@ def main():
     for name, model in (("one worker", one), ("two workers", two)):
         off = np.abs(model.predict(X[:500]) - alone.predict(X[:500])).max() / scale
         report(f"answers of {name}, off those of one process by", f"{off:.1e}", "<= 1e-4")
-    print(
-        f"  {options.rows:,} rows in {alone.block_rows_.size} blocks: one {seconds:.1f} s, two {shared:.1f} s"
-    )
+    print(f"  {options.rows:,} rows in {alone.block_rows_.size} blocks: one {seconds:.1f} s, two {shared:.1f} s")
     for n, p in ((60_000, 784), (430_000, 784), (700_000, 784), (1_000_000, 784)):
         ratio = modelled(n, p, 10_000, 1) / modelled(n, p, 10_000, 2)
-        print(
-            f"  by operations, {n:,} x {p} in blocks of 10,000: two workers are {ratio:.2f} times as fast as one"
-        )
+        print(f"  by operations, {n:,} x {p} in blocks of 10,000: two workers are {ratio:.2f} times as fast as one")
 
 
 if __name__ == "__main__":

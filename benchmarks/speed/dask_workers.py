@@ -56,10 +56,7 @@ def fit(source, client, n_components=options.components):
 
 def measure(n_workers, source, small):
     quiet = {"dashboard_address": None, "silence_logs": 50}
-    with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, **quiet) as cluster,
-        Client(cluster) as client,
-    ):
+    with LocalCluster(n_workers=n_workers, threads_per_worker=1, **quiet) as cluster, Client(cluster) as client:
         fit(small, client, 64)  # loads imports and compiled loops
         before = max(client.run(peak_bytes).values())
         runs, busiest = [], []
@@ -88,9 +85,7 @@ def main():
     )
     report("weights that differ between one worker and two", int((coef != again).sum()), "0")
     report(
-        f"memory of a worker, above what it began with, of {options.memory}",
-        f"{grown / 2**20:.0f} MiB",
-        "<= budget",
+        f"memory of a worker, above what it began with, of {options.memory}", f"{grown / 2**20:.0f} MiB", "<= budget"
     )
     print(f"  {options.rows:,} rows: one {np.median(one):.1f} s, two {np.median(two):.1f} s")
 

@@ -37,9 +37,7 @@ def of_class(images: ImageSet, name: str) -> list[np.ndarray]:
     return [images.read(i) for i in np.flatnonzero(images.labels == name)]
 
 
-def scene(
-    background: np.ndarray, faces: list[np.ndarray], rng: np.random.Generator
-) -> tuple[np.ndarray, list[Box]]:
+def scene(background: np.ndarray, faces: list[np.ndarray], rng: np.random.Generator) -> tuple[np.ndarray, list[Box]]:
     """Return a photograph with two faces of different sizes in its halves, with their borders blended in."""
     canvas, boxes = resized(background, SCENE).astype(np.float32), []
     for half, face in enumerate(faces):
@@ -95,9 +93,7 @@ def train(
     return detector, model
 
 
-def one_by_one(
-    detector: WindowDetector, model: HistogramClassifier, image: np.ndarray, rows: int
-) -> np.ndarray:
+def one_by_one(detector: WindowDetector, model: HistogramClassifier, image: np.ndarray, rows: int) -> np.ndarray:
     """Return the same scores for the first rows of windows: the histogram of each window, then the model."""
     histograms, step = detector.histograms, SIFT_OF_WINDOW.step
     coded, n_words = histograms.coded(image, SIFT_OF_WINDOW, histograms.vocabularies_[0])
@@ -122,9 +118,7 @@ def overlap(one: Box, other: Box) -> float:
     return common / (sum(areas) - common)
 
 
-def found_and_false(
-    detected: list[list[Detection]], true: list[list[Box]], threshold: float
-) -> tuple[int, int]:
+def found_and_false(detected: list[list[Detection]], true: list[list[Box]], threshold: float) -> tuple[int, int]:
     """Return the boxes that a detection above the threshold overlaps by half, and the detections that overlap none."""
     found = false = 0
     for some, boxes in zip(detected, true, strict=True):
@@ -135,12 +129,7 @@ def found_and_false(
 
 
 def draw(
-    detector: WindowDetector,
-    image: np.ndarray,
-    detected: list[Detection],
-    true: list[Box],
-    threshold: float,
-    path: str,
+    detector: WindowDetector, image: np.ndarray, detected: list[Detection], true: list[Box], threshold: float, path: str
 ) -> None:
     """Draw the scene with its true faces and the windows above the threshold, and a map of the scores."""
     import matplotlib
@@ -175,8 +164,7 @@ def draw(
     kinds = ((TRUE, "--", "pasted face"), (FOUND, "-", "window on one"), (FALSE, "-", "window on none"))
     figure.legend(
         handles=[
-            Line2D([], [], color=colour, linestyle=line, linewidth=2, label=label)
-            for colour, line, label in kinds
+            Line2D([], [], color=colour, linestyle=line, linewidth=2, label=label) for colour, line, label in kinds
         ],
         loc="outside lower left",
         ncols=3,
@@ -193,9 +181,7 @@ def draw(
             np.round((np.arange(side) / scale - own / 2) / step).astype(int)
             for side, own in zip(SCENE, WINDOW, strict=True)
         )
-        y, x = (
-            np.flatnonzero((at >= 0) & (at < n)) for at, n in zip((rows, columns), scores.shape, strict=True)
-        )
+        y, x = (np.flatnonzero((at >= 0) & (at < n)) for at, n in zip((rows, columns), scores.shape, strict=True))
         best[np.ix_(y, x)] = np.fmax(best[np.ix_(y, x)], scores[np.ix_(rows[y], columns[x])])
     shown = right.imshow(best, cmap="magma")
     right.set_title("best score of the windows centred at each pixel, all sizes", fontsize=10)
@@ -230,9 +216,7 @@ def main() -> None:
         found = max((curve[i][0] for i in allowed), default=0)
         report(f"faces found at {rate:g} false windows a scene, of {2 * N_SCENES}", found, "")
     if picture:
-        threshold = next(
-            t for t, (_, false) in zip(thresholds, curve, strict=True) if false <= 0.25 * N_SCENES
-        )
+        threshold = next(t for t, (_, false) in zip(thresholds, curve, strict=True) if false <= 0.25 * N_SCENES)
         # among the scenes with a false window, the one with the most faces found
         shown = max(
             range(N_SCENES),
@@ -247,16 +231,10 @@ def main() -> None:
 def speed(detector: WindowDetector, model: HistogramClassifier, image: np.ndarray) -> None:
     """Compare the scan with the description that it needs, and with counting window by window."""
     histograms = detector.histograms
-    describing = seconds(
-        lambda: histograms.coded(image, SIFT_OF_WINDOW, histograms.vocabularies_[0]), repeats=5
-    )
+    describing = seconds(lambda: histograms.coded(image, SIFT_OF_WINDOW, histograms.vocabularies_[0]), repeats=5)
     both = seconds(lambda: detector.scores(image), repeats=5)
     scores, scanning = detector.scores(image), float(np.median(both) - np.median(describing))
-    report(
-        f"words of a scene of {image.shape[1]} x {image.shape[0]}, ms",
-        f"{1e3 * np.median(describing):.1f}",
-        "",
-    )
+    report(f"words of a scene of {image.shape[1]} x {image.shape[0]}, ms", f"{1e3 * np.median(describing):.1f}", "")
     report(f"scores of its {scores.size} windows by tables, ms", f"{1e3 * scanning:.1f}", "")
     rows = 2
     began = time.perf_counter()
@@ -264,12 +242,8 @@ def speed(detector: WindowDetector, model: HistogramClassifier, image: np.ndarra
     peer = time.perf_counter() - began - float(np.median(describing))
     gain = (peer / others.size) / (scanning / scores.size)
     report("histogram and model window by window, time over that of tables", f"{gain:.0f}", ">= 20")
-    report(
-        "largest difference of the scores", f"{np.abs(scores[:rows].ravel() - others).max():.1e}", "<= 1e-4"
-    )
-    points = sum(
-        x.size * y.size for x, y in (SIFT_OF_WINDOW.grid(WINDOW, size) for size in SIFT_OF_WINDOW.sizes)
-    )
+    report("largest difference of the scores", f"{np.abs(scores[:rows].ravel() - others).max():.1e}", "<= 1e-4")
+    points = sum(x.size * y.size for x, y in (SIFT_OF_WINDOW.grid(WINDOW, size) for size in SIFT_OF_WINDOW.sizes))
     report("points of a window, bins of its histogram", f"{points}, {histograms.n_columns}", "")
 
 

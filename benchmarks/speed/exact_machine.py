@@ -63,10 +63,7 @@ def libsvm(some, gamma):
     seconds = time.perf_counter() - began
     tests = some.X_test / some.X_test.sum(axis=1, keepdims=True)
     right = [
-        (
-            machine.predict(chi2_kernel(tests[i : i + TEST_BLOCK], rows, gamma=gamma))
-            == some.y_test[i : i + TEST_BLOCK]
-        )
+        (machine.predict(chi2_kernel(tests[i : i + TEST_BLOCK], rows, gamma=gamma)) == some.y_test[i : i + TEST_BLOCK])
         for i in range(0, len(tests), TEST_BLOCK)
     ]
     return seconds, float(np.concatenate(right).mean())
@@ -91,11 +88,7 @@ def beside_boosting(n_rows):
     peer_seconds = time.perf_counter() - began
     peer_score = float((peer.predict(some.X_test) == some.y_test).mean())
     print(f"  LightGBM {peer_seconds:.1f} s, {peer_score:.4f}", flush=True)
-    report(
-        f"newsgroups, {some.X.shape[0]} rows: LightGBM / exact, seconds",
-        round(peer_seconds / seconds, 2),
-        ">= 2",
-    )
+    report(f"newsgroups, {some.X.shape[0]} rows: LightGBM / exact, seconds", round(peer_seconds / seconds, 2), ">= 2")
     report("points above LightGBM", round(100 * (score - peer_score), 1), ">= 5")
 
 
@@ -121,11 +114,7 @@ def main(n_rows, n_components):
     stages = by_gcv.stage_seconds_
     choice = stages["choose alpha"]
     passing = sum(stages.get(stage, 0.0) for stage in ("read", "check", "features", "moments"))
-    report(
-        f"gcv / pass, {some.X.shape[0]} x {n_components}",
-        round(choice / passing, 2),
-        "<= 1.0 at 10 000 x 8192",
-    )
+    report(f"gcv / pass, {some.X.shape[0]} x {n_components}", round(choice / passing, 2), "<= 1.0 at 10 000 x 8192")
     _, folds_score = timed(HistogramClassifier("exp-chi2", selection=5, features="fourier", **common), some)
     report("accuracy by gcv less that by five folds", round(score - folds_score, 4), ">= -0.001")
 

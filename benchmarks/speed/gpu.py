@@ -141,9 +141,7 @@ def narrow(device, n_rows):
     y = (X[:, 0] > 1).astype(np.int8)
     host = device.torch.from_numpy(block)
     host = host if device.is_host else host.pin_memory()
-    copied = block.nbytes / device.seconds(
-        lambda: host.to(device.name, copy=True, non_blocking=True), repeats=20
-    )
+    copied = block.nbytes / device.seconds(lambda: host.to(device.name, copy=True, non_blocking=True), repeats=20)
     model = HistogramClassifier(
         "chi2", features=OptimalMap(n_terms=3), alpha=1.0, memory="8GiB", device=device.name, random_state=0
     )
@@ -162,9 +160,7 @@ def narrow(device, n_rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rows", type=int, default=1_260_000, help="rows of ImageNet's shape")
     parser.add_argument("--narrow", type=int, default=100_000_000, help="rows of 28 bins")
@@ -177,18 +173,9 @@ def main():
     landmarks.fit(X[: 4 * options.landmarks])
     m, p = landmarks._n_features_out, BINS * landmarks.n_terms
     shares(device, f"{m} landmarks", landmarks, 2 * p * m + 2 * m * m, X, y)
-    fourier = FourierFeatures(n_components=options.fourier, map=OptimalMap(n_terms=2), random_state=0).fit(
-        X[:4096]
-    )
+    fourier = FourierFeatures(n_components=options.fourier, map=OptimalMap(n_terms=2), random_state=0).fit(X[:4096])
     p, w = fourier.frequencies_.shape
-    shares(
-        device,
-        f"{options.fourier} random features",
-        fourier,
-        2 * p * w + options.fourier**2,
-        X,
-        y,
-    )
+    shares(device, f"{options.fourier} random features", fourier, 2 * p * w + options.fourier**2, X, y)
     imagenet(device, options.rows, options.landmarks)
     narrow(device, options.narrow)
 

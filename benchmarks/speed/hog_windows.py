@@ -44,9 +44,7 @@ def detector_of(
 
 def main() -> None:
     if not hasattr(cv2, "HOGDescriptor"):
-        sys.exit(
-            f"skipped: OpenCV {cv2.__version__} has no HOGDescriptor; with opencv-python-headless<5 there is one."
-        )
+        sys.exit(f"skipped: OpenCV {cv2.__version__} has no HOGDescriptor; with opencv-python-headless<5 there is one.")
     images = open_images(data_file("caltech101_45.tar"))
     photographs = of_class(images, "BACKGROUND_Google")[:30]
     scenes = [resized(photograph, SCENE) for photograph in photographs[:2]]
@@ -99,9 +97,7 @@ def cut_outs(detectors: dict[str, tuple[WindowDetector, HistogramClassifier]], s
         gain = (alone / len(cuts)) / (scan / scores.size)
         report(f"{name}: windows cut out, time over that of the scan", f"{gain:.0f}", "")
         report(
-            f"{name}: largest difference of the scores",
-            f"{np.abs(scores[:2].ravel() - others).max():.1e}",
-            "<= 1e-4",
+            f"{name}: largest difference of the scores", f"{np.abs(scores[:2].ravel() - others).max():.1e}", "<= 1e-4"
         )
 
 

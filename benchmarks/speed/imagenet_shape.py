@@ -48,12 +48,7 @@ with tempfile.TemporaryDirectory() as folder:
     labels = write_histograms(path, options.rows, options.bins, t, seed=0)
     source = open_source(path, labels)
     model = HistogramClassifier(
-        "exp-chi2",
-        features="fourier",
-        n_components=D,
-        selection=options.folds,
-        memory=options.memory,
-        random_state=0,
+        "exp-chi2", features="fourier", n_components=D, selection=options.folds, memory=options.memory, random_state=0
     ).fit_source(source)
 
 stages = model.stage_seconds_
@@ -68,13 +63,9 @@ for name, s in stages.items():
     print(f"  {name:<16} {s:8.1f} s  {100 * s / sum(stages.values()):5.1f} %")
 report("the pass / SGEMM bound", f"{pass_s / bound:.2f}", "<= 1.25")
 report(
-    "share of the bound, of features and moments alone",
-    f"{bound / (stages['features'] + stages['moments']):.2f}",
-    "-",
+    "share of the bound, of features and moments alone", f"{bound / (stages['features'] + stages['moments']):.2f}", "-"
 )
-print(
-    f"  bound {rates[best] / 1e9:.0f} GFLOP/s by {best}; the pass {options.rows * flops / pass_s / 1e9:.0f}"
-)
+print(f"  bound {rates[best] / 1e9:.0f} GFLOP/s by {best}; the pass {options.rows * flops / pass_s / 1e9:.0f}")
 rest = sum(stages.values()) - pass_s
 whole = pass_s * options.whole / options.rows + rest
 print(

@@ -57,16 +57,10 @@ def cost(full, n_components, plot):
     line = np.polyval([slope, fixed], sizes)
     explained = 1 - np.square(ours - line).sum() / np.square(ours - ours.mean()).sum()
     print("  rows: " + ", ".join(f"{n:,} {s:.2f} s" for n, s in zip(sizes, ours, strict=True)))
-    report(
-        f"an evaluation at D = {n_components}: share that a line in the rows explains",
-        f"{explained:.4f}",
-        "> 0.98",
-    )
+    report(f"an evaluation at D = {n_components}: share that a line in the rows explains", f"{explained:.4f}", "> 0.98")
     report("  the power of n over the last two sizes", f"{_power(sizes[-2:], ours[-2:]):.2f}", "1")
     theirs = np.array([exact_seconds(n) for n in exact_sizes])
-    print(
-        "  KRR-GD, rows: " + ", ".join(f"{n:,} {s:.2f} s" for n, s in zip(exact_sizes, theirs, strict=True))
-    )
+    print("  KRR-GD, rows: " + ", ".join(f"{n:,} {s:.2f} s" for n, s in zip(exact_sizes, theirs, strict=True)))
     report("KRR-GD: the power of n", f"{_power(exact_sizes[1:], theirs[1:]):.2f}", ">= 2")
     if plot:
         _draw(plot, sizes, ours, line, exact_sizes, theirs, n_components)

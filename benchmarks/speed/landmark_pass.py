@@ -51,10 +51,7 @@ def measure(name, X, m):
     rows = X[:PIECE_ROWS]
     Z, product = np.zeros((rows.shape[0], m), np.float32), BatchProduct(m, np.dtype(np.float32))
     bare = products_of(features, rows, Z, product)
-    pieces = {
-        "features": partial(features.features_into, rows, Z, np.zeros(m)),
-        "moments": partial(product.add, Z),
-    }
+    pieces = {"features": partial(features.features_into, rows, Z, np.zeros(m)), "moments": partial(product.add, Z)}
     timed([*bare.values(), *pieces.values()])
     # in turns, so that both see the machine in the same state
     times = np.array([timed([*bare.values(), *pieces.values()]) for _ in range(_REPEATS)])
@@ -66,9 +63,7 @@ def measure(name, X, m):
     )
     best = 1e3 * times.min(axis=0)
     stages = [f"{stage} {t:.1f}" for stage, t in zip([*bare, *pieces], best, strict=True)]
-    print(
-        f"  least ms of {rows.shape[0]} rows: {', '.join(stages[:split])}; of the pass {', '.join(stages[split:])}"
-    )
+    print(f"  least ms of {rows.shape[0]} rows: {', '.join(stages[:split])}; of the pass {', '.join(stages[split:])}")
     print(f"  ratio of the least times {best[split:].sum() / best[:split].sum():.2f}")
 
 

@@ -36,7 +36,5 @@ for kernel in ("chi2", "intersection"):
         began = time.perf_counter()
         peer = LinearSVC(C=1 / alpha, max_iter=100).fit(psi.transform(X), y)
         seconds = time.perf_counter() - began
-    print(
-        f"{'features, LinearSVC, ' + kernel:<44} {peer.score(psi.transform(Xt), yt):9.4f} {seconds:8.2f} {3:6}"
-    )
+    print(f"{'features, LinearSVC, ' + kernel:<44} {peer.score(psi.transform(Xt), yt):9.4f} {seconds:8.2f} {3:6}")
     report(f"{kernel}: LinearSVC on features / look-ups on codes", f"{seconds / times[kernel]:.1f}", "1")

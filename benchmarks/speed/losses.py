@@ -52,11 +52,7 @@ def estimators(X, y, Xt, yt):
     part = slice(10_000)
     kept, kept_s = fitted(X[part], y[part], "squared_hinge", alpha=1.0)
     again, again_s = fitted(X[part], y[part], "squared_hinge", alpha=1.0, memory=SMALL_BUDGET)
-    report(
-        "10 000 rows, features computed again at each pass: times as long",
-        f"{again_s / kept_s:.1f}",
-        "< passes",
-    )
+    report("10 000 rows, features computed again at each pass: times as long", f"{again_s / kept_s:.1f}", "< passes")
     print(
         f"  kept {kept_s:.1f} s, {kept.n_passes_} passes; in {SMALL_BUDGET} {again_s:.1f} s, {again.n_passes_} passes"
     )
@@ -94,9 +90,7 @@ def solvers(Z, y, alpha):
         plain = lbfgs(Logistic(), over(chunks), alpha, start, tolerance=1e-5, max_passes=200)
         plain_s = time.perf_counter() - began
         began = time.perf_counter()
-        peers = [
-            LogisticRegression(C=1 / alpha, tol=1e-6, max_iter=300).fit(Z, Y[:, t]) for t in range(CLASSES)
-        ]
+        peers = [LogisticRegression(C=1 / alpha, tol=1e-6, max_iter=300).fit(Z, Y[:, t]) for t in range(CLASSES)]
         peer_s = time.perf_counter() - began
     peer = objective(
         np.array([p.coef_[0] for p in peers]).T.astype(np.float32), np.ravel([p.intercept_ for p in peers])

@@ -19,9 +19,7 @@ for name, target in ((DirectMap, "25"), (OptimalMap, "12"), (HomogeneousMap, "fa
     new = seconds(lambda fitted=fitted: fitted.transform(X), 15)
     same = seconds(lambda fitted=fitted: fitted.transform_into(X, buffer), 15)
     times[f"{name.__name__}, transform"], times[f"{name.__name__}, into"] = new, same
-    report(
-        f"{name.__name__}(3) transform: times as fast as the sampler", ratio(times["sampler"], new), target
-    )
+    report(f"{name.__name__}(3) transform: times as fast as the sampler", ratio(times["sampler"], new), target)
     report(f"{name.__name__}(3) into the same array: times as fast", ratio(times["sampler"], same), target)
     report(
         f"{name.__name__}(3) transform: share of filling a new array",

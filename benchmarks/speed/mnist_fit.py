@@ -145,9 +145,7 @@ def report_memory(peaks, base):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("D", nargs="?", type=int, default=8192)
     parser.add_argument("--no-exact", action="store_true", help="leave out the exact machine")
     parser.add_argument("--again", action="store_true", help="measure the competitors again")

@@ -141,20 +141,14 @@ def main():
     common = {"blocks": blocks, "n_components": D, "random_state": 0, "memory": "4GiB"}
     HistogramClassifier(**{"kernel": "exp-chi2"} | common).fit(X[::50], y[::50])  # loads the compiled loops
     plain, plain_s = timed(lambda: HistogramClassifier(**{"kernel": "exp-chi2"} | common).fit(X, y))
-    _, given_s = timed(
-        lambda: HistogramClassifier(**{"kernel": "exp-chi2"} | common, alpha=plain.alpha_).fit(X, y)
-    )
+    _, given_s = timed(lambda: HistogramClassifier(**{"kernel": "exp-chi2"} | common, alpha=plain.alpha_).fit(X, y))
     model, model_s = timed(lambda: MultipleKernelLearner(**common).fit(X, y))
     _, fixed_s = timed(lambda: MultipleKernelLearner(**common, alpha=model.alpha_).fit(X, y))
     path_s = against_skglm(model, moments_of(model, X, y))
     report("path of 30 strengths from moments over one plain fit", f"{path_s / given_s:.2f}", "< 30")
-    report(
-        "fit with the path and its five folds over 30 plain fits", f"{model_s / (30 * given_s):.2f}", "< 1"
-    )
+    report("fit with the path and its five folds over 30 plain fits", f"{model_s / (30 * given_s):.2f}", "< 1")
     accuracies = [100 * m.score(Xt, yt) for m in (plain, model)]
-    report(
-        "points of test accuracy over the plain sum of kernels", f"{accuracies[1] - accuracies[0]:.2f}", "> 0"
-    )
+    report("points of test accuracy over the plain sum of kernels", f"{accuracies[1] - accuracies[0]:.2f}", "> 0")
     shares = ", ".join(f"{name} {share:.2f}" for name, share in model.describe()["channels"].items())
     print(
         f"  plain sum {accuracies[0]:.2f} %, {plain_s:.1f} s (strength given {given_s:.1f} s); weighted {accuracies[1]:.2f} "

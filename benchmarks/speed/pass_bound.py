@@ -26,9 +26,7 @@ def passed(features: FourierFeatures, X: Rows, y: np.ndarray, n_classes: int, D:
     return one_pass(HOST.sums(features, moments), X, y, n_classes, CHUNK_ROWS)
 
 
-def measure(
-    name: str, features: FourierFeatures, X, y, D: int, rate: float, target: str, repeats: int
-) -> None:
+def measure(name: str, features: FourierFeatures, X, y, D: int, rate: float, target: str, repeats: int) -> None:
     p, m = features.frequencies_.shape
     n = X.shape[0]
     moments, projection = n * D * D / rate, 2 * n * p * m / rate
@@ -37,9 +35,7 @@ def measure(
     spread = Spread(*map(float, (np.median(times), *np.quantile(times, [0.25, 0.75]))))
     report(f"{name}, D = {D}: pass / SGEMM bound", spread, target)
     stages = ", ".join(f"{k} {v:.2f}" for k, v in passed(features, X, y, n_classes, D).items())
-    print(
-        f"  bound {moments + projection:.2f} s = projection {projection:.2f} + moments {moments:.2f}; {stages}"
-    )
+    print(f"  bound {moments + projection:.2f} s = projection {projection:.2f} + moments {moments:.2f}; {stages}")
 
 
 def main():

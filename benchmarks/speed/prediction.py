@@ -20,11 +20,7 @@ from benchmarks.measure import mnist, ratio, report, seconds
 from chimap import HistogramClassifier, OptimalMap
 
 ROWS, COMPONENTS, LANDMARKS, SINGLE = 6000, 4096, 1000, 500
-RANDOM, BY_LANDMARKS, ADDITIVE = (
-    f"exp-chi2, D = {COMPONENTS}",
-    f"exp-chi2, {LANDMARKS} landmarks",
-    "chi2, 3 terms",
-)
+RANDOM, BY_LANDMARKS, ADDITIVE = (f"exp-chi2, D = {COMPONENTS}", f"exp-chi2, {LANDMARKS} landmarks", "chi2, 3 terms")
 
 X, y, X_test, _ = mnist(normalize=True)
 X, y, X_test = X[:ROWS], y[:ROWS], X_test[:ROWS]
@@ -64,9 +60,7 @@ def line(name, kind, call, rows):
 
 
 fitted = {
-    RANDOM: HistogramClassifier(
-        "exp-chi2", features="fourier", n_components=COMPONENTS, alpha=1.0, random_state=0
-    ),
+    RANDOM: HistogramClassifier("exp-chi2", features="fourier", n_components=COMPONENTS, alpha=1.0, random_state=0),
     BY_LANDMARKS: HistogramClassifier(
         "exp-chi2", features="landmarks", n_components=LANDMARKS, alpha=1.0, random_state=0
     ),
@@ -117,8 +111,6 @@ for name, model in fitted.items():
     one, many = seconds(lambda: products(1), 101) * 1e6, seconds(lambda: products(ROWS), 3)
     for kind in kinds:
         report(
-            f"{name}, {kind}: one row / bare products ({np.median(one):.0f} us)",
-            ratio(found[name, kind][0], one),
-            "-",
+            f"{name}, {kind}: one row / bare products ({np.median(one):.0f} us)", ratio(found[name, kind][0], one), "-"
         )
         report(f"{name}, {kind}: all rows / bare products", ratio(found[name, kind][1], many), "-")

@@ -41,9 +41,7 @@ for name, error, make in (
 ):
     errors = [error(make(int(k))) for k in n]
     slope, explained = line(n, errors)
-    report(
-        f"{name}: factor per term (line explains {explained:.3f})", f"{np.exp(slope):.3f}", "< 1, geometric"
-    )
+    report(f"{name}: factor per term (line explains {explained:.3f})", f"{np.exp(slope):.3f}", "< 1, geometric")
     print("  " + " ".join(f"{k}: {e:.1e}" for k, e in zip(n, errors, strict=True)))
 
 # Zolotarev's numbers: max |prod (x-k)/(x+k)| on [a, 1] falls by exp(-pi^2 / (2 ln(4/a))) per node. The remainder

@@ -64,9 +64,7 @@ def _alone(X, y):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", default=["landmarks", "exact"])
     parser.add_argument("--rows", type=int, default=8000)
     options = parser.parse_args()

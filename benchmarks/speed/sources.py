@@ -63,9 +63,9 @@ def read_seconds(source):
 def pass_seconds(source, ahead):
     """Return the seconds of reading, checking, features and moments, by the clock of the fit."""
     source.from_files = ahead
-    model = HistogramClassifier(
-        "exp-chi2", n_components=options.components, alpha=1.0, random_state=0
-    ).fit_source(source)
+    model = HistogramClassifier("exp-chi2", n_components=options.components, alpha=1.0, random_state=0).fit_source(
+        source
+    )
     return sum(model.stage_seconds_[stage] for stage in ("read", "check", "features", "moments"))
 
 
@@ -82,9 +82,7 @@ def medians(names, measure):
 with tempfile.TemporaryDirectory() as folder:
     sources = write_all(Path(folder), options.rows)
     print(f"{options.rows} x {options.bins} float32; bytes: ", end="")
-    print(
-        ", ".join(f"{name} {source.fingerprint()['bytes'] / 1e6:.0f} MB" for name, source in sources.items())
-    )
+    print(", ".join(f"{name} {source.fingerprint()['bytes'] / 1e6:.0f} MB" for name, source in sources.items()))
     bare = medians(sources, lambda name: read_seconds(sources[name]))
     for name, seconds in bare.items():
         speed = f"{options.rows / seconds / 1e6:.1f} M rows/s"

@@ -58,12 +58,8 @@ def main():
         shutil.copytree(ours, Path(folder) / "chimap", ignore=shutil.ignore_patterns("__pycache__"))
         fresh = child(FIT.format(folder=folder))["took"]
         again = child(FIT.format(folder=folder))["took"]
-    report(
-        "first fit after installation: seconds, of which compiling", "{:.1f}, {:.1f}".format(*fresh[0]), "-"
-    )
-    report(
-        "first fit of the next process: seconds, of which compiling", "{:.1f}, {:.1f}".format(*again[0]), "-"
-    )
+    report("first fit after installation: seconds, of which compiling", "{:.1f}, {:.1f}".format(*fresh[0]), "-")
+    report("first fit of the next process: seconds, of which compiling", "{:.1f}, {:.1f}".format(*again[0]), "-")
     print(f"  a second fit in the same process {again[1][0]:.2f} s")
 
 

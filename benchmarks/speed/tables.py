@@ -30,11 +30,7 @@ def compare(name: str, model: HistogramClassifier, rows: MatrixLike, target: str
                 psi.transform_into(part, Z[: part.shape[0]])
                 Z[: part.shape[0]] @ weights
 
-        report(
-            f"{name}: as map, 2048 rows at once, and dot alone",
-            ratio(seconds(map_and_dot, 5), tables),
-            target,
-        )
+        report(f"{name}: as map, 2048 rows at once, and dot alone", ratio(seconds(map_and_dot, 5), tables), target)
     gap = np.abs(compiled.decision_function(rows) - model.decision_function(rows)).max()
     found = compiled.tables_
     size = np.abs(model.decision_function(rows)).max()

@@ -46,9 +46,7 @@ def against_others() -> str:
     others = module("against_others")
     lines = others.kept_lines(path)
     by_set = {shown: [line for line in lines if line["set"] == name] for name, shown in others.NAMES.items()}
-    return "\n\n".join(
-        one_set(name, fits, [*others.METHODS], others.MEASURES) for name, fits in by_set.items() if fits
-    )
+    return "\n\n".join(one_set(name, fits, [*others.METHODS], others.MEASURES) for name, fits in by_set.items() if fits)
 
 
 def one_set(name: str, lines: list[dict[str, Any]], order: list[str], measures: dict[str, str]) -> str:

@@ -26,9 +26,7 @@ models = {
     "exp-chi2": HistogramClassifier("exp-chi2", n_components=1024, random_state=0),
 }
 sizes = [100, 200, 400, 800]
-curves = {
-    name: [model.fit(X[:n], y[:n]).score(X_test, y_test) for n in sizes] for name, model in models.items()
-}
+curves = {name: [model.fit(X[:n], y[:n]).score(X_test, y_test) for n in sizes] for name, model in models.items()}
 for name, scores in curves.items():
     print(f"{name:10}", *(f"{score:.3f}" for score in scores))
 

@@ -36,9 +36,7 @@ X = np.vstack([chunk.X.toarray() for chunk in source.chunks(256)])
 held_out = np.random.default_rng(0).random(len(smiles)) < 0.4
 predictions = {}
 for kernel in ("linear", "chi2", "exp-chi2"):
-    model = HistogramRegressor(kernel, n_components=512, random_state=0).fit(
-        X[~held_out], distance[~held_out]
-    )
+    model = HistogramRegressor(kernel, n_components=512, random_state=0).fit(X[~held_out], distance[~held_out])
     predictions[kernel] = model.predict(X[held_out])
     print(f"{kernel:10} R2 = {model.score(X[held_out], distance[held_out]):.3f}")
 

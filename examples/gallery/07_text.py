@@ -41,9 +41,7 @@ sizes, figure = [100, 200, 400, 800], plt.figure(figsize=(6, 3.6))
 for kernel in ("linear", "hellinger", "chi2"):
     scores = []
     for n in sizes:
-        model = HistogramClassifier(kernel, features=AutomaticFeatures(n_terms=1), normalize="l1").fit(
-            X[:n], y[:n]
-        )
+        model = HistogramClassifier(kernel, features=AutomaticFeatures(n_terms=1), normalize="l1").fit(X[:n], y[:n])
         scores.append(model.score(X[800:], y[800:]))
     print(f"{kernel:10}", *(f"{score:.3f}" for score in scores))
     plt.plot(sizes, scores, marker="o", label=kernel)

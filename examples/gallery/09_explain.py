@@ -31,9 +31,7 @@ axes[1, 0].axis("off")
 for i, (scan, (above, below)) in enumerate(zip(scans, axes[:, 1:].T, strict=True)):
     digit = y[scan]
     adds = explanation.contributions[i, :, digit]
-    print(
-        f"a {digit}: base and contributions {explanation.scores[i, digit]:.4f}, score {scores[i, digit]:.4f}"
-    )
+    print(f"a {digit}: base and contributions {explanation.scores[i, digit]:.4f}, score {scores[i, digit]:.4f}")
     above.imshow(X[scan].reshape(8, 8), cmap="Greys")
     limit = np.abs(adds).max()
     below.imshow(adds.reshape(8, 8), cmap="RdBu_r", vmin=-limit, vmax=limit)

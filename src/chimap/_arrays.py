@@ -256,9 +256,7 @@ def take_columns(X: Rows, columns: np.ndarray) -> Rows:
 def stack_rows(parts: Sequence[Rows]) -> Rows:
     """Stack row blocks of the same kind, one under the other."""
     return (
-        sp.vstack(parts, format="csr")
-        if is_sparse(parts[0])
-        else np.concatenate([to_dense(block) for block in parts])
+        sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate([to_dense(block) for block in parts])
     )
 
 
@@ -305,9 +303,7 @@ def with_short_indices(X: Rows) -> Rows:
     if not is_sparse(X) or X.indices.dtype == np.int32:
         return X
     if max(X.nnz, *X.shape) >= 2**31:
-        raise InputError(
-            f"{X.nnz} entries of a sparse matrix {X.shape} need indices of 64 bits; use fewer rows."
-        )
+        raise InputError(f"{X.nnz} entries of a sparse matrix {X.shape} need indices of 64 bits; use fewer rows.")
     return csr(X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32), X.shape)
 
 

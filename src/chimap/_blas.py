@@ -20,9 +20,7 @@ Reference: TypeAlias = "_CArgObject"
 Number: TypeAlias = ctypes.c_float | ctypes.c_double
 
 
-def multiply(
-    A: np.ndarray, B: np.ndarray, out: np.ndarray, *, transpose: bool = False, add: bool = False
-) -> None:
+def multiply(A: np.ndarray, B: np.ndarray, out: np.ndarray, *, transpose: bool = False, add: bool = False) -> None:
     """Write out = A B, or A B' with ``transpose``; with ``add``, add that to out. All are floats of one dtype.
 
     Only an A or B whose rows are scattered is copied. Raises ValueError for shapes, types or an ``out`` that do not
@@ -106,9 +104,7 @@ def divide(R: np.ndarray, B: np.ndarray, *, left: bool = False, transpose: bool 
     n, m = B.shape
     _check_out(B, (n, m), R)
     if R.shape != (n if left else m,) * 2:
-        raise ValueError(
-            f"a triangle of shape {R.shape} does not divide an array of {B.shape} with left={left}."
-        )
+        raise ValueError(f"a triangle of shape {R.shape} does not divide an array of {B.shape} with left={left}.")
     trsm, number = _routine("trsm", B.dtype)
     # Fortran reads R as its transpose, a lower triangle, and the sides are swapped.
     side, op = _RIGHT if left else _LEFT, _YES if transpose else _NO
@@ -158,9 +154,7 @@ def multiply_triangle(A: np.ndarray, T: np.ndarray) -> None:
     trmm(_LEFT, _LOWER, _NO, _NO, _int(m), _int(A.shape[0]), number(1), T.ctypes, _ld(T), A.ctypes, _ld(A))
 
 
-_NO, _YES, _LOWER, _LEFT, _RIGHT = (
-    ctypes.byref(ctypes.c_char(letter)) for letter in (b"N", b"T", b"L", b"L", b"R")
-)
+_NO, _YES, _LOWER, _LEFT, _RIGHT = (ctypes.byref(ctypes.c_char(letter)) for letter in (b"N", b"T", b"L", b"L", b"R"))
 _ARGUMENTS = {"gemm": 13, "gemv": 11, "syrk": 10, "trsm": 11, "potrf": 5, "trmm": 11}
 _LETTERS: dict[np.dtype, tuple[str, type[Number]]] = {
     np.dtype(np.float32): ("s", ctypes.c_float),

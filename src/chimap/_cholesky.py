@@ -46,9 +46,7 @@ def factorise(square: np.ndarray) -> bool:
             rows, columns = square[first:stop], slice(i, min(i + TILE, n))
             _blas.subtract_square(rows[:, columns], square[columns, columns])
             if columns.stop < n:
-                _blas.subtract_product(
-                    rows[:, columns], rows[:, columns.stop :], square[columns, columns.stop :]
-                )
+                _blas.subtract_product(rows[:, columns], rows[:, columns.stop :], square[columns, columns.stop :])
 
         _threads.tasks(rest, divide)
         _threads.tasks(rest, update)
@@ -183,9 +181,7 @@ def inverse_diagonal(R: np.ndarray, first: int = 0) -> np.ndarray:
     return out
 
 
-def inverse_blocks(
-    R: np.ndarray, blocks: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]
-) -> None:
+def inverse_blocks(R: np.ndarray, blocks: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]) -> None:
     """Call visit(k, [(R'R)^-1]_gg) for each block g of row numbers, at n_g (n - min g)^2 operations per block."""
     n = R.shape[0]
 

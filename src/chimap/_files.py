@@ -37,12 +37,7 @@ _DTYPES = {
     "f8": "F64",
 }
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_KINDS = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-}
+_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
 
 
 @contextmanager
@@ -144,9 +139,7 @@ def _new_name(target: Path) -> Path:
 
 
 def _no_room(path: Path, reason: object) -> OSError:
-    return OSError(
-        f"{path} could not be written ({reason}); no partial file is left. Make room, or name another disk."
-    )
+    return OSError(f"{path} could not be written ({reason}); no partial file is left. Make room, or name another disk.")
 
 
 def plain_json(value: JSON) -> JSON:
@@ -167,11 +160,7 @@ def write_tensors(path: str | Path, kind: str, meta: JSON, arrays: dict[str, np.
     start = 0
     for name, a in ordered.items():
         end = start + a.nbytes
-        header[name] = {
-            "dtype": _DTYPES[a.dtype.str[1:]],
-            "shape": list(a.shape),
-            "data_offsets": [start, end],
-        }
+        header[name] = {"dtype": _DTYPES[a.dtype.str[1:]], "shape": list(a.shape), "data_offsets": [start, end]}
         start = end
     head = json.dumps(header).encode()
     head += b" " * (-len(head) % 8)
@@ -211,18 +200,14 @@ def _opened(path: str | Path) -> Iterator[tuple[JSON, safe_open]]:
         with safe_open(path, framework="numpy") as file:
             texts = file.metadata() or {}
             if "chimap" not in texts:
-                raise DataError(
-                    f"{path} is a safetensors file, but not one of chimap. Name a file that it wrote."
-                )
+                raise DataError(f"{path} is a safetensors file, but not one of chimap. Name a file that it wrote.")
             meta = _parsed(texts["chimap"], path)
             _check_format(meta, path)
             if texts.get("digest") != _digest(texts["chimap"].encode(errors="surrogatepass")):
                 raise DataError(f"{path} is damaged: its metadata are not as they were written. {_AGAIN}")
             there = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
             if there != _listed_shapes(meta.get("arrays")):
-                raise DataError(
-                    f"{path} is damaged: its arrays are not those that its metadata list. {_AGAIN}"
-                )
+                raise DataError(f"{path} is damaged: its arrays are not those that its metadata list. {_AGAIN}")
             yield meta, file
     except SafetensorError as error:
         raise DataError(
@@ -242,13 +227,9 @@ def _check_format(meta: JSON, path: Path) -> None:
     if number == FORMAT:
         return
     writer = f"chimap {version}" if isinstance(version, str) else "another version of chimap"
-    message = (
-        f"{path} was written by {writer} in format {number}; chimap {__version__} reads format {FORMAT}. "
-    )
+    message = f"{path} was written by {writer} in format {number}; chimap {__version__} reads format {FORMAT}. "
     if isinstance(number, int) and number > FORMAT:
-        raise DataError(
-            message + "Upgrade chimap (pip install --upgrade chimap), or write it again with this version."
-        )
+        raise DataError(message + "Upgrade chimap (pip install --upgrade chimap), or write it again with this version.")
     raise DataError(message + "Write it again with this version, or read it with the one that wrote it.")
 
 

@@ -197,10 +197,7 @@ def covariates_in_words(about: JSON) -> str:
     if not about["weight"]:
         used = "not used, as left-out rows are predicted no better by more than two standard errors"
     scores = ", ".join(f"{name} {about[name]:.3f}" for name in ("counts", "covariates", "both"))
-    adds = [
-        f"{about[f'{name} add']:+.3f} ± {about[f'error of {name} add']:.3f}"
-        for name in ("covariates", "counts")
-    ]
+    adds = [f"{about[f'{name} add']:+.3f} ± {about[f'error of {name} add']:.3f}" for name in ("covariates", "counts")]
     return (
         f"{names}: {used}\n{measure_in_words(about['measure'])} of {about['rows']:,} rows left out: {scores}\n"
         f"covariates add {adds[0]} to counts, and counts {adds[1]} to covariates"
@@ -211,16 +208,10 @@ def blocks_in_words(block_rows: Sequence[int] | None) -> str:
     """Return ' in 7 blocks of up to 10,000' for the rows of each block; nothing for a machine without blocks."""
     if block_rows is None or not len(block_rows):
         return ""
-    return (
-        f" in {len(block_rows)} blocks of up to {max(block_rows):,}"
-        if len(block_rows) > 1
-        else " in one block"
-    )
+    return f" in {len(block_rows)} blocks of up to {max(block_rows):,}" if len(block_rows) > 1 else " in one block"
 
 
-def class_weights_in_words(
-    classes: np.ndarray | Sequence[str] | None, weights: np.ndarray | None
-) -> str | None:
+def class_weights_in_words(classes: np.ndarray | Sequence[str] | None, weights: np.ndarray | None) -> str | None:
     """Return '12.3 (active), 0.52 (inactive)' for the first five classes or tasks, or None without weights.
 
     >>> class_weights_in_words(["active", "inactive"], [12.3, 0.52]), class_weights_in_words(["tox"], [[0.52, 12.3]])
@@ -228,12 +219,8 @@ def class_weights_in_words(
     """
     if classes is None or weights is None:
         return None
-    if len(weights) and hasattr(
-        weights[0], "__len__"
-    ):  # several tasks: weights of the labels 0 and 1 of each
-        pairs = [
-            f"{of_1:.3g} to {of_0:.3g} ({name})" for name, (of_0, of_1) in zip(classes, weights, strict=True)
-        ]
+    if len(weights) and hasattr(weights[0], "__len__"):  # several tasks: weights of the labels 0 and 1 of each
+        pairs = [f"{of_1:.3g} to {of_0:.3g} ({name})" for name, (of_0, of_1) in zip(classes, weights, strict=True)]
     else:
         pairs = [f"{weight:.3g} ({name})" for name, weight in zip(classes, weights, strict=True)]
     return ", ".join(pairs[:5]) + (", ..." if len(pairs) > 5 else "")

@@ -54,9 +54,7 @@ def without_index(X: Any, fitted: object = None) -> Any:
     known = {*getattr(fitted, "feature_names_in_", ())}
     names = [name for name in names_of(X) if isinstance(name, str)]
     index_columns = [
-        name
-        for place, name in enumerate(names)
-        if name not in known and INDEX.fullmatch(name) and (name or not place)
+        name for place, name in enumerate(names) if name not in known and INDEX.fullmatch(name) and (name or not place)
     ]
     if not index_columns:
         return X

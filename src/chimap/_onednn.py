@@ -140,9 +140,7 @@ def _one_thread() -> Iterator[None]:
 class _Matmul:
     """The product of A (n, k) and B (k, m) with given steps, in numbers, between entries of A and rows of B and out."""
 
-    def __init__(
-        self, n: int, k: int, m: int, A_steps: tuple[int, ...], B_step: int, out_step: int, add: bool
-    ):
+    def __init__(self, n: int, k: int, m: int, A_steps: tuple[int, ...], B_step: int, out_step: int, add: bool):
         of_A = _descriptor((n, k), A_steps, _BFLOAT16)
         of_B = _descriptor((k, m), (B_step, 1), _BFLOAT16)
         of_out = _descriptor((n, m), (out_step, 1), _FLOAT32)

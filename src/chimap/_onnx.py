@@ -22,9 +22,7 @@ def import_onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise MissingPackageError(
-            'Writing ONNX needs the package onnx: pip install "chimap[onnx]".'
-        ) from error
+        raise MissingPackageError('Writing ONNX needs the package onnx: pip install "chimap[onnx]".') from error
     return onnx
 
 

@@ -37,7 +37,5 @@ def sparse_product(A: CSR, B: np.ndarray, out: np.ndarray) -> None:
     _threads.over_rows(
         A.shape[0],
         max(1, A.nnz // max(1, A.shape[0])) * B.shape[1],
-        lambda rows: _loops.sparse_times_dense(
-            A.data, A.indices, A.indptr[rows.start : rows.stop + 1], B, out[rows]
-        ),
+        lambda rows: _loops.sparse_times_dense(A.data, A.indices, A.indptr[rows.start : rows.stop + 1], B, out[rows]),
     )

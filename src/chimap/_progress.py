@@ -89,10 +89,7 @@ class RichProgress(Progress):
         of_total = f" of {task.total:,.0f}" if task.total else ""
         rate = done / max(time.perf_counter() - self._began, 1e-9)
         self._bars.update(
-            self._task,
-            advance=amount,
-            done=f"{done:,}{of_total} {self._unit}",
-            rate=_speed(rate, self._unit),
+            self._task, advance=amount, done=f"{done:,}{of_total} {self._unit}", rate=_speed(rate, self._unit)
         )
 
     def note(self, text: str) -> None:
@@ -104,9 +101,7 @@ class RichProgress(Progress):
             # A search may take fewer steps than announced.
             task = self._bars.tasks[self._task]
             done = f"{task.completed:,.0f} {self._unit}" if task.completed else ""
-            self._bars.update(
-                self._task, total=task.completed or 1, completed=task.completed or 1, done=done, left=""
-            )
+            self._bars.update(self._task, total=task.completed or 1, completed=task.completed or 1, done=done, left="")
 
 
 class LineProgress(Progress):

@@ -46,9 +46,7 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     -1 stands for all cores and -2 for all but one. None leaves the limit as it is.
     """
     if n_jobs == 0:
-        raise ValueError(
-            Message("{n_jobs} must not be 0: use a positive number of threads, or -1 for all cores.")
-        )
+        raise ValueError(Message("{n_jobs} must not be 0: use a positive number of threads, or -1 for all cores."))
     if n_jobs is None:
         yield
         return

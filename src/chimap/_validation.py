@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-_LEAST_WEIGHT = (
-    1e-30  # lower limit of the largest weight, whose products with float32 numbers must not vanish
-)
+_LEAST_WEIGHT = 1e-30  # lower limit of the largest weight, whose products with float32 numbers must not vanish
 
 
 def check_histograms(
@@ -66,9 +64,7 @@ def check_histograms(
     where = f"{name}, row {number}{row_name}, column {column if columns is None else repr(columns[column])}"
     if np.isnan(value) or np.isinf(value):
         kind = "NaN" if np.isnan(value) else "infinity"
-        raise DataError(
-            f"{where}: {kind}. Every bin must be a finite number; remove the row or impute the bin first."
-        )
+        raise DataError(f"{where}: {kind}. Every bin must be a finite number; remove the row or impute the bin first.")
     if remedy:
         raise DataError(Message("Negative values in data passed as {}: {:g}. {}", where, value, remedy))
     raise DataError(
@@ -320,9 +316,7 @@ def check_blocks(blocks: Blocks, n_columns: int) -> tuple[list[str], list[np.nda
 
     Raises ValueError for blocks without columns and for columns that do not exist.
     """
-    named = (
-        blocks.items() if isinstance(blocks, Mapping) else ((f"block{j}", b) for j, b in enumerate(blocks))
-    )
+    named = blocks.items() if isinstance(blocks, Mapping) else ((f"block{j}", b) for j, b in enumerate(blocks))
     names, indices = [], []
     for name, block in named:
         if isinstance(block, slice):
@@ -333,9 +327,7 @@ def check_blocks(blocks: Blocks, n_columns: int) -> tuple[list[str], list[np.nda
             beyond = bool(columns.size and not 0 <= columns.min() <= columns.max() < n_columns)
         if columns.size == 0 or beyond:
             what = "has no columns" if columns.size == 0 else "names columns that are not there"
-            raise InputError(
-                f"block {name!r} {what}: the rows have columns 0 to {n_columns - 1}; got {block!r}."
-            )
+            raise InputError(f"block {name!r} {what}: the rows have columns 0 to {n_columns - 1}; got {block!r}.")
         if np.unique(columns).size < columns.size:
             raise InputError(f"block {name!r} names a column twice; got {block!r}.")
         names.append(str(name))

@@ -30,9 +30,7 @@ def folder(tmp_path_factory) -> Path:
     (folder / "numbers.txt").write_text("\n".join(map(str, y)))
     dump_svmlight_file(X[:600].astype(float), y[:600] % 2, str(folder / "first.svm"), zero_based=False)
     # the last bins are empty here, so the text has fewer columns
-    dump_svmlight_file(
-        X[600:900, :60].astype(float), y[600:900] % 2, str(folder / "second.svm"), zero_based=False
-    )
+    dump_svmlight_file(X[600:900, :60].astype(float), y[600:900] % 2, str(folder / "second.svm"), zero_based=False)
     np.savez(folder / "ink.npz", X=X, y=np.sqrt(X[:, 20:30].sum(axis=1)) + X[:, 40] / 7)
     for result in run_many(
         [

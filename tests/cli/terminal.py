@@ -72,12 +72,7 @@ class Running:
     """A command in a process that is forked from one that has libraries and loops loaded."""
 
     def __init__(self, command: list[str], cwd: Path, stderr: int | None, largest_file: int | None):
-        request = {
-            "command": command,
-            "cwd": str(cwd),
-            "environment": dict(os.environ),
-            "largest_file": largest_file,
-        }
+        request = {"command": command, "cwd": str(cwd), "environment": dict(os.environ), "largest_file": largest_file}
         self.out, self.err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115
         self.told, theirs = socket.socketpair(type=socket.SOCK_DGRAM)  # whole messages
         with theirs:

@@ -43,9 +43,7 @@ def test_help_needs_no_numpy(arguments):
         "import sys; from chimap.cli.main import main; code = main(sys.argv[1:]); "
         "assert not {'numpy', 'numba', 'sklearn', 'matplotlib'} & set(sys.modules); sys.exit(code)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=180
-    )
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("chimap 0." if arguments == ["--version"] else "Usage: chimap")
 
@@ -116,9 +114,7 @@ def test_a_renamed_file_is_known_again(folder, tmp_path):
 
 def test_predictions_are_those_of_the_model(folder, tmp_path):
     outputs = [tmp_path / "a.csv", tmp_path / "a.npy", tmp_path / "a.npz", "-"]
-    results = run_many(
-        [["predict", "names.model", "rows.npy", "--output", output] for output in outputs], folder
-    )
+    results = run_many([["predict", "names.model", "rows.npy", "--output", output] for output in outputs], folder)
     assert [result.code for result in results] == [0] * 4
     expected = chimap.load(folder / "names.model").predict(np.load(folder / "rows.npy"))
     for found in (
@@ -237,8 +233,7 @@ def test_the_task_is_found_and_said(folder, tmp_path):
 
 def test_info_of_models(folder):
     exponential, additive, shown = run_many(
-        [["info", "digits.model", "--json"], ["info", "names.model", "--json"], ["info", "digits.model"]],
-        folder,
+        [["info", "digits.model", "--json"], ["info", "names.model", "--json"], ["info", "digits.model"]], folder
     )
     model = chimap.load(folder / "digits.model")
     found = exponential.json
@@ -247,11 +242,7 @@ def test_info_of_models(folder):
     assert found["alpha"] == model.alpha_
     assert found["classes"] == list(range(10))
     assert found["training"]["file"] == "digits.npz"
-    assert (additive.json["kernel"], additive.json["gamma"], additive.json["features"]) == (
-        "intersection",
-        None,
-        192,
-    )
+    assert (additive.json["kernel"], additive.json["gamma"], additive.json["features"]) == ("intersection", None, 192)
     assert "30 % held out" in shown.out
 
 
@@ -287,9 +278,7 @@ def test_info_of_rows_of_uneven_sums_names_the_flag(folder, tmp_path):
     np.save(tmp_path / "even.npy", X)
     np.save(tmp_path / "uneven.npy", X * np.arange(30)[:, None])
     np.save(tmp_path / "empty.npy", 0 * X)
-    even, uneven, empty = run_many(
-        [["info", tmp_path / f"{name}.npy"] for name in ("even", "uneven", "empty")], folder
-    )
+    even, uneven, empty = run_many([["info", tmp_path / f"{name}.npy"] for name in ("even", "uneven", "empty")], folder)
     assert "rows sum to 4 to 4\n" in even.out
     assert "rows sum to 4 to 116; --normalize" in uneven.out
     assert "rows sum to 0 to 0\n" in empty.out
@@ -357,11 +346,7 @@ def test_demo_twice(tmp_path):
     linear, exact = found["reference_accuracy"].values()
     assert linear + 0.02 < found["metrics"]["accuracy"]
     assert found["metrics"]["accuracy"] > exact - 0.02
-    assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == [
-        "digits.model",
-        "digits.npz",
-        "report.html",
-    ]
+    assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == ["digits.model", "digits.npz", "report.html"]
     (tmp_path / "demo" / "digits.npz").write_text("mine")
     kept = run("demo", "--output", tmp_path / "demo", cwd=tmp_path)
     assert kept.code == 2
@@ -398,18 +383,7 @@ def test_hinge_of_many_columns_is_fitted_in_little_memory(tmp_path):
     flags = ["--kernel", "chi2", "--terms", "3", "--loss", "hinge"]
     fitted, evaluated, ridge, small = run_many(
         [
-            [
-                "fit",
-                "rows.npz",
-                *given,
-                *flags,
-                "--memory",
-                "256MiB",
-                "--test-fraction",
-                "0.3",
-                "-o",
-                "my.model",
-            ],
+            ["fit", "rows.npz", *given, *flags, "--memory", "256MiB", "--test-fraction", "0.3", "-o", "my.model"],
             ["evaluate", "my.model", "rows.npz", *given, "--json"],
             ["fit", "rows.npz", *given, *flags[:-2], "--memory", "256MiB", "-o", "ridge.model"],
             ["fit", "rows.npz", *given, *flags, "--memory", "2MiB", "-o", "small.model"],

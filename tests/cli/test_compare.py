@@ -42,16 +42,7 @@ def results(small, pages):
     commands = {
         "all": ["few.npz", "-o", pages / "a.html"],
         "one": ["few.npz", *ONE, "--json"],
-        "errors": [
-            "few.npz",
-            "--kernel",
-            "chi2",
-            "--kernel-errors",
-            "--maps",
-            "optimal,homogeneous",
-            "--terms",
-            "2,3",
-        ],
+        "errors": ["few.npz", "--kernel", "chi2", "--kernel-errors", "--maps", "optimal,homogeneous", "--terms", "2,3"],
         "unlabelled": [
             "unlabelled.npz",
             "--kernel",
@@ -80,9 +71,7 @@ def test_all_kernels_on_one_table_of_80_columns(results, pages):
     assert sum(line.startswith("> ") for line in table) == 1
     page = (pages / "a.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    assert (
-        page.count("<svg") == 1
-    )  # by prediction time; few rows are scored in one round, without a curve by rows
+    assert page.count("<svg") == 1  # by prediction time; few rows are scored in one round, without a curve by rows
 
 
 def test_it_says_what_to_take_and_how_long_that_takes(results):
@@ -155,22 +144,13 @@ BAD = {
         ["--kernel", "intersection", "--kernel-errors", "--maps", "direct"],
         r"--maps: direct does not approximate intersection\. Use one of optimal, compressed, homogeneous",
     ),
-    "terms": (
-        ["--kernel", "chi2", "--kernel-errors", "--terms", "0"],
-        r"--terms must be whole numbers of at least 1",
-    ),
+    "terms": (["--kernel", "chi2", "--kernel-errors", "--terms", "0"], r"--terms must be whole numbers of at least 1"),
     "maps of nothing": (["--kernel", "chi2", "--maps", "optimal"], r"--maps applies to --kernel-errors"),
-    "errors of nothing": (
-        ["--kernel-errors"],
-        r"--kernel-errors needs a single kernel: name it with --kernel",
-    ),
+    "errors of nothing": (["--kernel-errors"], r"--kernel-errors needs a single kernel: name it with --kernel"),
     "components": (["--components", "64,x"], r"--components must be whole numbers of at least 1.*got '64,x'"),
     "gamma": (["--kernel", "exp-chi2", "--gamma", "no"], r"--gamma must be 'mean' or a positive number"),
     "gamma of nothing": (["--gamma", "2"], r"--gamma applies to a single kernel: name it with --kernel"),
-    "normalization": (
-        ["--kernel", "chi2", "--normalization", "l3"],
-        r"--normalization must be one of l1, log1p, sqrt",
-    ),
+    "normalization": (["--kernel", "chi2", "--normalization", "l3"], r"--normalization must be one of l1, log1p, sqrt"),
     "scoring": (["--scoring", "best"], r"--scoring must be a scorer of scikit-learn.*got 'best'"),
     "seconds": (["--time-limit", "0"], r"--time-limit must be a time above 0, such as 10m.*; got '0'"),
     "memory": (["--memory", "100KiB"], r"--memory 100 KiB is too small: the kernel matrix of"),
@@ -190,10 +170,7 @@ def test_bad_input(small, tmp_path):
     commands = {name: ["compare", "few.npz", *flags] for name, (flags, _) in cases.items()}
     for name, text in (("one", "one class only"), ("nan", r"nan\.npz, row 1234, column 5: NaN")):
         commands[name], cases[name] = ["compare", tmp_path / f"{name}.npz"], ([], text)
-    commands["no labels"], cases["no labels"] = (
-        ["compare", "unlabelled.npz"],
-        ([], "unlabelled.npz has no labels"),
-    )
+    commands["no labels"], cases["no labels"] = (["compare", "unlabelled.npz"], ([], "unlabelled.npz has no labels"))
     before = sorted(p.name for p in small.iterdir())
     for name, result in zip(commands, run_many(list(commands.values()), small), strict=True):
         assert result.code == 2, (name, result)

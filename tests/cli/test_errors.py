@@ -28,10 +28,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "no such file": (["fit", "nothing.npz", *OUT], r"No such file: nothing\.npz"),
     "no such model": (["predict", "no.model", "digits.npz", "-o", "a.csv"], r"no\.model: no such file"),
     "unknown ending": (["fit", "names.pdf", *OUT], r"names\.pdf: unknown kind of file.*\.npz"),
-    "a folder": (
-        ["fit", ".", *OUT],
-        r"a folder without parts; expected files that end in .*or images in a folder for",
-    ),
+    "a folder": (["fit", ".", *OUT], r"a folder without parts; expected files that end in .*or images in a folder for"),
     "no bins of molecules": (
         ["fit", "names.csv", "--smiles", "zero", "--morgan-size", "0", *OUT],
         r"--morgan-size must be a positive whole number; got 0",
@@ -40,28 +37,16 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["fit", "names.csv", "--smiles", "zero", "--morgan-radius", "-1", *OUT],
         r"--morgan-radius must be a whole number, 0 or more; got -1",
     ),
-    "no archive": (
-        ["fit", "zip://rows.npy", *OUT],
-        r"zip://rows\.npy is in an archive, but the archive is not named",
-    ),
-    "cannot be reached": (
-        ["fit", "ftp://127.0.0.1:9/a.npy", *OUT],
-        r"ftp://127\.0\.0\.1:9/a\.npy: cannot be reached",
-    ),
+    "no archive": (["fit", "zip://rows.npy", *OUT], r"zip://rows\.npy is in an archive, but the archive is not named"),
+    "cannot be reached": (["fit", "ftp://127.0.0.1:9/a.npy", *OUT], r"ftp://127\.0\.0\.1:9/a\.npy: cannot be reached"),
     "empty file": (["fit", "empty.npz", *OUT], r"empty\.npz is empty \(0 bytes\)"),
     "empty rows": (["fit", "no-rows.npy", *OUT], r"no-rows\.npy: empty, shape \(0, 4\)"),
     "npz cut off": (["fit", "cut.npz", *OUT], r"cut\.npz: not an \.npz archive, or cut off.*Copy it again"),
     "npy cut off": (["fit", "cut.npy", *OUT], r"cut\.npy: cut off: its header promises shape \(1797, 64\)"),
     "gzip cut off": (["fit", "cut.svm.gz", *OUT], r"cut\.svm\.gz, after line \d+: cannot be decompressed"),
     "objects": (["fit", "objects.npz", *OUT], r"objects\.npz::X: .*never unpickled"),
-    "text in a number": (
-        ["fit", "text.svm", *OUT],
-        r"text\.svm, line 2: value 'x' of column 2, expected a number",
-    ),
-    "negative": (
-        ["fit", "negative.npz", *CHI2, *OUT],
-        r"negative\.npz, row 1500, column 7: -3\. .*--kernel gaussian",
-    ),
+    "text in a number": (["fit", "text.svm", *OUT], r"text\.svm, line 2: value 'x' of column 2, expected a number"),
+    "negative": (["fit", "negative.npz", *CHI2, *OUT], r"negative\.npz, row 1500, column 7: -3\. .*--kernel gaussian"),
     "nan": (["fit", "nan.npz", *OUT], r"nan\.npz, row 1600, column 5: NaN.*remove the row"),
     "infinity": (["fit", "infinity.npz", *OUT], r"infinity\.npz, row 2, column 0: infinity"),
     "too large": (["fit", "large.npz", *OUT], r"large\.npz, row 3: a bin is too large.*--precision float64"),
@@ -69,82 +54,40 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["fit", "rare.npz", "--test-fraction", "0.9", *OUT],
         r"all rows of 1 class, such as 77, are held out.*--seed",
     ),
-    "sparse negative": (
-        ["fit", "sparse-negative.npz", *CHI2, *OUT],
-        r"sparse-negative\.npz, row 1, column 2: -1",
-    ),
+    "sparse negative": (["fit", "sparse-negative.npz", *CHI2, *OUT], r"sparse-negative\.npz, row 1, column 2: -1"),
     # the row is that of the file, not of the part that is held out or trained on
-    "nan in a part": (
-        ["fit", "nan.npz", *OUT, "--test-fraction", "0.5"],
-        r"nan\.npz, row 1600, column 5: NaN",
-    ),
-    "nan to predict": (
-        ["predict", "digits.model", "nan.npz", "-o", "a.csv"],
-        r"nan\.npz, row 1600, column 5: NaN",
-    ),
+    "nan in a part": (["fit", "nan.npz", *OUT, "--test-fraction", "0.5"], r"nan\.npz, row 1600, column 5: NaN"),
+    "nan to predict": (["predict", "digits.model", "nan.npz", "-o", "a.csv"], r"nan\.npz, row 1600, column 5: NaN"),
     "nan to evaluate": (["evaluate", "digits.model", "nan.npz"], r"nan\.npz, row 1600, column 5: NaN"),
-    "wrong width": (
-        ["predict", "digits.model", "narrow.npy", "-o", "a.csv"],
-        r"narrow\.npy: 10 bins per row.*on 64",
-    ),
+    "wrong width": (["predict", "digits.model", "narrow.npy", "-o", "a.csv"], r"narrow\.npy: 10 bins per row.*on 64"),
     "labels missing": (["fit", "rows.npy", *OUT], r"rows\.npy has no labels\. Name them with --labels"),
-    "labels missing to evaluate": (
-        ["evaluate", "digits.model", "unlabelled.npz"],
-        r"unlabelled\.npz has no labels",
-    ),
+    "labels missing to evaluate": (["evaluate", "digits.model", "unlabelled.npz"], r"unlabelled\.npz has no labels"),
     "labels not there": (["fit", "rows.npy", "--labels", "no.csv", *OUT], r"No such file: no\.csv"),
     "labels too few": (["fit", "rows.npy", "--labels", "few.txt", *OUT], r"few\.txt: 3 labels for 1797 rows"),
     "label not finite": (["fit", "label-inf.npz", *OUT], r"label-inf\.npz::y, row 9: inf"),
     "one class": (["fit", "one-class.npz", *OUT], r"one class only.*at least two"),
-    "unknown label": (
-        ["evaluate", "parity.model", "digits.npz"],
-        r"digits\.npz, row 2: label 2 is not among the 2",
-    ),
-    "text for numbers": (
-        ["evaluate", "ink.model", "rows.npy", "--labels", "names.csv"],
-        r"row 0: label 'zero'",
-    ),
+    "unknown label": (["evaluate", "parity.model", "digits.npz"], r"digits\.npz, row 2: label 2 is not among the 2"),
+    "text for numbers": (["evaluate", "ink.model", "rows.npy", "--labels", "names.csv"], r"row 0: label 'zero'"),
     "regress on text": (
         ["fit", "rows.npy", "--labels", "names.csv", "--task", "regress", *OUT],
         r"row 0: label 'zero', but a regression needs numbers",
     ),
-    "classify fractions": (
-        ["fit", "ink.npz", "--task", "classify", *OUT],
-        r"--task classify needs whole numbers",
-    ),
+    "classify fractions": (["fit", "ink.npz", "--task", "classify", *OUT], r"--task classify needs whole numbers"),
     "memory too small": (
         ["fit", "digits.npz", "--memory", "1MiB", *OUT, *SMALL],
         r"--memory 1\.0 MiB is too small.* Give --memory \d+MiB, or fewer --components",
     ),
-    "memory not a size": (
-        ["fit", "digits.npz", "--memory", "much", *OUT],
-        r"--memory must be .*'512MiB'.*got 'much'",
-    ),
-    "unknown kernel": (
-        ["fit", "digits.npz", "--kernel", "rbf", *OUT],
-        r"--kernel must be auto or .*chi2, .*got 'rbf'",
-    ),
+    "memory not a size": (["fit", "digits.npz", "--memory", "much", *OUT], r"--memory must be .*'512MiB'.*got 'much'"),
+    "unknown kernel": (["fit", "digits.npz", "--kernel", "rbf", *OUT], r"--kernel must be auto or .*chi2, .*got 'rbf'"),
     "features": (
         ["fit", "digits.npz", "--features", "nonsense", *OUT],
         r"error: --features must be one of auto, additive, .*exact; got 'nonsense'",
     ),
-    "gamma": (
-        ["fit", "digits.npz", "--gamma", "-1", *OUT],
-        r"--gamma must be 'mean' or a positive number.*got '-1'",
-    ),
+    "gamma": (["fit", "digits.npz", "--gamma", "-1", *OUT], r"--gamma must be 'mean' or a positive number.*got '-1'"),
     "alpha": (["fit", "digits.npz", "--alpha", "0", *OUT], r"--alpha must be 'auto' or a positive number"),
-    "components": (
-        ["fit", "digits.npz", "--components", "3.5", *OUT],
-        r"--components must be auto or .*got '3\.5'",
-    ),
-    "folds": (
-        ["fit", "digits.npz", "--folds", "1", *OUT],
-        r"--folds must be a whole number of at least 2; got 1",
-    ),
-    "fraction": (
-        ["fit", "digits.npz", "--test-fraction", "1", *OUT],
-        r"--test-fraction must be .*below 1; got 1",
-    ),
+    "components": (["fit", "digits.npz", "--components", "3.5", *OUT], r"--components must be auto or .*got '3\.5'"),
+    "folds": (["fit", "digits.npz", "--folds", "1", *OUT], r"--folds must be a whole number of at least 2; got 1"),
+    "fraction": (["fit", "digits.npz", "--test-fraction", "1", *OUT], r"--test-fraction must be .*below 1; got 1"),
     "task": (["fit", "digits.npz", "--task", "rank", *OUT], r"--task'?: 'rank' is not one of"),
     "engine": (["fit", "digits.npz", "--engine", "moon", *OUT], r"--engine'?: 'moon' is not"),
     "hinge on workers": (
@@ -159,14 +102,8 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["fit", "digits.npz", "--principal", "5", "--precision", "bfloat16", *OUT, *SMALL],
         r"--principal needs features that are not rounded: use --precision float32 or --precision float64",
     ),
-    "unlabelled for nothing": (
-        ["fit", "digits.npz", "--unlabelled", "rows.npy", *OUT, *SMALL],
-        r"give --principal",
-    ),
-    "output exists": (
-        ["fit", "digits.npz", "-o", "digits.model"],
-        r"--output digits\.model exists.*add --overwrite",
-    ),
+    "unlabelled for nothing": (["fit", "digits.npz", "--unlabelled", "rows.npy", *OUT, *SMALL], r"give --principal"),
+    "output exists": (["fit", "digits.npz", "-o", "digits.model"], r"--output digits\.model exists.*add --overwrite"),
     "output is the input": (
         ["fit", "digits.npz", "-o", "digits.npz", "--overwrite"],
         r"--output digits\.npz is the input digits\.npz itself",
@@ -179,55 +116,22 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["fit", "zip://digits.npz::digits.npz", "-o", "digits.npz", "--overwrite"],
         r"--output digits\.npz is the input zip://digits\.npz::digits\.npz itself",
     ),
-    "output folder missing": (
-        ["fit", "digits.npz", "-o", "no/a.model"],
-        r"the folder no does not exist; create it",
-    ),
-    "output below a file": (
-        ["fit", "digits.npz", "-o", "rows.npy/a.model"],
-        r"rows\.npy is a file, not a folder",
-    ),
+    "output folder missing": (["fit", "digits.npz", "-o", "no/a.model"], r"the folder no does not exist; create it"),
+    "output below a file": (["fit", "digits.npz", "-o", "rows.npy/a.model"], r"rows\.npy is a file, not a folder"),
     "output is a folder": (["fit", "digits.npz", "-o", "."], r"--output \. is a folder; name a file in it"),
-    "predictions exist": (
-        ["predict", "digits.model", "rows.npy", "-o", "few.txt"],
-        r"--output few\.txt exists",
-    ),
-    "predictions ending": (
-        ["predict", "digits.model", "rows.npy", "-o", "a.pdf"],
-        r"a\.pdf: .* \.csv, \.npy, \.npz",
-    ),
-    "scores in npy": (
-        ["predict", "digits.model", "rows.npy", "-o", "a.npy", "--scores"],
-        r"\.npy holds one array",
-    ),
-    "scores of numbers": (
-        ["predict", "ink.model", "rows.npy", "-o", "a.csv", "--scores"],
-        r"model is a regression",
-    ),
-    "json and stdout": (
-        ["predict", "digits.model", "rows.npy", "-o", "-", "--json"],
-        r"both write to stdout",
-    ),
-    "report exists": (
-        ["evaluate", "digits.model", "digits.npz", "-o", "few.txt"],
-        r"--output few\.txt exists",
-    ),
-    "not a model": (
-        ["predict", "digits.npz", "digits.npz", "-o", "a.csv"],
-        r"digits\.npz is not a chimap file",
-    ),
-    "model cut off": (
-        ["evaluate", "cut.model", "digits.npz"],
-        r"cut\.model is not a chimap file, or it is cut off",
-    ),
+    "predictions exist": (["predict", "digits.model", "rows.npy", "-o", "few.txt"], r"--output few\.txt exists"),
+    "predictions ending": (["predict", "digits.model", "rows.npy", "-o", "a.pdf"], r"a\.pdf: .* \.csv, \.npy, \.npz"),
+    "scores in npy": (["predict", "digits.model", "rows.npy", "-o", "a.npy", "--scores"], r"\.npy holds one array"),
+    "scores of numbers": (["predict", "ink.model", "rows.npy", "-o", "a.csv", "--scores"], r"model is a regression"),
+    "json and stdout": (["predict", "digits.model", "rows.npy", "-o", "-", "--json"], r"both write to stdout"),
+    "report exists": (["evaluate", "digits.model", "digits.npz", "-o", "few.txt"], r"--output few\.txt exists"),
+    "not a model": (["predict", "digits.npz", "digits.npz", "-o", "a.csv"], r"digits\.npz is not a chimap file"),
+    "model cut off": (["evaluate", "cut.model", "digits.npz"], r"cut\.model is not a chimap file, or it is cut off"),
     "model cut off, info": (["info", "cut.model"], r"cut\.model"),
     "plan without data": (["info", "--memory", "1GiB"], r"--memory plans a fit on a data file"),
     "plan too small": (["info", "digits.npz", "--memory", "1MiB"], r"--memory 1\.0 MiB is too small"),
     "demo below a file": (["demo", "-o", "rows.npy/demo"], r"rows\.npy is a file, not a folder"),
-    "demo in a taken folder": (
-        ["demo", "-o", "taken"],
-        r"taken holds digits\.npz, not written by 'chimap demo'",
-    ),
+    "demo in a taken folder": (["demo", "-o", "taken"], r"taken holds digits\.npz, not written by 'chimap demo'"),
 }
 
 
@@ -309,9 +213,7 @@ def test_without_a_command_help_is_shown(folder):
 
 
 def test_errors_are_json_with_json(folder):
-    result, usage = run_many(
-        [["fit", "rows.npy", "-o", "a.model", "--json"], ["fit", "rows.npy", "--json"]], folder
-    )
+    result, usage = run_many([["fit", "rows.npy", "-o", "a.model", "--json"], ["fit", "rows.npy", "--json"]], folder)
     assert result.code == 2
     assert result.json["exit_code"] == 2
     assert result.json["error"].startswith("rows.npy has no labels")

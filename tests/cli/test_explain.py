@@ -29,17 +29,7 @@ def test_a_page_arrays_json_and_the_terminal(folder):
     page, arrays, told, alone, ink, removed = run_many(
         [
             ["explain", "digits.model", "digits.npz", "--output", "why.html"],
-            [
-                "explain",
-                "names.model",
-                "sparse.npz",
-                "--labels",
-                "names.csv",
-                "--rows",
-                "3,5",
-                "-o",
-                "why.npz",
-            ],
+            ["explain", "names.model", "sparse.npz", "--labels", "names.csv", "--rows", "3,5", "-o", "why.npz"],
             ["explain", "names.model", "sparse.npz", "--labels", "names.csv", "--json"],
             ["explain", "digits.model"],
             ["explain", "ink.model", "ink.npz", "--json", "--kind", "permutation"],

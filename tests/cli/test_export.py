@@ -27,9 +27,7 @@ def test_every_format(folder, tmp_path):
     )
     assert done.code == 0, done.err
     difference = float(
-        re.search(r"compared with the model on 256 synthetic rows: scores differ by at most (\S+)", done.out)[
-            1
-        ]
+        re.search(r"compared with the model on 256 synthetic rows: scores differ by at most (\S+)", done.out)[1]
     )
     assert difference < 1e-4
     assert tables.code == weights.code == json.code == 0, tables.err + weights.err + json.err
@@ -78,14 +76,8 @@ CASES = {
     "no model": (["no.model", "-o", "a.onnx"], r"no\.model: no such file"),
     "no folder": (["digits.model", "-o", "no/a.onnx"], r"the folder no does not exist"),
     "format": (["digits.model", "-o", "a.onnx", "--format", "pickle"], r"'pickle' is not one of"),
-    "tolerance": (
-        ["names.model", "-o", "a.csv", "--tolerance", "0"],
-        r"--tolerance must be a positive number",
-    ),
-    "the model itself": (
-        ["digits.model", "-o", "digits.model", "--overwrite"],
-        r"--output digits\.model is the input",
-    ),
+    "tolerance": (["names.model", "-o", "a.csv", "--tolerance", "0"], r"--tolerance must be a positive number"),
+    "the model itself": (["digits.model", "-o", "digits.model", "--overwrite"], r"--output digits\.model is the input"),
     "not a model": (["digits.npz", "-o", "a.onnx"], r"digits\.npz is not a chimap file"),
     "no output": (["digits.model"], r"Missing option '--output'.*chimap export --help"),
 }
@@ -95,9 +87,7 @@ def test_bad_input(folder):
     (folder / "few.csv").write_text("mine")
     before = sorted(folder.iterdir())
     for (_, message), result in zip(
-        CASES.values(),
-        run_many([["export", *arguments] for arguments, _ in CASES.values()], folder),
-        strict=True,
+        CASES.values(), run_many([["export", *arguments] for arguments, _ in CASES.values()], folder), strict=True
     ):
         assert result.code == 2, result
         assert len(result.err.splitlines()) == 1, result.err
@@ -118,13 +108,9 @@ def test_compiled_models_are_told_of_and_predict(folder, tmp_path):
         ],
         folder,
     )
-    assert told.code == json.code == predicted.code == evaluated.code == 0, (
-        told.err + predicted.err + evaluated.err
-    )
+    assert told.code == json.code == predicted.code == evaluated.code == 0, told.err + predicted.err + evaluated.err
     assert "CompiledClassifier" in told.out
-    assert re.search(
-        r"tables +\d+ straight pieces per bin, .*scores are off by at most ", " ".join(told.out.split())
-    )
+    assert re.search(r"tables +\d+ straight pieces per bin, .*scores are off by at most ", " ".join(told.out.split()))
     assert json.json["tables"]["a_bin"] == compiled.tables_.n_pieces
     assert json.json["tables"]["worst_error"] == pytest.approx(compiled.tables_.worst_error)
     assert (np.load(tmp_path / "a.npy") == model.predict(np.load(folder / "rows.npy"))).mean() > 0.99

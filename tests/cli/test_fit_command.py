@@ -13,9 +13,7 @@ from chimap.cli.options import CountedColumn, TableOptions
 from chimap.race.candidates import Look, candidates_of_kernel, entries, features_of_kernel, recipe_for_all
 from chimap.recipe import Recipe
 
-FLAGS = {
-    flag for p in typer.main.get_command(app).commands["fit"].params for flag in (*p.opts, *p.secondary_opts)
-}
+FLAGS = {flag for p in typer.main.get_command(app).commands["fit"].params for flag in (*p.opts, *p.secondary_opts)}
 LOOK = Look(is_signed=False, density=0.05, has_sums=True, has_counts=True, n_classes=3)
 LEARNED = {"alpha": 0.1, "gamma": 0.25}
 
@@ -39,11 +37,7 @@ def test_every_setting_is_a_flag_of_fit(settings):
     words = shlex.split(fit_command(settings, "data.npz", None, (TableOptions(), CountedColumn()), {}))
     assert {word for word in words if word.startswith("--")} <= FLAGS
     assert words[words.index("--kernel") + 1] == settings["kernel"]
-    for name, flag in (
-        ("normalize", "--normalization"),
-        ("loss", "--loss"),
-        ("n_components", "--components"),
-    ):
+    for name, flag in (("normalize", "--normalization"), ("loss", "--loss"), ("n_components", "--components")):
         value = settings.get(name)
         if value not in (None, "square"):
             assert words[words.index(flag) + 1] == str(value)

@@ -45,8 +45,7 @@ def test_info_of_a_folder_of_texts(tmp_path):
         for i in range(3):
             (tmp_path / "posts" / label / f"{i}.txt").write_text(f"the {word} {word} {i}")
     told, plain, lost = run_many(
-        [["info", "posts", "--text", "text"], ["info", "posts"], ["info", "posts", "--text", "nope"]],
-        tmp_path,
+        [["info", "posts", "--text", "text"], ["info", "posts"], ["info", "posts", "--text", "nope"]], tmp_path
     )
     assert told.code == 0, told.err
     assert "rows      6" in told.out
@@ -87,9 +86,7 @@ def test_neighbours_among_words_in_a_shell(tmp_path):
     ):
         assert result.code == 2, flags
         assert wrong[flags] in result.err
-    [alone] = run_many(
-        [["fit", "texts.csv", "--ngrams", "1,2", "--labels", "kind", "-o", "x.model"]], tmp_path
-    )
+    [alone] = run_many([["fit", "texts.csv", "--ngrams", "1,2", "--labels", "kind", "-o", "x.model"]], tmp_path)
     assert "--ngrams is for texts: name their column with --text" in alone.err
 
 

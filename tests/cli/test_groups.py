@@ -121,8 +121,7 @@ def test_whole_groups_are_held_out_and_again_when_evaluated(signs):
 
 def test_the_race_and_the_strength_hold_groups_out(signs):
     [fitted] = run_many(
-        [["fit", "signs.csv", "--labels", "kind", "--groups", "film", "--exclude", "part", "-o", "r.model"]],
-        signs,
+        [["fit", "signs.csv", "--labels", "kind", "--groups", "film", "--exclude", "part", "-o", "r.model"]], signs
     )
     assert fitted.code == 0, fitted.err
     model = load(signs / "r.model")
@@ -152,10 +151,7 @@ BAD = {
         fit("two.csv", "--groups", "film", "--test-fraction", "0.3"),
         r"2 groups \(f1, f2\), but holding one out must leave two",
     ),
-    "no group": (
-        fit("gap.csv", "--groups", "film"),
-        r"gap\.csv, row 9: no value in 'film'\. Every row needs",
-    ),
+    "no group": (fit("gap.csv", "--groups", "film"), r"gap\.csv, row 9: no value in 'film'\. Every row needs"),
     "no column": (fit("signs.csv", "--groups", "track"), r"track"),
     "another part": (fit("val.csv", "--split", "part"), r"val\.csv, row 5: val in 'part'; --split needs"),
     "one part": (fit("whole.csv", "--split", "part"), r"--split part: every row is train"),
@@ -163,10 +159,7 @@ BAD = {
         fit("signs.csv", "--split", "part", "--test-fraction", "0.2"),
         "--split names the held-out rows, but --test-fraction draws them",
     ),
-    "report": (
-        fit("signs.csv", "--exclude", "film,part", "--report", "p.html"),
-        "--test-fraction 0.2 or --split",
-    ),
+    "report": (fit("signs.csv", "--exclude", "film,part", "--report", "p.html"), "--test-fraction 0.2 or --split"),
     "per class": (
         ["evaluate", "e.model", "signs.csv", "--splits", "2", "--per-class", "3", "--groups", "film"],
         "--per-class draws rows of each class, but --groups keeps groups whole",
@@ -218,17 +211,7 @@ def test_a_column_that_looks_like_a_group_is_told_of_where_none_is_named(signs):
         [
             fit("signs.csv", "--exclude", "film,part"),
             fit("signs.csv", "--exclude", "part", "--groups", "film"),
-            [
-                "compare",
-                "signs.csv",
-                "--labels",
-                "kind",
-                "--exclude",
-                "film,part",
-                *KERNEL,
-                "--components",
-                "16",
-            ],
+            ["compare", "signs.csv", "--labels", "kind", "--exclude", "film,part", *KERNEL, "--components", "16"],
             fit("signs.npz", output="n.model"),
             ["evaluate", "a.model", "signs.csv", *splits],
         ],

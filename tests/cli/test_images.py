@@ -84,26 +84,14 @@ def results(folder):
         "flags for rows": ["fit", "rows.npz", "-o", "no.model", "--words", "5"],
         "compare": ["compare", "photos"],
         "exists": ["features", "photos", "-o", "photos.parquet", *QUICK],
-        "like and words": [
-            "features",
-            "photos",
-            "--like",
-            "photos.words",
-            "--words",
-            "3",
-            "-o",
-            "no.parquet",
-        ],
+        "like and words": ["features", "photos", "--like", "photos.words", "--words", "3", "-o", "no.parquet"],
         "ending": ["features", "photos", "-o", "no.csv"],
         "missing": ["features", "nowhere", "-o", "no.parquet"],
         "one class": ["fit", "photos/steep", "--labels", "ones.txt", "-o", "no.model"],
         "no labels": ["fit", "photos/steep", "-o", "no.model"],
         "per class": ["evaluate", "photos.model", "photos", "--splits", "2", "--per-class", "30"],
         "other labels": ["evaluate", "photos.model", "photos/steep", "--labels", "ones.txt"],
-        **{
-            name: ["features", "photos", "-o", "bad.parquet", *QUICK, *flags]
-            for name, (flags, _) in BAD_FLAGS.items()
-        },
+        **{name: ["features", "photos", "-o", "bad.parquet", *QUICK, *flags] for name, (flags, _) in BAD_FLAGS.items()},
     }
     listed = list(commands.values())
     found = run_many(listed[:6], folder) + run_many(listed[6:], folder)

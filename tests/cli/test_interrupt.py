@@ -13,10 +13,7 @@ from chimap.data import write_histograms
 
 from .terminal import start
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.name == "nt", reason="no SIGINT to another process there"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="no SIGINT to another process there")]
 
 
 @pytest.fixture(scope="module")

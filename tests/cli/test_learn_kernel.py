@@ -13,30 +13,14 @@ from .terminal import run_many
 pytestmark = pytest.mark.slow
 
 HALVES = ["--blocks", "top=0:32,bottom=32:64"]
-LEARN = [
-    "learn-kernel",
-    "digits.npz",
-    *HALVES,
-    "--components",
-    "128",
-    "--tune-components",
-    "64",
-    "--iterations",
-    "4",
-]
+LEARN = ["learn-kernel", "digits.npz", *HALVES, "--components", "128", "--tune-components", "64", "--iterations", "4"]
 
 BAD = {
-    "overlap": (
-        ["--blocks", "top=0:40,bottom=32:64"],
-        r"blocks overlap: column 32 is in 'top' and in 'bottom'",
-    ),
+    "overlap": (["--blocks", "top=0:40,bottom=32:64"], r"blocks overlap: column 32 is in 'top' and in 'bottom'"),
     "missing": (["--blocks", "top=0:32"], r"blocks miss 32 of the 64 columns, column 32 first"),
     "kernels": (["--kernel", "exp-chi2,gaussian"], r"--method widths learns one for all blocks"),
     "of widths": (["--method", "multiple"], r"--tune-components is for --method widths; leave it out"),
-    "channels": (
-        ["--method", "multiple", "--blocks", ""],
-        r"--method multiple needs blocks: name their columns",
-    ),
+    "channels": (["--method", "multiple", "--blocks", ""], r"--method multiple needs blocks: name their columns"),
     "no width": (["--kernel", "chi2"], r"use its exponential form, such as 'exp-chi2'"),
     "rows": (["--tune-rows", "0"], r"--tune-rows must be a whole number of at least 1; got 0"),
     "iterations": (["--iterations", "0"], r"--iterations must be a whole number of at least 1; got 0"),
@@ -89,30 +73,15 @@ def test_widths_a_page_and_predictions(folder):
         ],
         folder,
     )
-    assert evaluated.code == predicted.code == described.code == 0, (
-        evaluated.err,
-        predicted.err,
-        described.err,
-    )
+    assert evaluated.code == predicted.code == described.code == 0, (evaluated.err, predicted.err, described.err)
     assert evaluated.json["metrics"]["accuracy"] > 0.85
     assert len((folder / "learned.csv").read_text().split()) == 301
     assert "exp-chi2 of 2 widths" in described.out
 
 
 def test_channel_weights_and_their_path(folder):
-    flags = [
-        "--method",
-        "multiple",
-        "--kernel",
-        "exp-chi2,gaussian",
-        "--components",
-        "32",
-        "--page",
-        "channels.html",
-    ]
-    [result] = run_many(
-        [["learn-kernel", "digits.npz", *HALVES, *flags, "--output", "channels.model"]], folder
-    )
+    flags = ["--method", "multiple", "--kernel", "exp-chi2,gaussian", "--components", "32", "--page", "channels.html"]
+    [result] = run_many([["learn-kernel", "digits.npz", *HALVES, *flags, "--output", "channels.model"]], folder)
     assert result.code == 0, result.err
     assert re.search(r"channels +top: \d+\.\d %", result.out)
     page = (folder / "channels.html").read_text()

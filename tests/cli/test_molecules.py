@@ -31,9 +31,7 @@ def results(tmp_path_factory):
     write(folder / "rows.csv", ("name", "Smiles", "kind"), rows)
     write(folder / "new.csv", ("name", "SMILES"), [("a", "CCO"), ("b", "C1CC"), ("c", "CCCc1ccccc1.Cl")])
     rings = ["C1CC1", "C1CCC1", "C1CCCC1", "c1ccccc1", "c1ccncc1", "c1ccoc1"]
-    heads = [("C" * n + ring, ring) for ring in rings for n in range(1, 9)] + [
-        ("C" * n + "O", "") for n in range(1, 9)
-    ]
+    heads = [("C" * n + ring, ring) for ring in rings for n in range(1, 9)] + [("C" * n + "O", "") for n in range(1, 9)]
     rows = [(f"m{i}", smiles, len(smiles) % 2) for i, (smiles, _) in enumerate(heads)]
     write(folder / "scaffolds.csv", ("name", "smiles", "kind"), rows)
     write(folder / "numbers.csv", ("a", "b", "y"), [(i * i, i % 3, i % 2) for i in range(1, 9)])
@@ -48,25 +46,8 @@ def results(tmp_path_factory):
         "predict": ["predict", "rows.model", "new.csv", "--probabilities", "-o", "answers.csv"],
         "evaluate": ["evaluate", "rows.model", "rows.csv"],
         "explain": ["explain", "rows.model", "rows.csv", "--rows", "m1,m50", "-o", "why.html"],
-        "scaffold": [
-            *scaffold,
-            "--test-fraction",
-            "0.3",
-            "-o",
-            "scaffold.model",
-            "--report",
-            "scaffold.html",
-        ],
-        "held out": [
-            "evaluate",
-            "scaffold.model",
-            "scaffolds.csv",
-            "--splits",
-            "2",
-            "--split",
-            "scaffold",
-            "--json",
-        ],
+        "scaffold": [*scaffold, "--test-fraction", "0.3", "-o", "scaffold.model", "--report", "scaffold.html"],
+        "held out": ["evaluate", "scaffold.model", "scaffolds.csv", "--splits", "2", "--split", "scaffold", "--json"],
         "compare": ["compare", *scaffold[1:], "--components", "16,32"],
         "both": [*scaffold, "--groups", "name", "-o", "no.model"],
         "no part": [*scaffold, "-o", "no.model", "--report", "no.html"],
@@ -89,10 +70,7 @@ def test_molecules_that_cannot_be_read_are_left_out_of_the_fit(results):
 def test_and_have_blank_predictions_with_a_reason(results):
     folder, found = results
     assert found["predict"].code == 0, found["predict"].err
-    assert (
-        "1 of 3 records cannot be read: 'b' ('C1CC': not SMILES). They have no prediction."
-        in found["predict"].err
-    )
+    assert "1 of 3 records cannot be read: 'b' ('C1CC': not SMILES). They have no prediction." in found["predict"].err
     assert "Wrote 3 predictions, 1 of them blank, to answers.csv" in found["predict"].out
     heading, *rows = csv.reader((folder / "answers.csv").open())
     assert heading == ["id", "prediction", "chain", "ring", "reason"]

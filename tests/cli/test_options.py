@@ -55,15 +55,7 @@ def test_every_option_has_a_text_and_every_text_an_option():
     for command in typer.main.get_command(app).commands.values():
         for parameter in command.params:
             assert parameter.help or parameter.name == "help", f"{command.name} --{parameter.name}"
-    for owner in (
-        *COMMANDS,
-        TableOptions,
-        CountedColumn,
-        Settings,
-        KernelSettings,
-        CompareSettings,
-        ImageSettings,
-    ):
+    for owner in (*COMMANDS, TableOptions, CountedColumn, Settings, KernelSettings, CompareSettings, ImageSettings):
         takes = inspect.signature(owner).parameters
         assert {*_about(owner)[1]} <= {*takes}, owner.__name__
 

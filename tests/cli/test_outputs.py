@@ -48,19 +48,9 @@ REFUSED = {
         True,
         r"--checkpoint .*new and --output .*new are the same file",
     ),
-    "the checkpoint through a link": (
-        {"--output": "new"},
-        {"--checkpoint": "to-new"},
-        True,
-        r"are the same file",
-    ),
+    "the checkpoint through a link": ({"--output": "new"}, {"--checkpoint": "to-new"}, True, r"are the same file"),
     "a checkpoint that is the input": ({"--output": "new"}, {"--checkpoint": "data"}, True, "is the input"),
-    "two outputs": (
-        {"--output": "new", "--page": "folder/../new"},
-        {},
-        True,
-        r"--page .* and --output .* are the",
-    ),
+    "two outputs": ({"--output": "new", "--page": "folder/../new"}, {}, True, r"--page .* and --output .* are the"),
     "a pipe": ({"--output": "pipe"}, {}, True, r"--output .*pipe is not a regular file"),
     "one that exists": ({"--output": "other"}, {}, False, r"--output .*other exists; .* add --overwrite"),
     "a folder": ({"--output": "folder"}, {}, True, r"--output .*folder is a folder"),
@@ -77,9 +67,7 @@ def test_refused_before_any_work(place, name):
 
 
 def test_taken(place):
-    check_outputs(
-        {"--output": place / "other"}, [place / "data"], True, resumed={"--checkpoint": place / "model"}
-    )
+    check_outputs({"--output": place / "other"}, [place / "data"], True, resumed={"--checkpoint": place / "model"})
     check_outputs({"--output": place / "to-new", "--page": None}, [place / "data"], False)
 
 

@@ -42,10 +42,7 @@ def test_what_the_user_has_set_stays(monkeypatch):
     monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", "20")
     monkeypatch.setattr(process, "recommended_coretype", lambda: "SkylakeX")
     process.prepare_blas()
-    assert (process.os.environ["OPENBLAS_CORETYPE"], process.os.environ["OPENBLAS_THREAD_TIMEOUT"]) == (
-        "Haswell",
-        "20",
-    )
+    assert (process.os.environ["OPENBLAS_CORETYPE"], process.os.environ["OPENBLAS_THREAD_TIMEOUT"]) == ("Haswell", "20")
 
 
 @pytest.mark.parametrize(
@@ -87,10 +84,7 @@ def test_task_of_labels(labels, expected):
         (Message("{memory=!s} is too small", "1.0 MiB"), "--memory 1.0 MiB is too small"),
         (Message("at {alpha=:g}", 0.001), "at --alpha 0.001"),
         (Message("Use {selection='auto'}, or {selection=5}."), "Use no --folds, or --folds 5."),
-        (
-            Message("{bin_weights=None}, or {bin_weights='learn'}"),
-            "--bin-weights none, or --bin-weights learn",
-        ),
+        (Message("{bin_weights=None}, or {bin_weights='learn'}"), "--bin-weights none, or --bin-weights learn"),
         (Message("task {}: {}", 3, ValueError(Message("{n_terms} are few"))), "task 3: --terms are few"),
         (UserWarning(Message("give {alpha}")), "give --alpha"),
         (Message("read it with {} or {}", *readings_of("note")), "read it with --text note or --smiles note"),

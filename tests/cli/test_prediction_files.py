@@ -71,9 +71,7 @@ def test_rows_that_could_not_be_read_are_blank_and_have_a_reason(kind, tmp_path)
     source.unread = UNREAD
     extras = ("intervals",) if kind == "regression" else ("scores", "probabilities", "sets")
     for ending in ("csv", "npz"):
-        with pytest.warns(
-            match=r"2 of 60 records cannot be read: 'sample 1' \('xx': not SMILES\), 'sample 59' \(no"
-        ):
+        with pytest.warns(match=r"2 of 60 records cannot be read: 'sample 1' \('xx': not SMILES\), 'sample 59' \(no"):
             writer(tmp_path / f"p.{ending}", model, extras)(model, source, Progress())
     with pytest.warns(match="They have no prediction"):
         writer(tmp_path / "p.npy", model)(model, source, Progress())

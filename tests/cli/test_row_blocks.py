@@ -32,9 +32,7 @@ def test_a_time_is_seconds(text, seconds):
     assert seconds_of(text, "--time-limit") == seconds
 
 
-@pytest.mark.parametrize(
-    "text", ["", "0", "0m", "-5", "10x", "m", "5s10m", "1..5s", ".", "ten", "nan", "inf"]
-)
+@pytest.mark.parametrize("text", ["", "0", "0m", "-5", "10x", "m", "5s10m", "1..5s", ".", "ten", "nan", "inf"])
 def test_what_is_no_time_is_refused(text):
     with pytest.raises(ValueError, match=r"--time-limit must be a time above 0, such as 10m, 90s.*; got '"):
         seconds_of(text, "--time-limit")
@@ -50,18 +48,7 @@ def test_blocks_are_planned_told_and_compared(tmp_path):
         [
             ["info", "rows.npz", "--memory", "60MiB"],
             ["info", "rows.npz", "--memory", "60MiB", "--json"],
-            [
-                "fit",
-                "rows.npz",
-                *exact,
-                "--features",
-                "exact",
-                "--time-limit",
-                "10m",
-                "-o",
-                "a.model",
-                "--json",
-            ],
+            ["fit", "rows.npz", *exact, "--features", "exact", "--time-limit", "10m", "-o", "a.model", "--json"],
             ["info", "a.model"],
             ["info", "a.model", "--json"],
             ["compare", "rows.npz", *exact, "--components", "16", "--json"],

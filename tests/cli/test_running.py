@@ -14,9 +14,7 @@ PANELS = ["Arguments:", "Data:", "Model:", "Images:", "Output and runtime:"]
 
 
 def test_help_in_panels_and_on_a_screen(folder):
-    short, everything, small = run_many(
-        [["fit", "--help"], ["fit", "--help-all"], ["predict", "--help"]], folder
-    )
+    short, everything, small = run_many([["fit", "--help"], ["fit", "--help-all"], ["predict", "--help"]], folder)
     for result in (short, everything):
         assert result.code == 0
         assert [line for line in result.out.splitlines() if line in PANELS] == PANELS
@@ -65,18 +63,7 @@ def test_options_from_a_file(folder, tmp_path):
     data = folder / "digits.npz"
     first, again, bad, broken, value = run_many(
         [
-            [
-                "fit",
-                data,
-                "-o",
-                tmp_path / "m",
-                "--kernel",
-                "chi2",
-                "--test-fraction",
-                "0.5",
-                "--save-config",
-                config,
-            ],
+            ["fit", data, "-o", tmp_path / "m", "--kernel", "chi2", "--test-fraction", "0.5", "--save-config", config],
             ["fit", "--config", config, "-o", other, "--kernel", "hellinger", "--json"],
             ["fit", data, "-o", other, "--config", tmp_path / "bad.toml"],
             ["fit", data, "-o", other, "--config", tmp_path / "broken.toml"],
@@ -86,12 +73,7 @@ def test_options_from_a_file(folder, tmp_path):
     )
     assert first.code == 0, first.err
     lines = config.read_text().splitlines()
-    assert lines[1:] == [
-        f'data = "{data}"',
-        f'output = "{tmp_path / "m"}"',
-        'kernel = "chi2"',
-        "test-fraction = 0.5",
-    ]
+    assert lines[1:] == [f'data = "{data}"', f'output = "{tmp_path / "m"}"', 'kernel = "chi2"', "test-fraction = 0.5"]
     assert again.json["settings"]["kernel"] == "hellinger"
     assert again.json["settings"]["test_fraction"] == 0.5
     assert [result.code for result in (bad, broken, value)] == [2, 2, 2]

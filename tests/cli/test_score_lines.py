@@ -16,9 +16,7 @@ BASELINE = Baseline("always answering “a”", 0.5)
 
 def test_two_classes_lead_with_the_area_under_the_curve():
     y, scores = np.array(["a", "a", "b", "b"]), np.array([-1.0, 0.4, 0.2, 2.0])
-    line = score_line(
-        Score(classification_metrics(y, np.where(scores > 0, "b", "a"), scores=scores), BASELINE, 0.1)
-    )
+    line = score_line(Score(classification_metrics(y, np.where(scores > 0, "b", "a"), scores=scores), BASELINE, 0.1))
     assert line.startswith("ROC AUC 0.750, accuracy 75.0 % (")
     several = score_line(Score(classification_metrics(["a", "b", "c"], ["a", "b", "b"]), BASELINE, 0.1))
     assert several.startswith("accuracy 66.7 % (")
@@ -26,13 +24,7 @@ def test_two_classes_lead_with_the_area_under_the_curve():
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        (None, None),
-        ("l1", "l1"),
-        ("none", None),
-        ("none,log-cpm", [None, "log-cpm"]),
-        ("l1, sqrt", ["l1", "sqrt"]),
-    ],
+    [(None, None), ("l1", "l1"), ("none", None), ("none,log-cpm", [None, "log-cpm"]), ("l1, sqrt", ["l1", "sqrt"])],
 )
 def test_normalisations_of_a_flag(text, expected):
     assert normalization_of(text) == expected

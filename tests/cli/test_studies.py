@@ -22,30 +22,13 @@ def cohorts(tmp_path_factory):
     rng = np.random.default_rng(0)
     sick = np.arange(STUDIES.size) % 2 == 0
     bins = rng.poisson(5 + 6 * sick[:, None] * (np.arange(5) < 1), (sick.size, 5))
-    table = pd.DataFrame(bins, columns=list("abcde")).assign(
-        site=np.where(sick, "gut", "skin"), study=STUDIES
-    )
+    table = pd.DataFrame(bins, columns=list("abcde")).assign(site=np.where(sick, "gut", "skin"), study=STUDIES)
     table.to_csv(folder / "cohorts.csv", index=False)
     table.assign(study="Lyon").to_csv(folder / "one.csv", index=False)
-    table.assign(site=np.where(STUDIES == "Riga", table.site, "gut")).to_csv(
-        folder / "apart.csv", index=False
-    )
-    table.assign(site=np.where(STUDIES == "Riga", "gut", table.site)).to_csv(
-        folder / "lonely.csv", index=False
-    )
+    table.assign(site=np.where(STUDIES == "Riga", table.site, "gut")).to_csv(folder / "apart.csv", index=False)
+    table.assign(site=np.where(STUDIES == "Riga", "gut", table.site)).to_csv(folder / "lonely.csv", index=False)
     table.iloc[[0, 1, 2, 24, 25, 26]].to_csv(folder / "few.csv", index=False)
-    fit = [
-        "fit",
-        "cohorts.csv",
-        "--labels",
-        "site",
-        "--exclude",
-        "study",
-        "--kernel",
-        "exp-chi2",
-        "-o",
-        "a.model",
-    ]
+    fit = ["fit", "cohorts.csv", "--labels", "site", "--exclude", "study", "--kernel", "exp-chi2", "-o", "a.model"]
     assert run_many([fit], folder)[0].code == 0
     return folder
 
@@ -86,16 +69,7 @@ def test_each_study_is_scored_by_models_of_the_others(cohorts):
 
 
 def test_a_comparison_tells_of_machines_study_by_study(cohorts):
-    compare = [
-        "compare",
-        "cohorts.csv",
-        "--labels",
-        "site",
-        "--splits",
-        "leave-one-group-out",
-        "--groups",
-        "study",
-    ]
+    compare = ["compare", "cohorts.csv", "--labels", "site", "--splits", "leave-one-group-out", "--groups", "study"]
     told, counted, ungrouped, unknown = run_many(
         [[*compare, "-o", "compared.html"], [*compare, "--json"], compare[:-2], [*compare[:5], "5"]], cohorts
     )
@@ -118,17 +92,8 @@ def test_bad_input(cohorts):
         r"--splits leave-one-group-out needs groups: name their column with --groups": [*BY_STUDY],
         r"--groups study: all rows are in one group, Lyon": ["one.csv", *BY_STUDY, "--groups", "study"],
         r"without study Riga all labels are gut": ["apart.csv", *BY_STUDY, "--groups", "study"],
-        r"--permutations must be a whole number of at least 1": [
-            *BY_STUDY,
-            "--groups",
-            "study",
-            "--permutations",
-            "0",
-        ],
-        r"--permutations permutes labels within groups: add --splits leave-one-group-out": [
-            "--permutations",
-            "9",
-        ],
+        r"--permutations must be a whole number of at least 1": [*BY_STUDY, "--groups", "study", "--permutations", "0"],
+        r"--permutations permutes labels within groups: add --splits leave-one-group-out": ["--permutations", "9"],
         r"only 9 permutations .* too few for --permutations 99. Give --permutations 8": [
             "few.csv",
             *BY_STUDY,

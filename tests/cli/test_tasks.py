@@ -43,29 +43,8 @@ def folder(tmp_path_factory):
     fit = ["--kernel", "exp-chi2", "--columns", "a:e"]
     results = run_many(
         [
-            [
-                "fit",
-                "tox.csv",
-                "--labels",
-                "task_*",
-                "-o",
-                "tox.model",
-                *fit,
-                "--test-fraction",
-                "0.3",
-                "--json",
-            ],
-            [
-                "fit",
-                "tox.parquet",
-                "--labels",
-                "dose,potency",
-                "-o",
-                "doses.model",
-                *fit,
-                "--test-fraction",
-                "0.3",
-            ],
+            ["fit", "tox.csv", "--labels", "task_*", "-o", "tox.model", *fit, "--test-fraction", "0.3", "--json"],
+            ["fit", "tox.parquet", "--labels", "dose,potency", "-o", "doses.model", *fit, "--test-fraction", "0.3"],
             ["fit", "tox.csv", "--labels", "dose", "-o", "dose.model", *fit],
             ["fit", "kinds.csv", "--labels", "kind", "-o", "kind.model", *fit],
             ["fit", "tox.npz", "--labels", "::Y", "-o", "matrix.model", "--kernel", "chi2"],
@@ -91,10 +70,7 @@ def test_classes_of_tasks_are_balanced(folder):
         folder,
     )
     assert [result.code for result in results] == [0, 0, 0, 2], [result.err for result in results]
-    assert (
-        "task 'task_liver': --class-weight names 'active', which is none of the classes 0, 1"
-        in results[3].err
-    )
+    assert "task 'task_liver': --class-weight names 'active', which is none of the classes 0, 1" in results[3].err
     weights = load(folder / "balanced.model").class_weight_
     y = pd.read_csv(folder / "tox.csv")[["task_liver", "task_heart", "task_skin"]].drop(index=3)
     for task, name in enumerate(y):
@@ -120,9 +96,7 @@ def test_columns_of_a_table_are_tasks(folder):
     assert np.nanmin(marked.labels()) == 1
     frame = pd.read_csv(folder / "tox.csv").drop(columns="name")
     assert open_source(frame, ["dose", "task_skin"]).task_names == ("dose", "task_skin")
-    model = HistogramRegressor("chi2", alpha=1.0).fit(
-        frame[[*"abcde", "dose", "potency"]], ["dose", "potency"]
-    )
+    model = HistogramRegressor("chi2", alpha=1.0).fit(frame[[*"abcde", "dose", "potency"]], ["dose", "potency"])
     assert model.task_names_.tolist() == ["dose", "potency"]
     assert model.feature_names_in_.tolist() == list("abcde")
 
@@ -137,43 +111,16 @@ def test_columns_that_are_not_there_are_named(folder):
 def test_predictions_have_a_column_a_task(folder):
     written, numbers, arrays = run_many(
         [
-            [
-                "predict",
-                "tox.model",
-                "tox.csv",
-                "--labels",
-                "task_*",
-                "--probabilities",
-                "--sets",
-                "-o",
-                "tox-out.csv",
-            ],
-            [
-                "predict",
-                "doses.model",
-                "tox.parquet",
-                "--intervals",
-                "--coverage",
-                "0.8",
-                "-o",
-                "doses-out.csv",
-            ],
+            ["predict", "tox.model", "tox.csv", "--labels", "task_*", "--probabilities", "--sets", "-o", "tox-out.csv"],
+            ["predict", "doses.model", "tox.parquet", "--intervals", "--coverage", "0.8", "-o", "doses-out.csv"],
             ["predict", "tox.model", "tox.csv", "--sets", "--scores", "-o", "tox-out.npz"],
         ],
         folder,
     )
     assert (written.code, numbers.code, arrays.code) == (0, 0, 0), written.err + numbers.err + arrays.err
-    rows, model = (
-        pd.read_csv(folder / "tox-out.csv", dtype={"set_task_heart": str}),
-        load(folder / "tox.model"),
-    )
+    rows, model = (pd.read_csv(folder / "tox-out.csv", dtype={"set_task_heart": str}), load(folder / "tox.model"))
     tasks = ["task_liver", "task_heart", "task_skin"]
-    assert rows.columns.tolist() == [
-        "id",
-        *tasks,
-        *(f"probabilities_{t}" for t in tasks),
-        *(f"set_{t}" for t in tasks),
-    ]
+    assert rows.columns.tolist() == ["id", *tasks, *(f"probabilities_{t}" for t in tasks), *(f"set_{t}" for t in tasks)]
     X = pd.read_csv(folder / "tox.csv")[list("abcde")]
     assert np.array_equal(rows[tasks], model.predict(X))
     assert np.allclose(rows[[f"probabilities_{t}" for t in tasks]], model.predict_proba(X), atol=1e-5)
@@ -182,14 +129,7 @@ def test_predictions_have_a_column_a_task(folder):
     assert rows["set_task_heart"].fillna("").tolist() == said
     doses = pd.read_csv(folder / "doses-out.csv")
     ends = load(folder / "doses.model").predict_set(X, alpha=0.2)
-    assert doses.columns.tolist() == [
-        "dose",
-        "potency",
-        "low_dose",
-        "high_dose",
-        "low_potency",
-        "high_potency",
-    ]
+    assert doses.columns.tolist() == ["dose", "potency", "low_dose", "high_dose", "low_potency", "high_potency"]
     assert np.allclose(doses[["low_potency", "high_potency"]], ends[:, 1], atol=1e-5)
     kept = np.load(folder / "tox-out.npz")
     assert np.array_equal(kept["sets"], sets)
@@ -242,9 +182,7 @@ def test_tasks_are_evaluated_each_on_its_rows(folder):
     )
     metrics = told.json["metrics"]
     assert [task["name"] for task in metrics["tasks"]] == ["task_liver", "task_heart", "task_skin"]
-    assert metrics["means"]["ROC AUC"] == pytest.approx(
-        np.mean([task["ROC AUC"] for task in metrics["tasks"]])
-    )
+    assert metrics["means"]["ROC AUC"] == pytest.approx(np.mean([task["ROC AUC"] for task in metrics["tasks"]]))
     assert "held out when the model was fitted" in told.json["data"]["which rows"]
     table = {line.split()[0]: line.split()[1:] for line in plain.out.splitlines() if "task_" in line}
     heart = metrics["tasks"][1]

@@ -34,9 +34,7 @@ def metaml(folder, name="abundance.txt", without=(), rename=str):
     ]
     clades = [f"k__Bacteria|g__Genus{j % 5}|s__Species_{j}" for j in range(29)] + ["k__Bacteria|g__Genus9"]
     lines += [
-        [rename(clade), *map("{:.5f}".format, shares[:, j])]
-        for j, clade in enumerate(clades)
-        if j not in without
+        [rename(clade), *map("{:.5f}".format, shares[:, j])] for j, clade in enumerate(clades) if j not in without
     ]
     (folder / name).write_text("".join("\t".join(line) + "\n" for line in lines))
 
@@ -46,11 +44,7 @@ def test_from_a_table_of_samples_as_columns_to_its_explanation(tmp_path):
     fit = ["fit", "abundance.txt", "--labels", "disease", "--groups", "subjectID", "--test-fraction", "0.3"]
     metaml(tmp_path, "abundance.tsv")
     fitted, info, unlabelled = run_many(
-        [
-            [*fit, "-o", "my.model", *SMALL],
-            ["info", "abundance.txt", "--labels", "disease"],
-            ["info", "abundance.tsv"],
-        ],
+        [[*fit, "-o", "my.model", *SMALL], ["info", "abundance.txt", "--labels", "disease"], ["info", "abundance.tsv"]],
         tmp_path,
     )
     assert fitted.code == 0, fitted.err
@@ -67,9 +61,7 @@ def test_from_a_table_of_samples_as_columns_to_its_explanation(tmp_path):
         ],
         tmp_path,
     )
-    assert evaluated.code == predicted.code == explained.code == 0, (
-        evaluated.err + predicted.err + explained.err
-    )
+    assert evaluated.code == predicted.code == explained.code == 0, evaluated.err + predicted.err + explained.err
     assert "using the column 'disease' as labels" in evaluated.err
     assert 0 < json.loads(evaluated.out)["metrics"]["rows"] < N
     answers = [*csv.DictReader((tmp_path / "answers.csv").open())]
@@ -84,9 +76,7 @@ def test_new_tables_lack_columns_or_name_them_otherwise(tmp_path):
     metaml(tmp_path, "upper.txt", rename=str.upper)
     [fitted] = run_many([["fit", "abundance.txt", "--labels", "disease", "-o", "my.model", *SMALL]], tmp_path)
     assert fitted.code == 0, fitted.err
-    predict = [
-        ["predict", "my.model", name, "-o", f"{name}.csv"] for name in ("fewer.txt", "few.txt", "upper.txt")
-    ]
+    predict = [["predict", "my.model", name, "-o", f"{name}.csv"] for name in ("fewer.txt", "few.txt", "upper.txt")]
     fewer, few, upper, refused, odd = run_many(
         [
             *predict,
@@ -112,17 +102,9 @@ def test_what_is_wrong_with_ranks_and_orientation(tmp_path):
     metaml(tmp_path)
     fit = ["fit", "abundance.txt", "-o", "my.model", *SMALL, "--labels"]
     rank, upright, label = run_many(
-        [
-            [*fit, "disease", "--rank", "o__"],
-            [*fit, "disease", "--no-transpose"],
-            [*fit, "diagnosis"],
-        ],
-        tmp_path,
+        [[*fit, "disease", "--rank", "o__"], [*fit, "disease", "--no-transpose"], [*fit, "diagnosis"]], tmp_path
     )
     assert rank.code == upright.code == label.code == 2
     assert "no clade of --rank o__; there are 29 s__ and 1 g__" in rank.err
     assert "two columns are called 'Zeller_fecal_colorectal_cancer'" in upright.err
-    assert (
-        "no column and no file 'diagnosis'; columns are dataset_name, sampleID, subjectID, disease"
-        in label.err
-    )
+    assert "no column and no file 'diagnosis'; columns are dataset_name, sampleID, subjectID, disease" in label.err

@@ -127,18 +127,7 @@ def test_weights_of_classes_and_thresholds(hits):
 
 def test_the_positive_class_is_said_wherever_it_counts(hits):
     """Active is the first of two classes; the flag makes it the one that everything is about."""
-    given = [
-        "--exclude",
-        "times",
-        "--split",
-        "part",
-        "--positive",
-        "active",
-        "--threshold",
-        "f1",
-        "--scoring",
-        "f1",
-    ]
+    given = ["--exclude", "times", "--split", "part", "--positive", "active", "--threshold", "f1", "--scoring", "f1"]
     exact = ["fit", "hits.csv", "--labels", "kind", "--kernel", "exp-chi2", "--features", "exact", *given]
     fitted, found = run_many([[*exact, "-o", "p.model"], [*exact, "-o", "q.model", "--json"]], hits)
     assert fitted.code == found.code == 0, fitted.err + found.err

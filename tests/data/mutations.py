@@ -60,8 +60,7 @@ def whole_files(folder: Path) -> list[str]:
     (folder / "rows.csv.gz").write_bytes(gzip.compress(text, mtime=0))
     (folder / "rows.svm.bz2").write_bytes(bz2.compress((folder / "rows.svm").read_bytes()))
     counts = [
-        {"counts": dict(zip("abcdef", row, strict=True)), "y": int(c)}
-        for row, c in zip(X.tolist(), y, strict=True)
+        {"counts": dict(zip("abcdef", row, strict=True)), "y": int(c)} for row, c in zip(X.tolist(), y, strict=True)
     ]
     (folder / "rows.jsonl").write_text("".join(json.dumps(record) + "\n" for record in counts))
     _with_libraries(folder, X, y, words, text)

@@ -72,9 +72,7 @@ def scipy_npz(folder):
 
 
 def svmlight(folder, zero_based):
-    dump_svmlight_file(
-        COUNTS.astype(float), LABELS, str(folder / "rows.svm"), zero_based=zero_based, comment="x"
-    )
+    dump_svmlight_file(COUNTS.astype(float), LABELS, str(folder / "rows.svm"), zero_based=zero_based, comment="x")
     return SvmlightSource(folder / "rows.svm")
 
 
@@ -265,9 +263,7 @@ SOURCES = {
     ),
     "Parquet, parts": parquet_parts,
     "Feather": lambda folder: feather(folder, table()),
-    "Feather, fixed lists, plain": lambda folder: feather(
-        folder, table_of_lists(True), compression="uncompressed"
-    ),
+    "Feather, fixed lists, plain": lambda folder: feather(folder, table_of_lists(True), compression="uncompressed"),
     "Zarr": zarr_store,
     "Zarr, format 2, float64": lambda folder: zarr_store(folder, zarr_format=2, X=COUNTS.astype(float)),
     "Zarr, shards": lambda folder: zarr_store(folder, chunks=(10, 12), shards=(50, 12)),

@@ -113,11 +113,7 @@ def test_files_in_archives_and_behind_caches(kind, tmp_path):
     archive = shutil.make_archive(str(tmp_path / "all"), "zip", tmp_path / "in")
     name = CHAINED[kind]
     given = LABELS if kind.startswith("np") else None
-    for address in (
-        f"zip://{name}::file://{archive}",
-        f"zip://{name}::{archive}",
-        f"local://{tmp_path}/in/{name}",
-    ):
+    for address in (f"zip://{name}::file://{archive}", f"zip://{name}::{archive}", f"local://{tmp_path}/in/{name}"):
         source = open_source(address, given)
         assert source.name == name
         rows = np.concatenate([to_dense(chunk.X) for chunk in source.chunks(40)])
@@ -142,14 +138,8 @@ def test_what_cannot_be_reached(tmp_path, monkeypatch):
             "zip://rows.npy",
             r"^zip://rows\.npy is in an archive, but the archive is not named\. Add it: zip://rows\.npy::ARCHIVE",
         ),
-        (
-            f"zip://rows.npy::{tmp_path}/all.zip",
-            r"^zip://rows\.npy.*all\.zip: cannot be reached \(BadZipFile",
-        ),
-        (
-            "ftp://127.0.0.1:9/rows.npy",
-            r"^ftp://127\.0\.0\.1:9/rows\.npy: cannot be reached .*refused\)\. Check",
-        ),
+        (f"zip://rows.npy::{tmp_path}/all.zip", r"^zip://rows\.npy.*all\.zip: cannot be reached \(BadZipFile"),
+        ("ftp://127.0.0.1:9/rows.npy", r"^ftp://127\.0\.0\.1:9/rows\.npy: cannot be reached .*refused\)\. Check"),
     ):
         with pytest.raises(DataError, match=expected):
             open_source(address)
@@ -161,9 +151,7 @@ def test_what_cannot_be_reached(tmp_path, monkeypatch):
     ):
         monkeypatch.setitem(sys.modules, module, None)
         monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
-        with pytest.raises(
-            ImportError, match=rf"^{address}: .*\. Install it \(pip install 'fsspec\[{extra}\]'\), or"
-        ):
+        with pytest.raises(ImportError, match=rf"^{address}: .*\. Install it \(pip install 'fsspec\[{extra}\]'\), or"):
             open_source(address)
 
 

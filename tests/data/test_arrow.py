@@ -58,10 +58,7 @@ WRITTEN = {
         pa.array([MOMENT] * 2 + [MIDNIGHT], pa.timestamp("us", "UTC")),
         ["2024-01-31 10:00:00Z"] * 2 + ["2024-01-31 00:00:00Z"],
     ),
-    "times": (
-        pa.array([dt.time(10), dt.time(10, 0, 7), dt.time(10)]),
-        ["10:00:00", "10:00:07", "10:00:00"],
-    ),
+    "times": (pa.array([dt.time(10), dt.time(10, 0, 7), dt.time(10)]), ["10:00:00", "10:00:07", "10:00:00"]),
     "durations": (pa.array([1, 2, 1], pa.duration("s")), ["1 s", "2 s", "1 s"]),
     "decimals": (pa.array([Decimal("1.50"), Decimal("2.25"), Decimal("1.50")]), [1.5, 2.25, 1.5]),
     "whole decimals": (pa.array([Decimal(12), Decimal(7), Decimal(12)], pa.decimal128(9, 0)), [12, 7, 12]),
@@ -97,9 +94,7 @@ def test_missing_dates_and_bytes_are_missing_labels(tmp_path):
 def test_bytes_that_are_no_text(tmp_path):
     table = pa.table({"a": [1.0, 2.0], "b": [0.0, 1.0], "what": pa.array([b"a", b"\xff"])})
     pq.write_table(table, tmp_path / "rows.parquet")
-    with pytest.raises(
-        DataError, match=r"column 'what' of .*rows\.parquet: bytes that are not text in UTF-8"
-    ):
+    with pytest.raises(DataError, match=r"column 'what' of .*rows\.parquet: bytes that are not text in UTF-8"):
         open_source(tmp_path / "rows.parquet", "what")
 
 
@@ -166,15 +161,9 @@ def rewrite(path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda t: t.drop_columns("bin 3"),
-            r"column 'bin 3' must be uint8 as in a\.parquet, but there is none",
-        ),
+        (lambda t: t.drop_columns("bin 3"), r"column 'bin 3' must be uint8 as in a\.parquet, but there is none"),
         (lambda t: t.set_column(3, "bin 3", [t[3].cast("float")]), "must be uint8 .* but it is float"),
-        (
-            lambda t: t.append_column("bin 12", t[3]),
-            r"column 'bin 12' is not in a\.parquet, whose 12 columns are",
-        ),
+        (lambda t: t.append_column("bin 12", t[3]), r"column 'bin 12' is not in a\.parquet, whose 12 columns are"),
         (lambda t: t.drop_columns("label"), "the labels 'label' must be int64 .* but there is none"),
         (lambda t: t.set_column(12, "label", [t[12].cast("string")]), "labels 'label' .* but it is string"),
     ],
@@ -208,9 +197,7 @@ def test_nulls(parts, column):
     kind = pa.uint8() if column == "bin 3" else pa.int64()
     place = 3 if column == "bin 3" else 12
     rewrite(parts / "b.parquet", lambda t: t.set_column(place, column, [pa.array([*values, 1], kind)]))
-    with pytest.raises(
-        DataError, match=rf"b\.parquet, row group 1, row 11: null in column '{column}'.*fill it"
-    ):
+    with pytest.raises(DataError, match=rf"b\.parquet, row group 1, row 11: null in column '{column}'.*fill it"):
         list(open_source(parts).chunks(30))
 
 
@@ -240,9 +227,7 @@ def test_parts_of_lists_of_another_length(tmp_path):
     for name, width in (("a", 2), ("b", 3)):
         lists = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(6)), width)
         pq.write_table(pa.table({"x": lists}), tmp_path / f"{name}.parquet")
-    with pytest.raises(
-        DataError, match=r"b\.parquet: column 'x' must be fixed_size_list.*\[2\].* it is .*\[3\]"
-    ):
+    with pytest.raises(DataError, match=r"b\.parquet: column 'x' must be fixed_size_list.*\[2\].* it is .*\[3\]"):
         open_source(tmp_path)
 
 

@@ -39,9 +39,7 @@ def test_npy_cut_off(tmp_path):
     np.save(path, np.ones((100, 5)))
     whole = path.read_bytes()
     path.write_bytes(whole[:-8])
-    with pytest.raises(
-        DataError, match=r"rows\.npy: cut off.*\(100, 5\) of float64, 4128 bytes, the file has 4120"
-    ):
+    with pytest.raises(DataError, match=r"rows\.npy: cut off.*\(100, 5\) of float64, 4128 bytes, the file has 4120"):
         NpySource(path)
     path.write_bytes(whole[:50])
     with pytest.raises(DataError, match=r"rows\.npy: not an \.npy array, or cut off"):
@@ -54,9 +52,7 @@ def test_npy_that_shrinks_while_it_is_read(tmp_path):
     chunks = NpySource(path).chunks(20)
     next(chunks)
     os.truncate(path, 30_000)
-    with pytest.raises(
-        DataError, match=r"rows\.npy, rows \d+0 to \d+0: .* bytes are missing; the file has changed"
-    ):
+    with pytest.raises(DataError, match=r"rows\.npy, rows \d+0 to \d+0: .* bytes are missing; the file has changed"):
         list(chunks)
 
 
@@ -71,9 +67,7 @@ def test_npy_is_never_unpickled(tmp_path):
 
 def test_npz_without_rows_lists_members_and_shows_the_syntax(tmp_path):
     np.savez(tmp_path / "m.npz", x_train=np.eye(3), y_train=np.arange(3))
-    with pytest.raises(
-        DataError, match=r"m\.npz: no array X .*it holds x_train, y_train\. .*'m\.npz::x_train'"
-    ):
+    with pytest.raises(DataError, match=r"m\.npz: no array X .*it holds x_train, y_train\. .*'m\.npz::x_train'"):
         NpzSource(tmp_path / "m.npz")
     with pytest.raises(DataError, match=r"m\.npz: no array 'z'; it holds x_train, y_train"):
         NpzSource(tmp_path / "m.npz::z")
@@ -92,9 +86,7 @@ def test_npz_cut_off_or_not_one(tmp_path):
         NpzSource(path)
 
 
-@pytest.mark.parametrize(
-    "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2]
-)
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
 @pytest.mark.parametrize("held", [True, False])
 def test_npz_with_damaged_member(tmp_path, monkeypatch, method, held):
     if not held:
@@ -242,11 +234,7 @@ def test_compressed_text_that_is_damaged_or_cut_off(tmp_path, packed):
             "unpacks to more than 300 times its size",
         ),
         ("blank.svm.gz", gzip.compress(b"1 1:2\n" + b"\n" * 2**25, 1), "more than 16 MiB of blanks in a row"),
-        (
-            "blank.csv.gz",
-            gzip.compress(b"a,y\n1,2\n" + b"\n" * 2**25, 1),
-            "more than 16 MiB of blanks in a row",
-        ),
+        ("blank.csv.gz", gzip.compress(b"a,y\n1,2\n" + b"\n" * 2**25, 1), "more than 16 MiB of blanks in a row"),
         ("wide.svm", b"1 2147483646:1\n0 1:2\n", "column 2,147,483,646 makes rows of .* columns; at most"),
     ],
 )
@@ -302,6 +290,4 @@ def test_rows_that_can_be_named_are_listed_and_open(tmp_path):
     np.savez(tmp_path / "two.npz", **parts, other=np.ones((3, 2)), y=[0, 1, 0])
     with pytest.raises(DataError, match=r"Name the rows as 'two\.npz::gut_' or 'two\.npz::other'"):
         open_source(tmp_path / "two.npz")
-    np.testing.assert_array_equal(
-        next(open_source(f"{tmp_path}/two.npz::gut_").chunks(3)).X.toarray(), np.eye(3)
-    )
+    np.testing.assert_array_equal(next(open_source(f"{tmp_path}/two.npz::gut_").chunks(3)).X.toarray(), np.eye(3))

@@ -246,9 +246,7 @@ def doubled(kind, path):
     elif kind in ("h5ad", "10x h5", "biom 2", "hdf5"):
         import h5py
 
-        place = {"h5ad": "obs/_index", "10x h5": "matrix/barcodes", "biom 2": "sample/ids", "hdf5": "ids"}[
-            kind
-        ]
+        place = {"h5ad": "obs/_index", "10x h5": "matrix/barcodes", "biom 2": "sample/ids", "hdf5": "ids"}[kind]
         with h5py.File(path, "r+") as file:
             file[place][5] = file[place][3]
     elif kind == "AnnData zarr":

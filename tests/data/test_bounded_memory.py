@@ -106,9 +106,7 @@ def stored(tmp_path_factory):
     X = np.random.default_rng(0).random((60_000, 500), dtype=np.float32)
     lists = pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), 500)
     pq.write_table(pa.table({"X": lists}), folder / "lists.parquet")  # one row group
-    pq.write_table(
-        pa.table({f"{j}": X[:, j] for j in range(500)}), folder / "columns.parquet", row_group_size=4000
-    )
+    pq.write_table(pa.table({f"{j}": X[:, j] for j in range(500)}), folder / "columns.parquet", row_group_size=4000)
     zarr.open_group(folder / "rows.zarr", mode="w").create_array("X", data=X, chunks=(4096, 500))
     with h5py.File(folder / "rows.h5", "w") as file:
         file.create_dataset("X", data=X, chunks=(1024, 500))

@@ -22,9 +22,7 @@ def write(path, value):
         np.savez(path, X=X, y=y)
     elif path.suffix == ".csv":
         pytest.importorskip("pyarrow")
-        np.savetxt(
-            path, np.column_stack([X, y]), delimiter=",", header="a,b,c,d,e,f,y", comments="", fmt="%.3g"
-        )
+        np.savetxt(path, np.column_stack([X, y]), delimiter=",", header="a,b,c,d,e,f,y", comments="", fmt="%.3g")
     elif path.suffix == ".svm":
         dump_svmlight_file(X, y, str(path))
     else:

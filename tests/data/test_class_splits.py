@@ -19,9 +19,7 @@ def test_shares_of_the_classes(n_test):
         assert dict(zip(*np.unique(Y[train], return_counts=True), strict=True)) == dict.fromkeys(
             ("ant", "bee", "cat"), 7
         )
-        assert np.unique(Y[test], return_counts=True)[1].tolist() == (
-            [1, 13, 33] if n_test is None else [1, 10, 10]
-        )
+        assert np.unique(Y[test], return_counts=True)[1].tolist() == ([1, 13, 33] if n_test is None else [1, 10, 10])
         assert not set(train) & set(test)
 
 
@@ -36,9 +34,7 @@ def test_splits_differ_and_repeat():
 
 def test_it_is_a_splitter_of_scikit_learn():
     X = np.random.default_rng(1).normal(size=(Y.size, 3)) + (Y == "cat")[:, None]
-    assert (
-        len(cross_val_score(RidgeClassifier(), X, Y, cv=PerClassSplits(5, n_splits=3, random_state=0))) == 3
-    )
+    assert len(cross_val_score(RidgeClassifier(), X, Y, cv=PerClassSplits(5, n_splits=3, random_state=0))) == 3
 
 
 def test_a_class_with_too_few_rows_is_named():

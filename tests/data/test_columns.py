@@ -86,9 +86,7 @@ def test_a_missing_value_names_its_row_in_the_file(tmp_path):
 def test_columns_that_are_not_there(folder):
     with pytest.raises((DataError, FileNotFoundError), match="nothing"):
         open_source(folder / "rows.csv", "kind", aside="film").column("nothing")
-    with pytest.raises(
-        DataError, match="'film' names a column of a file, but these rows are not read from one"
-    ):
+    with pytest.raises(DataError, match="'film' names a column of a file, but these rows are not read from one"):
         ArraySource(X, y).column("film")
 
 
@@ -100,12 +98,7 @@ def test_workers_get_no_copy_of_what_was_opened(folder):
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_a_bin_may_be_called_y_beside_labels_of_several_tasks(tmp_path, ending):
     table = pd.DataFrame(
-        {
-            "x": X[:, 0],
-            "y": X[:, 1],
-            "task_a": 1.0 * (y > 0),
-            "task_b": [*([np.nan] * 2), *(1.0 * (y[2:] > 1))],
-        }
+        {"x": X[:, 0], "y": X[:, 1], "task_a": 1.0 * (y > 0), "task_b": [*([np.nan] * 2), *(1.0 * (y[2:] > 1))]}
     )
     path = tmp_path / f"rows{ending}"
     table.to_csv(path, index=False) if ending == ".csv" else table.to_parquet(path)

@@ -142,9 +142,7 @@ def test_not_text(tmp_path):
     with pytest.raises(DataError, match=r"rows\.csv, line 1: not text in UTF-8"):
         open_source(tmp_path / "rows.csv")
     (tmp_path / "rows.csv").write_bytes(b"\xff\xfe,b\n1,2\n")
-    with pytest.raises(
-        DataError, match=r"rows\.csv: its first bytes say UTF-16, but it is not text in UTF-16"
-    ):
+    with pytest.raises(DataError, match=r"rows\.csv: its first bytes say UTF-16, but it is not text in UTF-16"):
         open_source(tmp_path / "rows.csv")
 
 
@@ -289,11 +287,7 @@ def test_decimal_commas_and_marks_between_thousands(tmp_path, text, rows):
 
 
 def test_decimal_commas_without_ids_or_names(tmp_path):
-    assert rows_of(open_source(write(tmp_path, "a;b\n0,5;1,5\n0,7;2,5\n0,9;1\n"))) == [
-        [0.5, 1.5],
-        [0.7, 2.5],
-        [0.9, 1],
-    ]
+    assert rows_of(open_source(write(tmp_path, "a;b\n0,5;1,5\n0,7;2,5\n0,9;1\n"))) == [[0.5, 1.5], [0.7, 2.5], [0.9, 1]]
     assert rows_of(open_source(write(tmp_path, "0,5;1,5\n0,7;2,5\n"))) == [[0.5, 1.5], [0.7, 2.5]]
 
 
@@ -316,10 +310,7 @@ def test_decimal_commas_in_ids_and_labels(tmp_path):
             "a;b\n0,5;1\n0,7;2\n1.5;3\n",
             r"line 4, column 'a': '1\.5', but other numbers, such as '0,5', have decimal commas",
         ),
-        (
-            "a;b\n1,234.5;1\n0,75;2\n1,000.5;2\n",
-            r"line 3, column 'a': '0,75', but .* '1,234\.5', have decimal points",
-        ),
+        ("a;b\n1,234.5;1\n0,75;2\n1,000.5;2\n", r"line 3, column 'a': '0,75', but .* '1,234\.5', have decimal points"),
         ("a;b\n0,5;1\n0,7;x\n", r"line 3, column 'b': 'x', expected a number"),
         ("a;b\n0,5;1\n0,7;\n", r"line 3, column 'b': '', expected a number"),
         ("a;b\n0,5;12.34.56\n", r"line 2, column 'b': '12\.34\.56', expected a number"),
@@ -336,11 +327,7 @@ def test_mixed_decimals(tmp_path, text, message):
         # wavelengths above spectra
         ([[400 + 2 * j for j in range(9)], *[[0.5, 0.1, 0.7] * 3 for _ in range(4)]], ["400", "416"], 4),
         # ids of OTUs above counts
-        (
-            [[*range(4479944, 4479953)], *[[0, 3, 0, 0, 1, 0, 0, 1, 0] for _ in range(5)]],
-            ["4479944", "4479952"],
-            5,
-        ),
+        ([[*range(4479944, 4479953)], *[[0, 3, 0, 0, 1, 0, 0, 1, 0] for _ in range(5)]], ["4479944", "4479952"], 5),
         ([[9, 13, 2, 40, 3, 7, 88, 1, 5], *[[0, 3, 0, 0, 1, 0, 0, 1, 0] for _ in range(5)]], ["9", "5"], 5),
         # the label has a name, which no number beneath it is
         ([[400, 402, "y"], [1, 2, 0], [3, 4, 1], [3, 5, 1]], ["400", "402"], 3),
@@ -354,9 +341,7 @@ def test_a_heading_of_numbers_above_rows_that_look_different(tmp_path, lines, na
     source = open_source(write(tmp_path, "\n".join(",".join(map(str, line)) for line in lines)))
     assert source.n_rows == n_rows
     assert (
-        (source.column_names is None)
-        if names is None
-        else [source.column_names[0], source.column_names[-1]] == names
+        (source.column_names is None) if names is None else [source.column_names[0], source.column_names[-1]] == names
     )
     assert any("taken for names of the columns" in note for note in source.notes) == (names is not None)
 

@@ -162,6 +162,4 @@ def test_groups_of_any_number_of_rows_are_compared_with_each_other(rows_each):
     frame = pd.DataFrame(rng.random((8, 12))[films] + 0.01 * rng.random((films.size, 12))).add_prefix("bin_")
     frame = frame.assign(film=films, species=rng.permutation(np.array(["cat", "dog"])[films % 2]))
     assert group_column(open_source(frame, "species", aside="film")) == "film"
-    assert (
-        group_column(open_source(frame.assign(film=rng.permutation(films)), "species", aside="film")) is None
-    )
+    assert group_column(open_source(frame.assign(film=rng.permutation(films)), "species", aside="film")) is None

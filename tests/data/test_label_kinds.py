@@ -108,9 +108,7 @@ def test_places_among_classes_in_any_order():
 def test_known_labels_name_the_row_of_the_file():
     classes = np.array(["a", "b"], object)
     assert known_labels(np.array(["b", "a"]), classes, "y").tolist() == ["b", "a"]
-    with pytest.raises(
-        DataError, match=r"y, row 7: label c is not among the 2 classes of the model \(a, b\)\. 2 rows"
-    ):
+    with pytest.raises(DataError, match=r"y, row 7: label c is not among the 2 classes of the model \(a, b\)\. 2 rows"):
         known_labels(np.array(["a", "c", "d"]), classes, "y", np.array([5, 7, 9]))
     with pytest.raises(DataError, match=r"row 1: label 3 \(whole numbers\) is not among .*\(a, b; text\)"):
         known_labels(np.array([3, 3])[[0, 1]], classes, "y", np.array([1, 2]))
@@ -193,9 +191,7 @@ def test_text_with_types_keeps_its_blanks():
     assert read(["nan", "gut"]).tolist() == ["nan", "gut"]
 
 
-@pytest.mark.parametrize(
-    "word", ["NA", " n/a", "#N/A", "Missing: lab stock", "not applicable", "?", "-", "<NA>"]
-)
+@pytest.mark.parametrize("word", ["NA", " n/a", "#N/A", "Missing: lab stock", "not applicable", "?", "-", "<NA>"])
 def test_words_that_stand_for_missing(word):
     assert stands_for_missing(word)
 
@@ -212,9 +208,7 @@ def test_rows_to_predict_from_svmlight_may_have_any_label(tmp_path):
     model = HistogramClassifier("chi2", alpha=1.0).fit(COUNTS, LABELS)
     lines = [" ".join(f"{j + 1}:{x:g}" for j, x in enumerate(row)) for row in COUNTS]
     words = ["?", "1,2", "nan", "-1"]
-    (tmp_path / "rows.svm").write_text(
-        "".join(f"{words[i % 4]} {line} # 3:9\n" for i, line in enumerate(lines))
-    )
+    (tmp_path / "rows.svm").write_text("".join(f"{words[i % 4]} {line} # 3:9\n" for i, line in enumerate(lines)))
     source = open_source(tmp_path / "rows.svm", like=model)
     assert source.labels() is None
     assert not source.has_labels

@@ -29,11 +29,7 @@ def rows(tmp_path):
 @pytest.mark.parametrize("pack", [(".gz", gzip.compress), (".bz2", bz2.compress)])
 @pytest.mark.parametrize(
     ("name", "content"),
-    [
-        ("labels.txt", "\n".join(SITES)),
-        ("labels.csv", "site\n" + "\n".join(SITES)),
-        ("labels.tsv", "\n".join(SITES)),
-    ],
+    [("labels.txt", "\n".join(SITES)), ("labels.csv", "site\n" + "\n".join(SITES)), ("labels.tsv", "\n".join(SITES))],
 )
 def test_compressed_files_of_labels(tmp_path, name, content, pack):
     path = tmp_path / (name + pack[0])
@@ -105,7 +101,5 @@ def test_damaged_and_ambiguous_tables_are_refused(rows, tmp_path):
 
 def test_columns_of_other_files_are_refused_with_a_remedy(tmp_path):
     (tmp_path / "meta.xlsx").write_bytes(b"PK")
-    with pytest.raises(
-        DataError, match=r"only tables \(\.csv, .*write it as one of these: pandas\.read_excel"
-    ):
+    with pytest.raises(DataError, match=r"only tables \(\.csv, .*write it as one of these: pandas\.read_excel"):
         open_source(COUNTS, f"{tmp_path}/meta.xlsx::site")

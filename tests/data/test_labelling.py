@@ -62,9 +62,7 @@ def test_text_that_marks_missing_numbers(tmp_path):
 def test_a_word_for_nothing_among_text_is_doubted(word):
     y = np.array(["bog", "fen", word] * N_ROWS)[:N_ROWS]
     doubted = open_source(COUNTS, y)
-    assert (
-        f"the label {word!r}, in {np.count_nonzero(y == word)} rows, is taken for a class" in doubted.notes[0]
-    )
+    assert f"the label {word!r}, in {np.count_nonzero(y == word)} rows, is taken for a class" in doubted.notes[0]
     assert doubted.labels().tolist() == y.tolist()
     told = open_source(COUNTS, y, missing=word)
     assert told.n_left_out == np.count_nonzero(y == word)

@@ -30,9 +30,7 @@ def test_long_words_are_kept_as_they_are_where_an_array_of_fixed_width_is_large(
 
 def test_objects_are_numbers_or_text():
     assert clean_labels(np.array([1, 2.5, True], object), 3, "y").tolist() == [1, 2.5, 1]
-    with pytest.raises(
-        DataError, match=r"y: .* that exceeds 64 bits\. Labels that exceed 64 bits must be text"
-    ):
+    with pytest.raises(DataError, match=r"y: .* that exceeds 64 bits\. Labels that exceed 64 bits must be text"):
         clean_labels(np.array([1, 2**70], object), 2, "y")
     with pytest.raises(DataError, match=r"y, row 1: 2\. Labels must be all text or all numbers"):
         clean_labels(np.array(["a", 2], object), 2, "y")

@@ -86,14 +86,10 @@ def test_columns_that_are_missing_are_named_and_others_ignored_with_a_note(tmp_p
         source = written(more, tmp_path / path)
         matched = chimap.data.matched(source, model.feature_names_in_, 6, "model")
         assert "'depth' ignored" in matched.notes[-1]
-        np.testing.assert_array_equal(
-            model.labels_of(model.predict_source(source)), model.predict(FRAME[NAMES])
-        )
+        np.testing.assert_array_equal(model.labels_of(model.predict_source(source)), model.predict(FRAME[NAMES]))
         assert "'depth' ignored" in open_source(tmp_path / path, "site", like=model).notes[-1]
         less = written(FRAME.drop(columns=["otu_3", "otu_5"]), tmp_path / f"less{path}")
-        with pytest.raises(
-            DataError, match=r"no column 'otu_3', 'otu_5', which the model was fitted on \(2 of 6"
-        ):
+        with pytest.raises(DataError, match=r"no column 'otu_3', 'otu_5', which the model was fitted on \(2 of 6"):
             model.predict_source(less)
 
 
@@ -125,9 +121,7 @@ def test_without_names_on_one_side_columns_go_by_place_and_width(tmp_path):
     with pytest.raises(DataError, match="5 bins per row, but HistogramClassifier was fitted on 6"):
         model.predict_source(open_source(FRAME[NAMES[:5]].to_numpy()))
     nameless = HistogramClassifier("chi2").fit(FRAME[NAMES].to_numpy(), FRAME["site"])
-    assert not hasattr(
-        nameless.fit_source(open_source(FRAME[NAMES].to_numpy(), FRAME["site"])), "feature_names_in_"
-    )
+    assert not hasattr(nameless.fit_source(open_source(FRAME[NAMES].to_numpy(), FRAME["site"])), "feature_names_in_")
     assert nameless.predict_source(open_source(tmp_path / "rows.csv", "site")).shape == (80, 1)
 
 

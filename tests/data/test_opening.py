@@ -12,9 +12,7 @@ from .small_sources import COUNTS, LABELS, N_ROWS
 @pytest.fixture
 def folder(tmp_path):
     np.save(tmp_path / "rows.npy", COUNTS)
-    np.savez(
-        tmp_path / "two.npz", x_train=COUNTS, y_train=LABELS.astype(np.int8), names=np.array([b"a", b"b"])
-    )
+    np.savez(tmp_path / "two.npz", x_train=COUNTS, y_train=LABELS.astype(np.int8), names=np.array([b"a", b"b"]))
     (tmp_path / "rows.libsvm").write_text("".join(f"{label} 1:1\n" for label in LABELS))
     return tmp_path
 
@@ -93,9 +91,7 @@ def test_missing_empty_and_folder(folder):
 def test_members_are_for_archives(folder):
     with pytest.raises(DataError, match=r"rows\.npy: only \.npz, .* files have members"):
         open_source(f"{folder}/rows.npy::x")
-    with pytest.raises(
-        DataError, match=r"labels '::y' name a member of the data, but the data are not an \.npz"
-    ):
+    with pytest.raises(DataError, match=r"labels '::y' name a member of the data, but the data are not an \.npz"):
         open_source(folder / "rows.npy", "::y")
 
 

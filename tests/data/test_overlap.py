@@ -143,9 +143,5 @@ def test_genes_by_their_other_name():
     fitted = HistogramClassifier("chi2").fit(by_id, Y[:60])
     cells = anndata.AnnData(counts, var=pd.DataFrame({"gene_ids": [f"{id}.4" for id in ids]}, index=symbols))
     source = open_source(cells, like=fitted)
-    assert any(
-        "6 columns are matched by the other name of genes, such as 'GENE0'" in note for note in source.notes
-    )
-    np.testing.assert_array_equal(
-        fitted.predict_source(source), fitted.predict_source(open_source(by_id, like=fitted))
-    )
+    assert any("6 columns are matched by the other name of genes, such as 'GENE0'" in note for note in source.notes)
+    np.testing.assert_array_equal(fitted.predict_source(source), fitted.predict_source(open_source(by_id, like=fitted)))

@@ -115,9 +115,6 @@ def test_a_fit_that_reads_ahead_is_the_fit_from_memory(tmp_path):
     np.save(tmp_path / "rows.npy", COUNTS.astype(np.float32))
     models = [
         HistogramClassifier("chi2", random_state=0).fit_source(source)
-        for source in (
-            NpySource(tmp_path / "rows.npy", LABELS),
-            ArraySource(COUNTS.astype(np.float32), LABELS),
-        )
+        for source in (NpySource(tmp_path / "rows.npy", LABELS), ArraySource(COUNTS.astype(np.float32), LABELS))
     ]
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)

@@ -21,12 +21,7 @@ def real(name):
 def test_mnist():
     path = real("mnist.npz")
     source = open_source(f"{path}::x_test", "::y_test")
-    assert (source.n_rows, source.n_features, source.dtype, source.is_sparse) == (
-        10_000,
-        784,
-        np.float32,
-        False,
-    )
+    assert (source.n_rows, source.n_features, source.dtype, source.is_sparse) == (10_000, 784, np.float32, False)
     with np.load(path) as file:
         X, y = file["x_test"].reshape(-1, 784), file["y_test"]
     np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in source.chunks(3000)]), X)

@@ -79,9 +79,7 @@ def test_the_call_that_is_named_makes_a_file_that_is_read(ending, tmp_path, monk
         names["polars"] = pytest.importorskip("polars")
     exec(call, names)
     has_kind = ending not in (".mat", ".arff")
-    source = open_source(
-        tmp_path / ("rows.npy" if ending == ".mat" else "rows.parquet"), "kind" if has_kind else None
-    )
+    source = open_source(tmp_path / ("rows.npy" if ending == ".mat" else "rows.parquet"), "kind" if has_kind else None)
     np.testing.assert_array_equal(next(source.chunks(9)).X, FRAME[["a", "b"]])
 
 
@@ -91,10 +89,7 @@ def test_molecules_in_a_list_of_smiles(tmp_path, monkeypatch):
     (tmp_path / "all.smi").write_text("CCO ethanol\nc1ccccc1\tbenzene\n")
     with pytest.raises(DataError, match=r"reading=MorganCounts\('smiles'\)") as caught:
         open_source(tmp_path / "all.smi")
-    exec(
-        remedy_in(str(caught.value), FILES[".smi"].replace("FILE", str(tmp_path / "all.smi"))),
-        {"pandas": pandas},
-    )
+    exec(remedy_in(str(caught.value), FILES[".smi"].replace("FILE", str(tmp_path / "all.smi"))), {"pandas": pandas})
     source = open_source(tmp_path / "rows.csv", reading=MorganCounts("smiles"))
     assert source.row_ids.tolist() == ["ethanol", "benzene"]
 

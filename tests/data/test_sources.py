@@ -104,13 +104,7 @@ def test_arrays_are_not_copied():
 
 
 def test_small_integers_become_float32_and_large_ones_float64():
-    for dtype, expected in (
-        ("bool", "f4"),
-        ("int16", "f4"),
-        ("float16", "f4"),
-        ("int32", "f8"),
-        ("uint64", "f8"),
-    ):
+    for dtype, expected in (("bool", "f4"), ("int16", "f4"), ("float16", "f4"), ("int32", "f8"), ("uint64", "f8")):
         assert next(ArraySource(np.ones((2, 2), dtype)).chunks(2)).X.dtype == expected
 
 

@@ -46,9 +46,7 @@ def all_rows(source):
 
 
 def test_names_of_rows_and_labels(write):
-    path = write(
-        X=COUNTS, y=LABELS, words=WORDS, train__X=COUNTS[:9], train__y=LABELS[:9], test__Z=COUNTS[3:]
-    )
+    path = write(X=COUNTS, y=LABELS, words=WORDS, train__X=COUNTS[:9], train__y=LABELS[:9], test__Z=COUNTS[3:])
     np.testing.assert_array_equal(open_source(path).labels(), LABELS)
     for labels in ("words", "::words"):
         np.testing.assert_array_equal(open_source(path, labels).labels(), WORDS)
@@ -83,9 +81,7 @@ def test_wrong_arrays(write, arrays, member, labels, message):
 def test_storage_chunks_need_not_fit(tmp_path, monkeypatch):
     for size in (1, 200, 10**7):
         monkeypatch.setattr(stored_matrices, "BLOCK_BYTES", size)
-        for number, options in enumerate(
-            ({}, {"chunks": (1, 12)}, {"chunks": (13, 3)}, {"chunks": (N_ROWS, 12)})
-        ):
+        for number, options in enumerate(({}, {"chunks": (1, 12)}, {"chunks": (13, 3)}, {"chunks": (N_ROWS, 12)})):
             folder = tmp_path / f"{size} {number}"
             folder.mkdir()
             source = hdf5(folder, **options)

@@ -57,26 +57,18 @@ def write_tables(folder: Path) -> None:
     write("metadata.csv", "plot,site", *(f"p{i},{site}" for i, site in reversed(list(enumerate(sites)))))
     tests = [
         ",".join(
-            "" if (i + j) % 4 == 0 else str(int(count > np.median(counts[:, j])))
-            for j, count in enumerate(row[:3])
+            "" if (i + j) % 4 == 0 else str(int(count > np.median(counts[:, j]))) for j, count in enumerate(row[:3])
         )
         for i, row in enumerate(counts)
     ]
     doses = [f"{np.sqrt(row[0] + 1):.3f}" for row in counts]
     plain_rows = [row.rsplit(",", 1)[0] for row in rows]
     write(
-        "assays.csv",
-        "a,b,c,d,e,task_0,task_1,task_2,dose",
-        *map(",".join, zip(plain_rows, tests, doses, strict=True)),
+        "assays.csv", "a,b,c,d,e,task_0,task_1,task_2,dose", *map(",".join, zip(plain_rows, tests, doses, strict=True))
     )
     spectra = [";".join(f"{value:.3f}".replace(".", ",") for value in row) for row in X]
     waves = ";".join(str(400 + 2 * j) for j in range(X.shape[1]))
-    write(
-        "spectra.csv",
-        "sep=;",
-        f"{waves};kind",
-        *(f"{row};{site}" for row, site in zip(spectra, sites, strict=True)),
-    )
+    write("spectra.csv", "sep=;", f"{waves};kind", *(f"{row};{site}" for row, site in zip(spectra, sites, strict=True)))
     bams = "\t".join(f"mapped/p{i}.bam" for i in range(len(sites)))
     genes = [f"ENSG{j:011d}\tchr1\t{j}\t{j + 9}\t+\t10\t" for j in range(len(PLANTS))]
     columns = ["\t".join(map(str, counts[:, j])) for j in range(len(PLANTS))]
@@ -153,10 +145,7 @@ def write_biology(folder: Path) -> None:
         ["bmi", *(str(20 + i % 7) for i in range(100))],
     ]
     shares = 100 * counts / counts.sum(axis=1, keepdims=True)
-    lines = [
-        *facts,
-        *([clade, *(f"{share:.5f}" for share in shares[:, j])] for j, clade in enumerate(clades)),
-    ]
+    lines = [*facts, *([clade, *(f"{share:.5f}" for share in shares[:, j])] for j, clade in enumerate(clades))]
     stool = pd.DataFrame(shares, columns=[f"s__Species_{j}" for j in range(30)])
     stool = stool.assign(disease=np.where(y % 2, "ill", "well"), study=[f"study_{i % 4}" for i in range(100)])
     stool.to_csv(folder / "stool.csv", index=False)

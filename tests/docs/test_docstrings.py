@@ -47,9 +47,7 @@ def is_documented_above(owner: type, name: str) -> bool:
     for base in owner.__mro__[1:]:
         method = vars(base).get(name)
         function = getattr(method, "__func__", method)
-        if isinstance(function, FunctionType) and {*signature_of(function)} <= {
-            *parameters_in(function.__doc__)
-        }:
+        if isinstance(function, FunctionType) and {*signature_of(function)} <= {*parameters_in(function.__doc__)}:
             return True
     return False
 
@@ -90,9 +88,7 @@ def parameters_of_others(docstring: str | None) -> dict[str, str]:
 @pytest.mark.parametrize(("function", "docstring"), [pytest.param(f, d, id=a) for a, f, d in DESCRIBED])
 def test_each_parameter_is_documented_with_its_default(function, docstring):
     documented, signature = parameters_in(docstring), signature_of(function)
-    assert [*documented] == [name for name in signature if name in documented], (
-        "in the order of the signature"
-    )
+    assert [*documented] == [name for name in signature if name in documented], "in the order of the signature"
     theirs = parameters_of_others(docstring)
     documented = {name: theirs[name] for name in signature if name in theirs} | documented
     assert {*documented} == {*signature}

@@ -214,10 +214,7 @@ def test_a_new_kernel_map_normalisation_and_family_touch_two_files(tmp_path):
     touched = lay_over(over)
     assert {len(files) for files in touched.values()} == {2}
     done = subprocess.run(
-        [sys.executable, "-c", OVERLAY + WORK, str(over), str(PACKAGE)],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", OVERLAY + WORK, str(over), str(PACKAGE)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.split() == ["kernel", "True", "normalization", "True", "family", "True"]

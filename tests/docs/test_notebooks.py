@@ -46,7 +46,5 @@ def test_they_run(notebooks):
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     book = notebooks.executed(notebooks.GALLERY / f"{notebooks.NOTEBOOKS['explanations']}.py")
-    printed = "".join(
-        o["text"] for c in book.cells for o in c.get("outputs", []) if o.output_type == "stream"
-    )
+    printed = "".join(o["text"] for c in book.cells for o in c.get("outputs", []) if o.output_type == "stream")
     assert "cells that matter most" in printed

@@ -17,27 +17,14 @@ from .files import write_all
 
 TOP = Path(__file__).parents[2]
 DOCS = TOP / "docs"
-PAGES = {
-    page.relative_to(DOCS).as_posix(): page.read_text(encoding="utf-8") for page in sorted(DOCS.rglob("*.md"))
-}
+PAGES = {page.relative_to(DOCS).as_posix(): page.read_text(encoding="utf-8") for page in sorted(DOCS.rglob("*.md"))}
 ELSEWHERE = (
     "--scheduler tcp:",
     "--device cuda",
     "--engine dask",
     "chimap compare",
 )  # what a test does not have, or what others run
-PACKAGES = (
-    "data",
-    "explain",
-    "export",
-    "images",
-    "kernels",
-    "losses",
-    "penalties",
-    "reports",
-    "selection",
-    "solvers",
-)
+PACKAGES = ("data", "explain", "export", "images", "kernels", "losses", "penalties", "reports", "selection", "solvers")
 WITHOUT_EXAMPLE = ("chimap.reports.",)  # values that pages are made of, which the commands fill in
 INCLUDED = {"changelog.md", "contributing.md"}  # texts of the project, not pages of the site's own
 
@@ -56,9 +43,7 @@ def test_fences_name_a_language_that_is_tested():
         assert set(re.findall(r"^```(\S*)$", text, re.MULTILINE)) <= {"", "sh", "python", "text"}, page
 
 
-RACED = {
-    "start.md"
-}  # where no kernel is given; a fit of the other pages shows something else, whatever the kernel
+RACED = {"start.md"}  # where no kernel is given; a fit of the other pages shows something else, whatever the kernel
 
 
 BEGINNINGS = {  # the commands that make the models that pages begin with
@@ -103,9 +88,7 @@ def test_files_that_are_named_are_there(text):
         r"`((?:[\w.-]+/)+[\w-]+\.(?:py|md|jsonl?|txt))`|`((?:src|tests|benchmarks)/[\w./]*)`",
         text.read_text(encoding="utf-8"),
     )
-    missing = [
-        path for pair in named for path in pair if path and not any((at / path).exists() for at in FOLDERS)
-    ]
+    missing = [path for pair in named for path in pair if path and not any((at / path).exists() for at in FOLDERS)]
     assert missing == []
 
 
@@ -115,9 +98,7 @@ def public_names() -> dict[str, object]:
     for package in PACKAGES:
         module = importlib.import_module(f"chimap.{package}")
         found |= {
-            f"chimap.{package}.{name}": getattr(module, name)
-            for name in module.__all__
-            if name not in chimap.__all__
+            f"chimap.{package}.{name}": getattr(module, name) for name in module.__all__ if name not in chimap.__all__
         }
     return {address: thing for address, thing in found.items() if callable(thing)}
 

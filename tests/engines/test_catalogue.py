@@ -53,7 +53,5 @@ def test_the_shell_has_the_names_of_the_catalogue():
 
 def test_other_names_are_refused_with_those_there_are(monkeypatch):
     monkeypatch.setitem(ENGINES, "moon", ENGINES["local"])
-    with pytest.raises(
-        ValueError, match=r"engine must be 'local', 'dask', 'moon', the address of .*; got 'mars'"
-    ):
+    with pytest.raises(ValueError, match=r"engine must be 'local', 'dask', 'moon', the address of .*; got 'mars'"):
         engine_of("mars")

@@ -117,11 +117,7 @@ def test_the_same_to_the_bit_however_often(client, found, rows):
 
 
 def test_principal_components(client, rows):
-    settings = SETTINGS | {
-        "features": PrincipalFeatures(30),
-        "blocks": [slice(0, 16), slice(16, 32)],
-        "alpha": 0.1,
-    }
+    settings = SETTINGS | {"features": PrincipalFeatures(30), "blocks": [slice(0, 16), slice(16, 32)], "alpha": 0.1}
     alone = HistogramClassifier(**{"kernel": "exp-chi2"} | settings).fit_source(rows)
     spread = HistogramClassifier(**{"kernel": "exp-chi2"} | settings).fit_source(rows, engine=client)
     sample = rows.take(np.arange(200))
@@ -147,9 +143,7 @@ def test_passes_of_other_losses_run_on_the_workers(client, rows, settings, monke
 
 
 def test_the_hinge_needs_one_process(client, rows):
-    with pytest.raises(
-        ValueError, match=r"memory of one process: use engine='local', or loss='squared_hinge'"
-    ):
+    with pytest.raises(ValueError, match=r"memory of one process: use engine='local', or loss='squared_hinge'"):
         HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, loss="hinge").fit_source(rows, engine=client)
 
 
@@ -188,9 +182,7 @@ def test_arrays_and_frames(client, found, rows):
     frame = pd.DataFrame(X, columns=[f"bin{i}" for i in range(32)]).assign(species=y)
     source = open_source(dd.from_pandas(frame, npartitions=12), "species")
     again = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(source, engine=client)
-    in_memory = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(
-        open_source(X, y), engine=client
-    )
+    in_memory = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(open_source(X, y), engine=client)
     persisted = da.from_array(X, chunks=(7000, 32)).persist()
     held = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(persisted, y)
     assert open_source(persisted, y).stored_rows == 7000
@@ -268,9 +260,7 @@ def scheduler_and_worker(folder):
     scheduler = ["distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", said]
     worker = ["distributed.cli.dask_worker", "--nthreads", "1", "--no-dashboard", "--scheduler-file", said]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    processes = [
-        subprocess.Popen([sys.executable, "-m", *map(str, one)], **quiet) for one in (scheduler, worker)
-    ]
+    processes = [subprocess.Popen([sys.executable, "-m", *map(str, one)], **quiet) for one in (scheduler, worker)]
     try:
         end = time.monotonic() + 60
         while not said.exists() and time.monotonic() < end:
@@ -295,12 +285,8 @@ def test_a_scheduler_that_dies_is_named_and_its_checkpoint_serves(client, rows, 
                 process.kill()
                 process.wait()
 
-        with pytest.raises(
-            DataError, match=rf"the Dask scheduler at {address} was lost in the middle of the fit"
-        ):
-            HistogramClassifier(**settings).fit_source(
-                rows, engine=address, checkpoint=Deadly(tmp_path / "c", 1e-9)
-            )
+        with pytest.raises(DataError, match=rf"the Dask scheduler at {address} was lost in the middle of the fit"):
+            HistogramClassifier(**settings).fit_source(rows, engine=address, checkpoint=Deadly(tmp_path / "c", 1e-9))
     whole = HistogramClassifier(**settings).fit_source(rows, engine=client)
     again = HistogramClassifier(**settings).fit_source(rows, engine=client, checkpoint=tmp_path / "c")
     np.testing.assert_array_equal(again._coef, whole._coef)

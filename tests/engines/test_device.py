@@ -90,9 +90,7 @@ def moments_of(model, rows, targets):
 
 
 def test_map_and_moments_agree_in_bfloat16():
-    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, precision="bfloat16", alpha=1e-3).fit(
-        X, y
-    )
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, precision="bfloat16", alpha=1e-3).fit(X, y)
     targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
     moments = moments_of(model, X, targets)
     A = moments.covariance() * moments.count + 1e-3 * np.eye(96)
@@ -105,9 +103,9 @@ def test_map_and_moments_agree_in_bfloat16():
 
 
 def test_a_file_and_a_part_keep_the_rounding(tmp_path):
-    model = HistogramRegressor(
-        **{"kernel": "exp-chi2"} | SETTINGS, features="fourier", precision="bfloat16"
-    ).fit(X, X[:, 0])
+    model = HistogramRegressor(**{"kernel": "exp-chi2"} | SETTINGS, features="fourier", precision="bfloat16").fit(
+        X, X[:, 0]
+    )
     model.save(tmp_path / "m")
     again = load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict(X[:100]), model.predict(X[:100]))
@@ -181,12 +179,7 @@ def test_rows_with_weights(precision, n_principal, torch_cpu, monkeypatch):
     if precision == "bfloat16" and n_principal is not None:
         pytest.skip("components take features as they are")
     weights = np.random.default_rng(0).integers(0, 4, 300)
-    settings = {
-        "alpha": 0.3,
-        "precision": precision,
-        "features": PrincipalFeatures(n_principal),
-        "random_state": 0,
-    }
+    settings = {"alpha": 0.3, "precision": precision, "features": PrincipalFeatures(n_principal), "random_state": 0}
     there = HistogramClassifier("chi2", **settings).fit(X[:300], y[:300], weights)
     found = there.coef_
     monkeypatch.undo()
@@ -233,10 +226,7 @@ def test_eigenpairs_of_a_device():
     targets = Z[:, :1] - Z[:, 3:4]
     moments = Moments(30, 1).update(Z, targets)
     for kept in (4, 30):
-        here, there = (
-            PCA.of(moments, kept),
-            PCA.of(moments, kept, device="cpu:0"),
-        )  # torch's name of its own CPU
+        here, there = (PCA.of(moments, kept), PCA.of(moments, kept, device="cpu:0"))  # torch's name of its own CPU
         np.testing.assert_allclose(there.scatters, here.scatters, rtol=1e-12)
         np.testing.assert_allclose(there.components, here.components, rtol=0, atol=1e-10)
         assert there.total == here.total
@@ -257,9 +247,7 @@ def test_components_on_a_device(monkeypatch):
         MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])
     monkeypatch.setattr("chimap.estimators.from_moments.check_device", lambda name: None)
     asked = []
-    monkeypatch.setattr(
-        "chimap.backends.torch.has_room", lambda nbytes, device: not asked.append((nbytes, device))
-    )
+    monkeypatch.setattr("chimap.backends.torch.has_room", lambda nbytes, device: not asked.append((nbytes, device)))
     there = MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])
     assert asked == [(5 * 8 * 30**2, "cpu:0")] * 4  # a fold each, and all rows
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-10)

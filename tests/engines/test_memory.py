@@ -80,11 +80,7 @@ FOURIER = {"chi2": "auto", "dirichlet": "auto"}  # kernels without random featur
         (ROWS, {"features": AutomaticFeatures("fourier", map=DirectMap(n_terms=2, per_bin=True))}),
         (
             ROWS[:, :150],
-            {
-                "features": AutomaticFeatures(
-                    "fourier", map=AnchorMap(n_terms=2, n_anchors=8, anchors="kmeans")
-                )
-            },
+            {"features": AutomaticFeatures("fourier", map=AnchorMap(n_terms=2, n_anchors=8, anchors="kmeans"))},
         ),
         (ROWS[:, :200], {"features": AutomaticFeatures("fourier", map=AdditiveKPCA(n_terms=2))}),
         (SPARSE[:, :500], {"features": AutomaticFeatures("fourier", map=AdditiveKPCA(n_terms=2))}),
@@ -152,9 +148,7 @@ def test_many_classes_take_no_vectors_of_an_iteration():
 def test_a_hundred_thousand_classes_need_no_matrix_of_all_pairs_of_them():
     n_classes, rng = 100_000, np.random.default_rng(0)
     X = rng.random((n_classes, 3), dtype=np.float32)
-    model = HistogramClassifier(
-        "chi2", features=OptimalMap(n_terms=1), alpha=1e-3, memory="64MiB", random_state=0
-    )
+    model = HistogramClassifier("chi2", features=OptimalMap(n_terms=1), alpha=1e-3, memory="64MiB", random_state=0)
     peak = peak_of(lambda: model.fit(X, np.arange(n_classes)))
     assert peak < 64 * 2**20
     largest = np.argsort(-X[:, 0])[:3]
@@ -169,9 +163,9 @@ def test_a_fit_stays_within_what_is_planned_for_the_smallest_chunk(features, bin
     y = np.arange(4000) % 3
 
     def fit(memory):
-        return HistogramClassifier(
-            "exp-chi2", features=features, n_components=200, memory=memory, random_state=0
-        ).fit(rows, y)
+        return HistogramClassifier("exp-chi2", features=features, n_components=200, memory=memory, random_state=0).fit(
+            rows, y
+        )
 
     with pytest.raises(MemoryBudgetError) as refused:
         fit("2MiB")
@@ -249,9 +243,7 @@ def test_rows_are_left_out_some_at_a_time():
     tracemalloc.stop()
     assert peak < Z.nbytes
     centred = (Z - Z.mean(axis=0)).astype(np.float64)
-    expected = np.einsum(
-        "ij,jk,ik->i", centred, np.linalg.inv(centred.T @ centred + 2 * np.eye(100)), centred
-    )
+    expected = np.einsum("ij,jk,ik->i", centred, np.linalg.inv(centred.T @ centred + 2 * np.eye(100)), centred)
     assert np.allclose(h, expected + 1 / 3000, rtol=1e-4)
 
 
@@ -300,9 +292,7 @@ def test_rounded_frequencies_are_counted_twice():
         recipe = Method.of(Recipe.of(model))
         return largest_job(recipe, open_source(ROWS, LABELS), ClassCodec.of(LABELS).n_targets)
 
-    plain, rounded = (
-        job_of(features="fourier", precision=precision) for precision in ("float32", "bfloat16")
-    )
+    plain, rounded = (job_of(features="fourier", precision=precision) for precision in ("float32", "bfloat16"))
     assert (plain.is_rounded, rounded.is_rounded) == (False, True)
     assert rounded.frequency_bytes == 1.5 * plain.frequency_bytes == 6 * plain.n_mapped * plain.n_frequencies
     wide = replace(rounded, n_mapped=100, n_frequencies=10_000)

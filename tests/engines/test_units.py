@@ -8,14 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from chimap import (
-    HistogramClassifier,
-    HistogramRegressor,
-    MultipleKernelLearner,
-    PrincipalFeatures,
-    _onednn,
-    load,
-)
+from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, PrincipalFeatures, _onednn, load
 from chimap.backends import units
 from chimap.backends.units import automatic_precision, has_bfloat16_units, processor_flags
 from chimap.cli.commands.info import describe_model
@@ -69,10 +62,7 @@ def test_units_of_processors(flags, onednn, is_there, machine):
         {"alpha": 0.1},
         {"alpha": 0.1, "selection": 5},
         {"alpha": 0.1, "n_jobs": 1},
-        {
-            "loss": "logistic",
-            "alpha": 1.0,
-        },  # keeps features, which the product must not overwrite
+        {"loss": "logistic", "alpha": 1.0},  # keeps features, which the product must not overwrite
     ],
 )
 def test_a_fit_on_units_is_the_fit_without(settings, monkeypatch):
@@ -96,9 +86,7 @@ def test_rows_with_weights_are_not_bfloat16(monkeypatch):
     assert model.fit(X, y, sample_weight=np.linspace(0.5, 2, len(X))).score(X, y) > 0.5
 
 
-@pytest.mark.parametrize(
-    ("capability", "found"), [((7, 5), "float32"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")]
-)
+@pytest.mark.parametrize(("capability", "found"), [((7, 5), "float32"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")])
 def test_units_of_devices(capability, found, machine):
     machine("amx_bf16", capability=capability)
     assert automatic_precision("cuda:1") == found

@@ -25,9 +25,7 @@ from ..histograms import classes
 SMALL = {"n_components": 32, "random_state": 0}
 
 
-@pytest.mark.parametrize(
-    ("value", "message"), [(-0.5, "Negative values"), (np.nan, "NaN"), (np.inf, "infinity")]
-)
+@pytest.mark.parametrize(("value", "message"), [(-0.5, "Negative values"), (np.nan, "NaN"), (np.inf, "infinity")])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_bad_values_are_named_by_row_and_column(kind, value, message):
     X, y = classes(300)
@@ -53,8 +51,7 @@ def test_bad_value_beyond_the_sample_is_named_too():
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array])
 @pytest.mark.parametrize("kernel", ["auto", "chi2", "exp-chi2"])
 @pytest.mark.parametrize(
-    ("value", "message"),
-    [(1e200, "a bin is too large for float32"), (1e-200, "all bins are too small for float32")],
+    ("value", "message"), [(1e200, "a bin is too large for float32"), (1e-200, "all bins are too small for float32")]
 )
 def test_rows_beyond_the_precision_are_named(kind, kernel, value, message):
     X, y = classes(120)
@@ -237,9 +234,7 @@ def test_equal_rows_have_no_mean_distance():
 @pytest.mark.parametrize("weight", [1e-300, 1e-40, 1e40, 1e300])
 def test_weights_whose_products_vanish_or_overflow_are_refused(weight):
     X, y = classes(60)
-    with pytest.raises(
-        DataError, match=r"sample_weight: the largest weight is 1e.\d+, .*Divide all weights by it"
-    ):
+    with pytest.raises(DataError, match=r"sample_weight: the largest weight is 1e.\d+, .*Divide all weights by it"):
         HistogramClassifier("chi2").fit(X, y, sample_weight=np.full(60, weight))
     with pytest.raises(ValueError, match=r"class_weight: .* from 1e-12 to 1e12"):
         HistogramClassifier("chi2", class_weight={y[0]: weight}).fit(X, y)

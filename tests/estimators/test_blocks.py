@@ -86,9 +86,7 @@ def test_principal_components_are_those_of_scikit_learn(blocks):
         model.fit_source(ArraySource(X, y), unlabelled=unlabelled)
         Z = model.features_.transform(X)
         rows = Z if unlabelled is None else np.vstack([Z, model.features_.transform(more)])
-        parts = [
-            PCA(20, svd_solver="full").fit(own) for own in np.split(rows, 1 if blocks is None else 2, axis=1)
-        ]
+        parts = [PCA(20, svd_solver="full").fit(own) for own in np.split(rows, 1 if blocks is None else 2, axis=1)]
         coordinates = np.hstack(
             [pca.transform(own) for pca, own in zip(parts, np.split(Z, len(parts), axis=1), strict=True)]
         )
@@ -121,8 +119,7 @@ def test_components_and_alpha_are_chosen_together_by_exact_folds(blocks, tmp_pat
                 assert errors[s, k] == pytest.approx(wrong, rel=1e-4)
     assert scores.best == {"n_components": model.n_principal_, "alpha": model.alpha_}
     alone = HistogramClassifier(
-        **{"kernel": "exp-chi2", **given, "alpha": model.alpha_},
-        features=PrincipalFeatures(model.n_principal_),
+        **{"kernel": "exp-chi2", **given, "alpha": model.alpha_}, features=PrincipalFeatures(model.n_principal_)
     )
     np.testing.assert_allclose(model.decision_function(X), alone.fit(X, y).decision_function(X), atol=1e-8)
     model.save(tmp_path / "m.model")
@@ -132,15 +129,11 @@ def test_components_and_alpha_are_chosen_together_by_exact_folds(blocks, tmp_pat
 
 
 def test_a_alpha_that_is_given_leaves_components_to_choose():
-    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, features=PrincipalFeatures([2, 40])).fit(
-        X, y
-    )
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, features=PrincipalFeatures([2, 40])).fit(X, y)
     assert (model.n_principal_, model.alpha_) == (40, 0.1)
     assert model.selection_.scores.shape == (2, 5)
     assert (
-        HistogramClassifier(
-            **{"kernel": "exp-chi2", **SETTINGS, "alpha": "auto"}, features=PrincipalFeatures([2, 40])
-        )
+        HistogramClassifier(**{"kernel": "exp-chi2", **SETTINGS, "alpha": "auto"}, features=PrincipalFeatures([2, 40]))
         .fit(X, y)
         .n_principal_
         == 40
@@ -162,9 +155,7 @@ def test_other_losses_and_regression_on_components():
     ).fit(X[:400], y[:400])
     assert model.score(X[400:], y[400:]) > 0.75
     target = X[:, :10].sum(axis=1)
-    fitted = HistogramRegressor("exp-chi2", features=PrincipalFeatures(50), **SETTINGS).fit(
-        X[:400], target[:400]
-    )
+    fitted = HistogramRegressor("exp-chi2", features=PrincipalFeatures(50), **SETTINGS).fit(X[:400], target[:400])
     assert fitted.score(X[400:], target[400:]) > 0.7
 
 
@@ -180,10 +171,7 @@ def test_signs_are_those_of_the_blocks():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"blocks": [slice(0, 70)]},
-            "block 'block0' names columns that are not there: the rows have columns 0 to 63",
-        ),
+        ({"blocks": [slice(0, 70)]}, "block 'block0' names columns that are not there: the rows have columns 0 to 63"),
         ({"blocks": {"a": []}}, "block 'a' has no columns"),
         ({"blocks": {"a": [1, 1]}}, "block 'a' names a column twice"),
         ({"blocks": []}, "blocks must hold at least one"),
@@ -191,10 +179,7 @@ def test_signs_are_those_of_the_blocks():
         ({"features": PrincipalFeatures(0)}, "n_principal must be a positive whole number"),
         ({"features": PrincipalFeatures([5, 0])}, "each of n_principal must be a positive whole number"),
         ({"features": PrincipalFeatures([])}, "several n_principal are compared by the folds"),
-        (
-            {"features": PrincipalFeatures([5, 9]), "loss": "logistic"},
-            "compared by the folds of loss='square'",
-        ),
+        ({"features": PrincipalFeatures([5, 9]), "loss": "logistic"}, "compared by the folds of loss='square'"),
     ],
 )
 def test_bad_settings(settings, message):

@@ -51,10 +51,7 @@ class Watched(Checkpoint):
 
 def model(**settings):
     return HistogramClassifier(
-        **(
-            {"kernel": "exp-chi2", "n_components": 64, "memory": "3MiB", "random_state": 0, "selection": 2}
-            | settings
-        )
+        **({"kernel": "exp-chi2", "n_components": 64, "memory": "3MiB", "random_state": 0, "selection": 2} | settings)
     )
 
 
@@ -87,12 +84,8 @@ def test_rows_with_weights_go_on(settings, tmp_path):
     for after in (1, 3):
         path = tmp_path / f"after{after}"
         with pytest.raises(Interrupted):
-            model(**settings).fit_source(
-                source(tmp_path), sample_weight=weights, checkpoint=Watched(path, after)
-            )
-        again = model(**settings).fit_source(
-            source(tmp_path), sample_weight=weights, checkpoint=Watched(path)
-        )
+            model(**settings).fit_source(source(tmp_path), sample_weight=weights, checkpoint=Watched(path, after))
+        again = model(**settings).fit_source(source(tmp_path), sample_weight=weights, checkpoint=Watched(path))
         np.testing.assert_array_equal(again._coef, whole._coef)
 
 
@@ -235,9 +228,7 @@ print(np.array_equal(found.coef_, whole.coef_))
 @pytest.mark.slow
 def test_writing_that_really_fails_half_way(tmp_path):
     pytest.importorskip("resource")
-    done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, tmp_path], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, tmp_path], capture_output=True, text=True, check=True)
     saving, warned, same = done.stdout.splitlines()
     assert "a.model could not be written (file too large)" in saving
     assert "a.checkpoint could not be written" in warned

@@ -110,13 +110,7 @@ def test_probabilities_are_calibrated_on_rows_of_all_classes(class_weight, setti
 
 def test_a_gamma_is_chosen_with_weights_of_classes_once():
     X, y = unequal(300, share=0.25)
-    settings = {
-        "features": "landmarks",
-        "n_components": 40,
-        "gamma": "auto",
-        "alpha": 0.01,
-        "random_state": 0,
-    }
+    settings = {"features": "landmarks", "n_components": 40, "gamma": "auto", "alpha": 0.01, "random_state": 0}
     by_class = HistogramClassifier("exp-chi2", class_weight={1: 30.0}, **settings).fit(X, y)
     by_row = HistogramClassifier("exp-chi2", **settings).fit(X, y, sample_weight=np.where(y == 1, 30.0, 1.0))
     assert by_class.kernel_.gamma == by_row.kernel_.gamma
@@ -128,9 +122,7 @@ def test_labels_of_text():
     words = np.array(["many", "rare"])[y]
     found = HistogramClassifier("linear", class_weight={"rare": 5.0}, random_state=0).fit(X, words)
     assert found.class_weight_.tolist() == [1.0, 5.0]
-    with pytest.raises(
-        ValueError, match="class_weight names 'Rare', which is none of the classes 'many', 'rare'"
-    ):
+    with pytest.raises(ValueError, match="class_weight names 'Rare', which is none of the classes 'many', 'rare'"):
         HistogramClassifier("linear", class_weight={"Rare": 5.0}).fit(X, words)
 
 
@@ -188,9 +180,7 @@ def test_regressions_have_no_classes():
 
 def test_batches_know_weights_by_label_alone():
     X, y = unequal(100)
-    with pytest.raises(
-        ValueError, match="'balanced' needs the labels of all rows, and partial_fit sees only a batch"
-    ):
+    with pytest.raises(ValueError, match="'balanced' needs the labels of all rows, and partial_fit sees only a batch"):
         sklearn.base.clone(LINEAR).set_params(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
     weights = {0: 0.5, 1: 4.0}
     grown = sklearn.base.clone(LINEAR).set_params(class_weight=weights)
@@ -216,9 +206,7 @@ def test_sources_and_checkpoints(tmp_path):
     settings = {"n_components": 16, "features": "landmarks", "alpha": 1.0, "random_state": 0}
     HistogramClassifier("exp-chi2", **settings).fit_source(source, sample_weight=weights, checkpoint=kept)
     with pytest.raises(DataError, match=r"is the checkpoint of another fit: source rows.npy: weights was"):
-        HistogramClassifier("exp-chi2", **settings).fit_source(
-            source, sample_weight=weights + 1, checkpoint=kept
-        )
+        HistogramClassifier("exp-chi2", **settings).fit_source(source, sample_weight=weights + 1, checkpoint=kept)
 
 
 def test_routing_of_metadata():
@@ -241,16 +229,7 @@ def test_routing_of_metadata():
 
 THRESHOLDS = {
     name: LEARNERS[name]
-    for name in (
-        "ridge",
-        "landmarks",
-        "exact",
-        "logistic",
-        "hinge",
-        "kernel matrix",
-        "widths",
-        "several kernels",
-    )
+    for name in ("ridge", "landmarks", "exact", "logistic", "hinge", "kernel matrix", "widths", "several kernels")
 }
 
 

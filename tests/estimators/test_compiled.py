@@ -120,9 +120,9 @@ def test_blocks_of_which_one_is_signed():
     X = signed_histograms(200, 20)
     X[:, 10:] = np.abs(X[:, 10:])
     y = (X[:, 0] > 0).astype(int)
-    model = HistogramClassifier(
-        [chimap.chi2.signed(), "chi2"], blocks=[slice(0, 10), slice(10, 20)], alpha=1.0
-    ).fit(X, y)
+    model = HistogramClassifier([chimap.chi2.signed(), "chi2"], blocks=[slice(0, 10), slice(10, 20)], alpha=1.0).fit(
+        X, y
+    )
     compiled = model.compile()
     assert np.abs(compiled.decision_function(X) - model.decision_function(X)).max() < 0.01
     X[3, 12] = -0.1

@@ -35,9 +35,7 @@ def ridge(K, y, alpha):
 @pytest.mark.parametrize("kernel", ["exp-chi2", ["exp-chi2", "chi2"]])
 def test_it_is_the_machine_on_the_sum_of_the_kernels(kernel):
     y = np.sqrt(X[:, 10]) + X[:, 40] / 8
-    model = machine(
-        HistogramRegressor, kernel, features=AutomaticFeatures("exact", n_terms=8), alpha=0.5
-    ).fit(X, y)
+    model = machine(HistogramRegressor, kernel, features=AutomaticFeatures("exact", n_terms=8), alpha=0.5).fit(X, y)
     weights, intercept = ridge(model.kernel_(X), y, 0.5)
     np.testing.assert_allclose(model.predict(TEST), model.kernel_(TEST, X) @ weights + intercept, atol=5e-3)
 
@@ -109,11 +107,7 @@ def test_groups_and_weights():
     model = machine(features="exact").fit(X, Y, groups=groups)
     assert model.selection_.rule == "leave-group-out"
     weights = np.random.default_rng(0).integers(1, 3, size=200)
-    given = {
-        "features": "exact",
-        "alpha": 0.1,
-        "kernel": [Exponential(chi2, 0.002), Exponential(chi2, 0.001)],
-    }
+    given = {"features": "exact", "alpha": 0.1, "kernel": [Exponential(chi2, 0.002), Exponential(chi2, 0.001)]}
     weighted = machine(**given).fit(X, Y, sample_weight=weights)
     repeated = machine(**given).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights))
     np.testing.assert_allclose(weighted.decision_function(TEST), repeated.decision_function(TEST), atol=2e-3)

@@ -62,9 +62,7 @@ def test_single_precision_leaves_rows_out_as_double_does(kernel, alpha, kind, gr
     )
     np.testing.assert_allclose(single.held_out_, double.held_out_, atol=2e-3)
     for one, other in zip(
-        single.predict(kind(X[:9] + 1), return_std=True),
-        double.predict(kind(X[:9] + 1), return_std=True),
-        strict=True,
+        single.predict(kind(X[:9] + 1), return_std=True), double.predict(kind(X[:9] + 1), return_std=True), strict=True
     ):
         np.testing.assert_allclose(one, other, rtol=5e-3)
 
@@ -79,12 +77,7 @@ def test_margins_are_found_on_the_kernel_matrix(kernel, kind, tmp_path):
     assert held_out == model.selection_.means.max() > 0.6
     assert model.learning_curve_ is None
     passes = HistogramClassifier(
-        "chi2",
-        features="additive",
-        loss="squared_hinge",
-        alpha=model.alpha_,
-        precision="float64",
-        random_state=0,
+        "chi2", features="additive", loss="squared_hinge", alpha=model.alpha_, precision="float64", random_state=0
     )
     if kernel == "chi2":  # the same by passes over the features of the map
         expected = passes.fit(kind(X), y).decision_function(kind(X))
@@ -97,9 +90,7 @@ def test_margins_are_found_on_the_kernel_matrix(kernel, kind, tmp_path):
     )
     out = by_group.held_out_[np.arange(200) % 20 == 3]
     others = np.arange(200) % 20 != 3
-    fixed = machine(kernel=model.kernel_, loss="squared_hinge", alpha=model.alpha_).fit(
-        kind(X[others]), y[others]
-    )
+    fixed = machine(kernel=model.kernel_, loss="squared_hinge", alpha=model.alpha_).fit(kind(X[others]), y[others])
     assert np.abs(fixed.decision_function(kind(X[~others])) - out).mean() < 0.1
 
 

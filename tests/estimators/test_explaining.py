@@ -85,8 +85,7 @@ def weights_with_zeros():
 
 @pytest.mark.parametrize("sample_weight", [None, weights_with_zeros()], ids=["all rows", "rows of weight 0"])
 @pytest.mark.parametrize(
-    "model",
-    [HistogramClassifier("exp-chi2", features="exact", alpha=0.1), KernelClassifier("exp-chi2", alpha=0.1)],
+    "model", [HistogramClassifier("exp-chi2", features="exact", alpha=0.1), KernelClassifier("exp-chi2", alpha=0.1)]
 )
 def test_neighbours_are_numbered_as_the_rows_that_were_given(model, sample_weight):
     model.fit(X, Y, sample_weight=sample_weight)
@@ -130,9 +129,7 @@ def test_removal_ranks_the_bins_that_are_missed_together(rows):
 def test_several_regressions_count_alike_whatever_their_units(kind, settings):
     targets = np.column_stack([X[:, 4] + 0.3 * X[:, 1], X[:, 7]])
     one, other = (
-        HistogramRegressor(random_state=0, alpha=1e-3, **settings)
-        .fit(X, targets * units)
-        .importance(X, kind=kind)
+        HistogramRegressor(random_state=0, alpha=1e-3, **settings).fit(X, targets * units).importance(X, kind=kind)
         for units in ([1, 1], [1, 1000])
     )
     assert set(one.bins[:2]) == {4, 7}

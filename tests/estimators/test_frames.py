@@ -22,9 +22,7 @@ def arrow(frame):
     return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)
 
 
-LIBRARIES = pytest.mark.parametrize(
-    "as_frame", [lambda frame: frame, polars, arrow], ids=["pandas", "polars", "arrow"]
-)
+LIBRARIES = pytest.mark.parametrize("as_frame", [lambda frame: frame, polars, arrow], ids=["pandas", "polars", "arrow"])
 
 
 def fitted(rows, labels, make=HistogramClassifier):
@@ -34,10 +32,7 @@ def fitted(rows, labels, make=HistogramClassifier):
 @LIBRARIES
 def test_the_labels_are_an_array_or_the_name_of_a_column(as_frame):
     expected = fitted(FRAME, LABELS).decision_function(FRAME)
-    for model in (
-        fitted(as_frame(FRAME), LABELS),
-        fitted(as_frame(FRAME.assign(species=LABELS)), "species"),
-    ):
+    for model in (fitted(as_frame(FRAME), LABELS), fitted(as_frame(FRAME.assign(species=LABELS)), "species")):
         assert model.feature_names_in_.tolist() == list("abcd")
         np.testing.assert_allclose(model.decision_function(as_frame(FRAME)), expected, atol=1e-6)
 
@@ -45,9 +40,7 @@ def test_the_labels_are_an_array_or_the_name_of_a_column(as_frame):
 def test_a_named_target_is_a_number_and_a_missing_label_leaves_its_row_out():
     frame = FRAME.assign(size=X[:, 0])
     model = fitted(frame, "size", HistogramRegressor)
-    np.testing.assert_array_equal(
-        model.predict(FRAME), fitted(FRAME, X[:, 0], HistogramRegressor).predict(FRAME)
-    )
+    np.testing.assert_array_equal(model.predict(FRAME), fitted(FRAME, X[:, 0], HistogramRegressor).predict(FRAME))
     some = FRAME.assign(species=np.where(np.arange(60) < 50, LABELS, None))
     assert fitted(some, "species").classes_.tolist() == ["cat", "dog"]
 

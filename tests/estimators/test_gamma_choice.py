@@ -26,17 +26,15 @@ def narrow(n=240):
 def test_a_gamma_is_chosen_that_beats_the_mean(features):
     rows, y = narrow()
     common = {"features": features, "n_components": 120, "random_state": 0}
-    mean, auto = (
-        HistogramRegressor("gaussian", gamma=g, **common).fit(rows[::2], y[::2]) for g in ("mean", "auto")
-    )
+    mean, auto = (HistogramRegressor("gaussian", gamma=g, **common).fit(rows[::2], y[::2]) for g in ("mean", "auto"))
     assert auto.kernel_.gamma > 1.5 * mean.kernel_.gamma
     assert auto.score(rows[1::2], y[1::2]) > mean.score(rows[1::2], y[1::2])
 
 
 def test_it_is_that_of_the_exact_machine_of_the_sample():
-    auto = HistogramClassifier(
-        "exp-chi2", features="landmarks", n_components=40, gamma="auto", random_state=0
-    ).fit(X, Y)
+    auto = HistogramClassifier("exp-chi2", features="landmarks", n_components=40, gamma="auto", random_state=0).fit(
+        X, Y
+    )
     exact = HistogramClassifier("exp-chi2", features="exact", gamma="auto", random_state=0).fit(X, Y)
     assert auto.kernel_.gamma == pytest.approx(exact.kernel_.gamma)
 
@@ -72,8 +70,6 @@ def test_rows_in_batches_choose_by_the_first():
 
 
 def test_landmarks_of_blocks_are_refused():
-    model = HistogramClassifier(
-        "exp-chi2", features="landmarks", gamma="auto", blocks=[slice(0, 8), slice(8, 20)]
-    )
+    model = HistogramClassifier("exp-chi2", features="landmarks", gamma="auto", blocks=[slice(0, 8), slice(8, 20)])
     with pytest.raises(ValueError, match="gamma='auto' chooses one gamma for all columns"):
         model.fit(X, Y)

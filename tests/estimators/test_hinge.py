@@ -76,12 +76,8 @@ def test_the_model_is_saved_and_comes_out_the_same_again(tmp_path):
     X, y = sparse_rows(300, 200)
     model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y)
     model.save(tmp_path / "model")
-    np.testing.assert_array_equal(
-        chimap.load(tmp_path / "model").decision_function(X), model.decision_function(X)
-    )
-    np.testing.assert_array_equal(
-        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y).coef_, model.coef_
-    )
+    np.testing.assert_array_equal(chimap.load(tmp_path / "model").decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y).coef_, model.coef_)
 
 
 def test_chunks_make_no_difference():
@@ -93,9 +89,7 @@ def test_chunks_make_no_difference():
     least = str(error.value).split("memory='")[1].split("'")[0]
     assert least.endswith("MiB")
     np.testing.assert_allclose(
-        HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory=least).fit(X, y).coef_,
-        whole.coef_,
-        atol=1e-9,
+        HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory=least).fit(X, y).coef_, whole.coef_, atol=1e-9
     )
 
 
@@ -137,19 +131,13 @@ def test_a_class_that_only_held_out_rows_have_is_learned_in_the_end():
         {"kernel": "exp-chi2", "n_components": 64},
         {"kernel": "exp-chi2", "n_components": 64, "precision": "bfloat16"},
         {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}},
-        {
-            "kernel": "chi2",
-            "blocks": {"a": slice(0, 32), "b": slice(32, 64)},
-            "features": PrincipalFeatures(30),
-        },
+        {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}, "features": PrincipalFeatures(30)},
     ],
 )
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_features_of_every_kind(settings, is_sparse):
     X, y = sparse_rows(300, 64)
-    model = HistogramClassifier(loss="hinge", random_state=0, **settings).fit(
-        X if is_sparse else X.toarray(), y
-    )
+    model = HistogramClassifier(loss="hinge", random_state=0, **settings).fit(X if is_sparse else X.toarray(), y)
     assert model.score(X, y) > 0.95
 
 
@@ -190,7 +178,6 @@ def test_kept_rows_are_those_of_the_folds():
 
 def test_regression_has_no_hinge():
     with pytest.raises(
-        ValueError,
-        match="loss must be one of 'square', 'epsilon_insensitive', 'poisson', 'quantile'; got 'hinge'",
+        ValueError, match="loss must be one of 'square', 'epsilon_insensitive', 'poisson', 'quantile'; got 'hinge'"
     ):
         HistogramRegressor("exp-chi2", loss="hinge").fit(np.ones((4, 2)), np.arange(4.0))

@@ -59,18 +59,14 @@ def test_every_kernel_learns(kernel):
 
 def test_weights_are_ridge_on_the_features():
     X, y = regression()
-    model = HistogramRegressor("chi2", features=OptimalMap(n_terms=3), alpha=0.1, precision="float64").fit(
-        X, y
-    )
+    model = HistogramRegressor("chi2", features=OptimalMap(n_terms=3), alpha=0.1, precision="float64").fit(X, y)
     Z = OptimalMap("chi2", 3).fit(X).transform(X)
     expected = ridge(Moments(Z.shape[1], 1).update(Z, y), 0.1)
     np.testing.assert_allclose(model.coef_[0], expected.coef[:, 0], rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(model.predict(X), Z @ expected.coef[:, 0] + expected.intercept, rtol=1e-7)
 
 
-@pytest.mark.parametrize(
-    "form", [sp.csr_matrix, sp.csc_array, np.asfortranarray, lambda X: X.astype(np.float32)]
-)
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array, np.asfortranarray, lambda X: X.astype(np.float32)])
 def test_same_model_from_every_form_of_the_rows(form):
     X, y = classes(300)
     expected = HistogramClassifier("exp-chi2", **SMALL).fit(X, y).decision_function(X)
@@ -157,9 +153,7 @@ def test_two_classes_have_one_score():
     X, y = classes(300, n_classes=2)
     model = HistogramClassifier("exp-chi2", **SMALL).fit(X, y)
     assert model.decision_function(X).shape == (300,)
-    np.testing.assert_array_equal(
-        model.predict(X), model.classes_[(model.decision_function(X) > 0).astype(int)]
-    )
+    np.testing.assert_array_equal(model.predict(X), model.classes_[(model.decision_function(X) > 0).astype(int)])
 
 
 def test_text_labels():
@@ -190,17 +184,13 @@ def test_normalisation_makes_totals_meaningless():
     X, y = classes(300)
     scaled = X * np.random.default_rng(0).uniform(0.1, 10, (300, 1))
     model = HistogramClassifier("exp-chi2", **SMALL, normalize="l1", precision="float64").fit(X, y)
-    np.testing.assert_allclose(
-        model.decision_function(scaled), model.decision_function(X), rtol=1e-9, atol=1e-9
-    )
+    np.testing.assert_allclose(model.decision_function(scaled), model.decision_function(X), rtol=1e-9, atol=1e-9)
 
 
 def test_empty_rows_are_rows():
     X, y = classes(300)
     X[:5] = 0
-    assert np.isfinite(
-        HistogramClassifier("exp-chi2", **SMALL, normalize="l1").fit(X, y).decision_function(X)
-    ).all()
+    assert np.isfinite(HistogramClassifier("exp-chi2", **SMALL, normalize="l1").fit(X, y).decision_function(X)).all()
 
 
 def test_signed_rows():
@@ -214,18 +204,14 @@ def test_a_random_state_is_drawn_from_once():
     X, y = classes(120)
     settings = {"kernel": "exp-chi2", "features": "landmarks"}
     automatic = HistogramClassifier(**settings, random_state=np.random.RandomState(0)).fit(X, y)
-    named = HistogramClassifier(**settings, n_components=1000, random_state=np.random.RandomState(0)).fit(
-        X, y
-    )
+    named = HistogramClassifier(**settings, n_components=1000, random_state=np.random.RandomState(0)).fit(X, y)
     np.testing.assert_array_equal(automatic.decision_function(X), named.decision_function(X))
     state = np.random.RandomState(0)
     HistogramClassifier(**settings, random_state=state).fit(X, y)
     assert state.randint(2**31) == np.random.RandomState(0).randint(2**31, size=2)[1]
 
 
-@pytest.mark.parametrize(
-    "settings", [{"kernel": "chi2", "loss": "hinge"}, {"kernel": "exp-chi2", "features": "exact"}]
-)
+@pytest.mark.parametrize("settings", [{"kernel": "chi2", "loss": "hinge"}, {"kernel": "exp-chi2", "features": "exact"}])
 def test_an_engine_is_asked_whether_it_keeps_rows(settings):
     class Another:
         can_keep, n_waiting, run = True, 0, LocalEngine().run

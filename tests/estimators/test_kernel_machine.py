@@ -12,14 +12,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC, LinearSVC
 
-from chimap import (
-    HistogramClassifier,
-    HomogeneousMap,
-    KernelClassifier,
-    MomentsRidgeClassifier,
-    OptimalMap,
-    chi2,
-)
+from chimap import HistogramClassifier, HomogeneousMap, KernelClassifier, MomentsRidgeClassifier, OptimalMap, chi2
 from chimap._validation import DataError, MemoryBudgetError
 
 
@@ -37,9 +30,7 @@ def test_svm_is_scikit_learns_one_versus_rest(digits):
     found = KernelClassifier("chi2", alpha=50.0).fit(X, y)
     middle = np.eye(300) - 1 / 300
     assert found.scale_ == pytest.approx(np.trace(middle @ gram @ middle) / len(gram), rel=1e-12)
-    np.testing.assert_allclose(
-        found.decision_function(new), expected.decision_function(chi2(new, X)), atol=2e-3
-    )
+    np.testing.assert_allclose(found.decision_function(new), expected.decision_function(chi2(new, X)), atol=2e-3)
     assert (found.predict(new) == expected.predict(chi2(new, X))).all()
 
 
@@ -63,9 +54,7 @@ def test_a_strength_means_the_same_as_in_the_other_classifiers(digits, alpha):
     psi = HomogeneousMap("chi2", 3).fit(X)
     mapped = KernelClassifier(map=psi, alpha=alpha, loss="square").fit(X, y)
     linear = MomentsRidgeClassifier(alpha=alpha).fit(psi.transform(X).astype(float), y)
-    np.testing.assert_allclose(
-        linear.decision_function(psi.transform(new)), mapped.decision_function(new), atol=1e-4
-    )
+    np.testing.assert_allclose(linear.decision_function(psi.transform(new)), mapped.decision_function(new), atol=1e-4)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "square"])
@@ -78,9 +67,7 @@ def test_a_map_gives_the_linear_machine_on_its_features(digits, loss):
     np.testing.assert_allclose(found.decision_function(new), by_gram.decision_function(Zn @ Z.T), atol=1e-6)
     np.testing.assert_allclose(Zn @ found.coef_.T + found.intercept_, found.decision_function(new), atol=1e-9)
     if loss == "hinge":
-        linear = LinearSVC(
-            C=1 / 20.0, loss="hinge", intercept_scaling=100, max_iter=100_000, random_state=0
-        ).fit(Z, y)
+        linear = LinearSVC(C=1 / 20.0, loss="hinge", intercept_scaling=100, max_iter=100_000, random_state=0).fit(Z, y)
         assert (linear.predict(Zn) == found.predict(new)).mean() > 0.97
 
 
@@ -89,9 +76,7 @@ def test_sparse_rows_and_threads_give_the_same(digits, kernel):
     X, y, new = digits
     dense = KernelClassifier(kernel, alpha=0.1, n_jobs=1).fit(X, y).decision_function(new)
     sparse = (
-        KernelClassifier(kernel, alpha=0.1, n_jobs=3)
-        .fit(sp.csr_matrix(X), y)
-        .decision_function(sp.csr_matrix(new))
+        KernelClassifier(kernel, alpha=0.1, n_jobs=3).fit(sp.csr_matrix(X), y).decision_function(sp.csr_matrix(new))
     )
     np.testing.assert_allclose(sparse, dense, atol=1e-6)
 
@@ -106,9 +91,7 @@ def test_two_classes_have_one_machine(digits):
 
 def test_bad_settings(digits):
     X, y, _ = digits
-    with pytest.raises(
-        MemoryBudgetError, match=r"memory='10MiB' is too small for the kernel matrix of 300 rows"
-    ):
+    with pytest.raises(MemoryBudgetError, match=r"memory='10MiB' is too small for the kernel matrix of 300 rows"):
         KernelClassifier(memory="10MiB").fit(X, y)
     with pytest.raises(ValueError, match="alpha must be a positive number"):
         KernelClassifier(alpha=0).fit(X, y)
@@ -156,9 +139,7 @@ def test_the_strength_is_chosen_by_folds_and_said(digits):
     assert (result.rule, result.measure, result.alphas.tolist()) == ("folds", "accuracy", [10.0, 100.0, 1e6])
     assert result.weights.tolist() == [100, 100, 100]
     for k in range(3):
-        np.testing.assert_allclose(
-            result.scores[:, k], by_hand.cv_results_[f"split{k}_test_score"], atol=0.02
-        )
+        np.testing.assert_allclose(result.scores[:, k], by_hand.cv_results_[f"split{k}_test_score"], atol=0.02)
     assert result.means[2] < result.means[result.chosen] == result.means.max()
     assert machine.alpha_ == result.best["alpha"]
     assert result.describe().startswith("cross-validated over 3 folds: accuracy 0.")

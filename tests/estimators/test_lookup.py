@@ -24,9 +24,7 @@ SETTINGS = {"alpha": 0.05, "tol": 1e-9}
 MAPS = {
     "uniform": AnchorMap(n_anchors=20),
     "intersection, many terms": AnchorMap("intersection", n_anchors=20),
-    "kmeans, two averaged": AnchorMap(
-        "chi2", anchors="kmeans", n_anchors=12, n_neighbors=2, weights="uniform"
-    ),
+    "kmeans, two averaged": AnchorMap("chi2", anchors="kmeans", n_anchors=12, n_neighbors=2, weights="uniform"),
     "given terms": AnchorMap("jensen_shannon", 2, n_anchors=300),
 }
 every_map = pytest.mark.parametrize("psi", MAPS.values(), ids=MAPS)

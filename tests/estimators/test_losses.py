@@ -76,9 +76,7 @@ def test_squared_hinge_is_scikit_learns_on_the_features():
 
 def test_epsilon_insensitive_minimises_its_objective():
     X, y = regression()
-    model = HistogramRegressor(**{"kernel": "exp-chi2"} | EXACT, loss="epsilon_insensitive", alpha=0.1).fit(
-        X, y
-    )
+    model = HistogramRegressor(**{"kernel": "exp-chi2"} | EXACT, loss="epsilon_insensitive", alpha=0.1).fit(X, y)
     assert model.loss_ == EpsilonInsensitive(0.1 * y.std(), 10 / y.std())
 
     def objective(w, b):
@@ -104,8 +102,7 @@ def test_epsilon_insensitive_withstands_outliers():
 
 
 @pytest.mark.parametrize(
-    ("loss", "alpha"),
-    [("logistic", "auto"), *((loss, 1.0) for loss in (*SMOOTH[1:], SmoothHinge(0.3)))],
+    ("loss", "alpha"), [("logistic", "auto"), *((loss, 1.0) for loss in (*SMOOTH[1:], SmoothHinge(0.3)))]
 )
 def test_kept_and_replayed_features_give_one_model(loss, alpha):
     X, y = classes(9000, 20)
@@ -113,9 +110,7 @@ def test_kept_and_replayed_features_give_one_model(loss, alpha):
     kept = HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory="1GiB").fit(X, y)
     replayed = HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory="4MiB").fit(X, y)
     assert replayed.alpha_ == pytest.approx(kept.alpha_, rel=1e-6)
-    np.testing.assert_allclose(
-        replayed.decision_function(X[:500]), kept.decision_function(X[:500]), rtol=0, atol=0.02
-    )
+    np.testing.assert_allclose(replayed.decision_function(X[:500]), kept.decision_function(X[:500]), rtol=0, atol=0.02)
 
 
 def counting(source, monkeypatch):
@@ -130,9 +125,7 @@ def test_the_source_is_read_again_only_where_features_do_not_fit(memory, again, 
     X, y = classes(9000, 20)
     source = chimap.open_source(X, y)
     reads = counting(source, monkeypatch)
-    model = HistogramClassifier("exp-chi2", **SMALL, loss="logistic", alpha=1.0, memory=memory).fit_source(
-        source
-    )
+    model = HistogramClassifier("exp-chi2", **SMALL, loss="logistic", alpha=1.0, memory=memory).fit_source(source)
     assert len(reads) == (1 + model.n_passes_ if again else 1)
 
 
@@ -179,8 +172,7 @@ def test_bad_losses_are_named():
     with pytest.raises(ValueError, match=r"loss must be one of 'square', 'logistic', .*; got 'cubic'"):
         HistogramClassifier("exp-chi2", loss="cubic").fit(X, y)
     with pytest.raises(
-        ValueError,
-        match="loss must be one of 'square', 'epsilon_insensitive', 'poisson', 'quantile'; got 'logistic'",
+        ValueError, match="loss must be one of 'square', 'epsilon_insensitive', 'poisson', 'quantile'; got 'logistic'"
     ):
         HistogramRegressor("exp-chi2", loss="logistic").fit(X, y)
     with pytest.raises(

@@ -66,9 +66,7 @@ def test_quantile_regression_is_that_of_scikit_learn(level):
     )
     outputs = Z @ found.coef[:, 0] + found.intercept[0]
     np.testing.assert_allclose(outputs, other.predict(Z), atol=5e-3)
-    mine, theirs = (
-        Quantile(level).deviance(REAL[:, None], p[:, None]).mean() for p in (outputs, other.predict(Z))
-    )
+    mine, theirs = (Quantile(level).deviance(REAL[:, None], p[:, None]).mean() for p in (outputs, other.predict(Z)))
     assert mine == pytest.approx(theirs, rel=1e-4)
 
 
@@ -77,9 +75,7 @@ def test_scores_are_those_of_scikit_learn():
     assert model.score(X, COUNTS) == pytest.approx(d2_tweedie_score(COUNTS, model.predict(X), power=1))
     for level in LEVELS:
         model = regressor("quantile", quantile=level).fit(X, REAL)
-        assert model.score(X, REAL) == pytest.approx(
-            d2_pinball_score(REAL, model.predict(X), alpha=level), abs=1e-9
-        )
+        assert model.score(X, REAL) == pytest.approx(d2_pinball_score(REAL, model.predict(X), alpha=level), abs=1e-9)
 
 
 # --- by definition
@@ -248,11 +244,7 @@ def test_a_saved_model_answers_the_same(settings, y, tmp_path):
             "y has 2 targets, and several quant",
         ),
         ({"loss": "square", "quantile": 0.9}, REAL, "quantile=0.9 is for loss='quantile'; got loss='square'"),
-        (
-            {"loss": "poisson", "selection": "gcv"},
-            COUNTS,
-            "selection='gcv' needs loss='square'; got loss='poisson'",
-        ),
+        ({"loss": "poisson", "selection": "gcv"}, COUNTS, "selection='gcv' needs loss='square'; got loss='poisson'"),
     ],
     ids=lambda value: str(value)[:40],
 )

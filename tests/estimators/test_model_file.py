@@ -19,9 +19,7 @@ from ..histograms import classes
 
 def test_text_labels_and_training_notes(tmp_path):
     X, y = classes(200)
-    model = HistogramClassifier("exp-chi2", n_components=32, random_state=0).fit(
-        X, np.array(["a", "bc", "d"])[y]
-    )
+    model = HistogramClassifier("exp-chi2", n_components=32, random_state=0).fit(X, np.array(["a", "bc", "d"])[y])
     model.training_ = {"file": "x.npz", "rows": 200, "split": None, "counts": [["a", 3]]}
     model.save(tmp_path / "a.model")
     loaded = chimap.load(tmp_path / "a.model")
@@ -35,9 +33,7 @@ def test_a_model_of_a_folder_that_the_process_has_not_imported(tmp_path):
 
     X, y = classes(100)
     model = HistogramClassifier("exp-chi2", n_components=32, random_state=0).fit(X, y)
-    model.training_ = {
-        "of images": [SIFT(step=5), HardCoding(), Vocabulary(np.eye(3, dtype=np.float32), 1.0)]
-    }
+    model.training_ = {"of images": [SIFT(step=5), HardCoding(), Vocabulary(np.eye(3, dtype=np.float32), 1.0)]}
     model.save(tmp_path / "a.model")
     opens = (
         "import sys, chimap.estimators as learning; assert 'chimap.images' not in sys.modules;"

@@ -24,9 +24,7 @@ def fails_by_the_folds(estimator):
     Folds choose alpha, and the probabilities of classifiers are of rows left out.
     """
     names = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
-    return (
-        dict.fromkeys(names, AssertionError) if estimator.alpha == "auto" or is_classifier(estimator) else {}
-    )
+    return dict.fromkeys(names, AssertionError) if estimator.alpha == "auto" or is_classifier(estimator) else {}
 
 
 @every_check(
@@ -101,9 +99,7 @@ def test_classifier():
     found = MomentsRidgeClassifier(10.0).fit(X[:1000], y[:1000])
     expected = RidgeClassifier(10.0).fit(X[:1000], y[:1000])
     np.testing.assert_array_equal(found.predict(X[1000:]), expected.predict(X[1000:]))
-    np.testing.assert_allclose(
-        found.decision_function(X), expected.decision_function(X), rtol=1e-6, atol=1e-8
-    )
+    np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), rtol=1e-6, atol=1e-8)
     two = MomentsRidgeClassifier(10.0).fit(X[y < 2], y[y < 2])
     assert two.decision_function(X[:5]).shape == (5,)
 

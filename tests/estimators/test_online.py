@@ -32,9 +32,7 @@ def by_hand(X, y, alpha, n_steps):
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_steps_are_those_of_the_kernel_machine(kind):
-    X = (
-        np.random.default_rng(0).integers(0, 9, (60, 7)).astype(float)
-    )  # values at the knots: nothing is rounded
+    X = np.random.default_rng(0).integers(0, 9, (60, 7)).astype(float)  # values at the knots: nothing is rounded
     X[0] = 8
     y = np.where(X[:, 0] > X[:, 3], 1.0, -1.0)
     model = OnlineIntersectionClassifier(alpha=1e-3, n_knots=8).partial_fit(kind(X), y)

@@ -63,13 +63,9 @@ def test_the_name_of_the_positive_class_changes_no_answer(threshold):
 def test_the_threshold_is_the_best_for_the_positive_class():
     reached = {}
     for positive in ("case", "control"):
-        model = HistogramClassifier(positive=positive, threshold="f1", alpha=1.0, **SETTINGS).fit(
-            X, NAMES["first"]
-        )
+        model = HistogramClassifier(positive=positive, threshold="f1", alpha=1.0, **SETTINGS).fit(X, NAMES["first"])
         found = model.classes_[(model.held_out_[:, 0] > model.threshold_).astype(int)]
-        reached[positive] = [
-            f1_score(NAMES["first"], found, pos_label=label) for label in ("case", "control")
-        ]
+        reached[positive] = [f1_score(NAMES["first"], found, pos_label=label) for label in ("case", "control")]
     assert reached["case"][0] > reached["control"][0]
     assert reached["control"][1] > reached["case"][1]
 
@@ -81,10 +77,7 @@ def test_a_race_is_run_for_the_positive_class():
     ]
     assert [model.race_.measure for model in by_class] == ["f1 of case", "f1 of control"]
     assert all(
-        np.isfinite(row["score"])
-        for model in by_class
-        for row in model.race_.table()
-        if row["score"] is not None
+        np.isfinite(row["score"]) for model in by_class for row in model.race_.table() if row["score"] is not None
     )
 
 
@@ -106,11 +99,7 @@ def test_labels_are_compared_as_text_where_one_side_is_text():
     [
         ({"positive": "cse"}, NAMES["first"], "positive='cse' is none of the classes 'case' and 'control'"),
         ({"positive": 0}, X[:, 0] % 3, "positive=0 names one of two classes, but y has 3"),
-        (
-            {"positive": 1},
-            X[:, :2] > 2,
-            "positive=1 names one of two classes, but y has numbers or several tasks",
-        ),
+        ({"positive": 1}, X[:, :2] > 2, "positive=1 names one of two classes, but y has numbers or several tasks"),
         ({"scoring": "f1"}, X[:, 0] % 3, "scoring='f1' is of the positive one of two classes, and y has 3"),
     ],
 )

@@ -17,19 +17,11 @@ MODELS = {
     "additive": HistogramClassifier("chi2", alpha=1.0),
     "random": HistogramClassifier("exp-chi2", n_components=64, alpha=1.0, random_state=0),
     "structured": HistogramClassifier(
-        "exp-chi2",
-        n_components=64,
-        features=FourierFeatures(sampling="structured"),
-        alpha=1.0,
-        random_state=0,
+        "exp-chi2", n_components=64, features=FourierFeatures(sampling="structured"), alpha=1.0, random_state=0
     ),
-    "landmarks": HistogramClassifier(
-        "exp-chi2", features="landmarks", n_components=64, alpha=1.0, random_state=0
-    ),
+    "landmarks": HistogramClassifier("exp-chi2", features="landmarks", n_components=64, alpha=1.0, random_state=0),
     "gaussian": HistogramClassifier("gaussian", n_components=64, alpha=1.0, random_state=0),
-    "float64": HistogramClassifier(
-        "exp-chi2", n_components=64, precision="float64", alpha=1.0, random_state=0
-    ),
+    "float64": HistogramClassifier("exp-chi2", n_components=64, precision="float64", alpha=1.0, random_state=0),
     "blocks": HistogramClassifier("chi2", blocks=[slice(0, 9), slice(9, 20)], normalize="l1", alpha=1.0),
     "regression": HistogramRegressor("chi2", alpha=1.0),
 }
@@ -52,10 +44,7 @@ def test_a_row_alone_is_as_among_others(model, kind):
 def test_an_empty_row(model):
     zero = np.zeros((1, 20))
     np.testing.assert_allclose(
-        model._outputs(zero),
-        model._outputs(sp.csr_matrix(zero)),
-        atol=1e-6,
-        err_msg="dense and sparse differ",
+        model._outputs(zero), model._outputs(sp.csr_matrix(zero)), atol=1e-6, err_msg="dense and sparse differ"
     )
 
 

@@ -46,9 +46,7 @@ CLASSIFIERS = {
     "smooth hinge, given": HistogramClassifier("exp-chi2", **SMALL, loss="smooth_hinge", alpha=10.0),
     "logistic": HistogramClassifier("exp-chi2", **SMALL, loss="logistic", alpha=1.0),
     "widths": FourierKernelLearner(n_components=128, n_tune_components=32, max_iter=2, random_state=0),
-    "channels": MultipleKernelLearner(
-        n_components=64, blocks=HALVES, n_alphas=4, selection=2, random_state=0
-    ),
+    "channels": MultipleKernelLearner(n_components=64, blocks=HALVES, n_alphas=4, selection=2, random_state=0),
     "machine": KernelClassifier(alpha=9.0, random_state=0),
     "kernel ridge": KernelClassifier(loss="square", alpha=9.0),
     "moments": MomentsRidgeClassifier(random_state=0),
@@ -237,13 +235,9 @@ def test_the_sigmoid_and_its_logarithm():
 
 def test_classes_of_equal_outputs_and_offsets_keep_their_probabilities():
     """The first of equal outputs is predicted; another class that is as probable does not exceed it."""
-    p = Calibration(1.0, np.array([0.0, 1.0, 1.0, -9.0]))(
-        np.array([[0.0, 3.0, 3.0, 1.0], [0.0, 4.0, 3.0, 1.0]])
-    )
+    p = Calibration(1.0, np.array([0.0, 1.0, 1.0, -9.0]))(np.array([[0.0, 3.0, 3.0, 1.0], [0.0, 4.0, 3.0, 1.0]]))
     np.testing.assert_allclose(p[0], softmax([0, 4, 4, -8]), rtol=1e-8)
-    tied = Calibration(1.0, np.array([1.0, 0.0, -9.0]))(
-        np.array([[2.0, 3.0, 0.0]])
-    )  # the first is as probable
+    tied = Calibration(1.0, np.array([1.0, 0.0, -9.0]))(np.array([[2.0, 3.0, 0.0]]))  # the first is as probable
     np.testing.assert_allclose(tied[0], softmax([3, 3, -9]), rtol=1e-8)
     assert tied[0, 1] > tied[0, 0]
 

@@ -104,9 +104,7 @@ def test_exact_machines_leave_all_rows_out(seen, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "model",
-    [KernelClassifier("chi2", alpha=1.0), LookupClassifier(), OnlineIntersectionClassifier()],
-    ids=str,
+    "model", [KernelClassifier("chi2", alpha=1.0), LookupClassifier(), OnlineIntersectionClassifier()], ids=str
 )
 def test_machines_in_memory_hold_out_as_many_folds_as_it_takes(model, seen):
     X, y = counts(1200, 30, 0)

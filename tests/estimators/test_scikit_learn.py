@@ -76,7 +76,7 @@ def fails_by_the_check(estimator):
         KernelClassifier(),
         HistogramRegressor("exp-chi2", n_components=64),
         MultipleKernelLearner(n_components=16, n_alphas=3, selection=2),
-    ],
+    ]
 )
 def test_checks(estimator, check):
     meets(estimator, check, fails_by_the_check(estimator))
@@ -107,7 +107,7 @@ def test_checks(estimator, check):
         HistogramClassifier("exp-chi2", n_components=64, loss="logistic"),
         HistogramRegressor("exp-chi2", n_components=64, loss="epsilon_insensitive"),
         LookupClassifier(loss="logistic"),
-    ],
+    ]
 )
 def test_checks_of_other_settings(estimator, check):
     meets(estimator, check, fails_by_the_check(estimator))
@@ -115,12 +115,8 @@ def test_checks_of_other_settings(estimator, check):
 
 def test_grid_search_over_a_pipeline():
     X, y = classes(200)
-    pipeline = make_pipeline(
-        Normalizer("l1"), HistogramClassifier("exp-chi2", n_components=32, random_state=0)
-    )
-    search = GridSearchCV(pipeline, {"histogramclassifier__kernel": ["exp-chi2", "hellinger"]}, cv=2).fit(
-        X, y
-    )
+    pipeline = make_pipeline(Normalizer("l1"), HistogramClassifier("exp-chi2", n_components=32, random_state=0))
+    search = GridSearchCV(pipeline, {"histogramclassifier__kernel": ["exp-chi2", "hellinger"]}, cv=2).fit(X, y)
     assert search.best_score_ > 0.5
 
 

@@ -67,9 +67,7 @@ def test_wrapped_models(models):
 
 def test_boosting_weighs_the_rows():
     assert AdaBoostClassifier(classifier(), n_estimators=3, random_state=0).fit(X, Y).score(X, Y) > 0.95
-    assert (
-        AdaBoostRegressor(regressor(), n_estimators=3, random_state=0).fit(X, TARGETS).score(X, TARGETS) > 0.9
-    )
+    assert AdaBoostRegressor(regressor(), n_estimators=3, random_state=0).fit(X, TARGETS).score(X, TARGETS) > 0.9
     assert StackingClassifier([("a", classifier())], cv=2).fit(X, Y).score(X, Y) > 0.95
 
 
@@ -166,9 +164,7 @@ def test_columns_in_another_order_are_refused_with_a_remedy():
     frame = pd.DataFrame(X, columns=[f"bin {i}" for i in range(64)])
     for model in (classifier().fit(frame, Y), classifier().fit(frame, Y).compile()):
         for other in (frame[frame.columns[::-1]], frame.drop(columns="bin 3"), frame.assign(more=1.0)):
-            with pytest.raises(
-                ValueError, match=r"(?s)names should match.*X\[list\(model.feature_names_in_\)\]"
-            ):
+            with pytest.raises(ValueError, match=r"(?s)names should match.*X\[list\(model.feature_names_in_\)\]"):
                 model.predict(other)
     shuffled = frame[frame.columns[::-1]]
     assert np.array_equal(model.predict(shuffled[list(model.feature_names_in_)]), model.predict(frame))

@@ -71,9 +71,7 @@ def test_each_task_of_an_exact_machine_is_that_of_its_rows(rows):
         gamma = fitted.kernel_.gamma
         alone = model(HistogramRegressor, "exact", alpha=0.1, gamma=gamma).fit(X[seen], y[seen])
         new = X[:20] ** 1.1
-        assert np.allclose(
-            fitted.predict(new)[:, task], alone.predict(new), atol=1e-3
-        )  # maps of other samples
+        assert np.allclose(fitted.predict(new)[:, task], alone.predict(new), atol=1e-3)  # maps of other samples
         assert np.allclose(fitted.held_out_[seen, task], alone.held_out_[:, 0], atol=1e-3)
         assert np.isnan(fitted.held_out_[~seen, task]).all()
 
@@ -110,9 +108,7 @@ def test_complete_targets_are_those_of_single_fits(rows, features):
         alone = model(HistogramRegressor, features, alpha=0.05, gamma=1.5).fit(X, y)
         assert np.allclose(together.predict(X)[:, task], alone.predict(X), rtol=0, atol=1e-8)
     assert together.score(X, Y) == pytest.approx(
-        np.mean(
-            [model(HistogramRegressor, features, alpha=0.05, gamma=1.5).fit(X, y).score(X, y) for y in Y.T[:]]
-        )
+        np.mean([model(HistogramRegressor, features, alpha=0.05, gamma=1.5).fit(X, y).score(X, y) for y in Y.T[:]])
     )
 
 
@@ -179,13 +175,9 @@ def test_matrices_come_in_many_shapes(rows):
 def test_rows_without_any_entry_are_left_out(rows):
     X, _, gaps, _ = rows
     more = np.vstack([X, X[:5]])
-    fitted = model(HistogramRegressor, "additive", alpha=0.1).fit(
-        more, np.vstack([gaps, np.full((5, 4), np.nan)])
-    )
+    fitted = model(HistogramRegressor, "additive", alpha=0.1).fit(more, np.vstack([gaps, np.full((5, 4), np.nan)]))
     assert fitted.n_rows_ == 180
-    assert np.allclose(
-        fitted.predict(X), model(HistogramRegressor, "additive", alpha=0.1).fit(X, gaps).predict(X)
-    )
+    assert np.allclose(fitted.predict(X), model(HistogramRegressor, "additive", alpha=0.1).fit(X, gaps).predict(X))
 
 
 @pytest.mark.parametrize("features", ["exact", "landmarks"])
@@ -221,11 +213,7 @@ def test_the_race_scores_the_mean_of_the_tasks(rows):
 def test_a_given_score_chooses_by_the_mean_of_the_tasks(rows):
     X, _, _, labels = rows
     fitted = model(HistogramClassifier, "exact", scoring="roc_auc").fit(X, labels)
-    aucs = [
-        roc_auc_score(labels[s, j], fitted.held_out_[s, j])
-        for j in range(4)
-        for s in [~np.isnan(labels[:, j])]
-    ]
+    aucs = [roc_auc_score(labels[s, j], fitted.held_out_[s, j]) for j in range(4) for s in [~np.isnan(labels[:, j])]]
     assert fitted.selection_.measure == "mean roc_auc"
     assert fitted.selection_.means[fitted.selection_.chosen] == pytest.approx(np.mean(aucs))
 
@@ -240,9 +228,7 @@ def test_missing_entries_of_dual_machines_are_those_of_kernel_ridge(rows):
     own = H @ K[np.ix_(seen, seen)] @ H
     y = gaps[seen, 0]
     predicted = ridge.fit(own, y - y.mean()).predict(own) + y.mean()
-    assert np.allclose(
-        predicted, fitted.predict(X)[seen, 0], atol=0.02
-    )  # of the kernel, which its map is close to
+    assert np.allclose(predicted, fitted.predict(X)[seen, 0], atol=0.02)  # of the kernel, which its map is close to
 
 
 def test_bad_matrices_are_refused(rows):
@@ -291,11 +277,7 @@ def test_a_threshold_is_of_one_task(rows):
         model(HistogramClassifier, "additive", threshold="f1").fit(X, labels)
 
 
-WEIGHTS = {
-    "balanced": "balanced",
-    "of all": {1: 4.0},
-    "of each": [{0: 1, 1: 3}, {1: 5.0}, None, {0: 0.5, 1: 8.0}],
-}
+WEIGHTS = {"balanced": "balanced", "of all": {1: 4.0}, "of each": [{0: 1, 1: 3}, {1: 5.0}, None, {0: 0.5, 1: 8.0}]}
 
 
 @pytest.fixture(scope="module")
@@ -352,9 +334,7 @@ def test_weights_of_classes_of_other_losses(rows, rare, loss):
     assert np.abs(plain.decision_function(X) - scores).max() > 10 * off
 
 
-@pytest.mark.parametrize(
-    "settings", [{"loss": "square"}, {"loss": "hinge"}, {"features": "exact", "gamma": "mean"}]
-)
+@pytest.mark.parametrize("settings", [{"loss": "square"}, {"loss": "hinge"}, {"features": "exact", "gamma": "mean"}])
 def test_a_strength_is_chosen_for_weighed_tasks(rows, rare, settings):
     """And a rare label is found more often than without weights."""
     X, Y = rows[0], rare[0]

@@ -10,13 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.utils import shuffle
 
 import chimap
-from chimap import (
-    FourierKernelRegressor,
-    HistogramClassifier,
-    HistogramRegressor,
-    KernelClassifier,
-    PrincipalFeatures,
-)
+from chimap import FourierKernelRegressor, HistogramClassifier, HistogramRegressor, KernelClassifier, PrincipalFeatures
 from chimap.selection.conformal import Conformal
 
 FEATURES = {
@@ -64,9 +58,7 @@ def test_deviations_are_those_of_bayesian_ridge_on_the_features(rows, name):
         if kernel is not None:
             K = kernel(rows_of_all)
         else:
-            features = (
-                everything.set_params(gamma=model.kernel_.gamma).fit(rows_of_all, np.arange(240.0)).features_
-            )
+            features = everything.set_params(gamma=model.kernel_.gamma).fit(rows_of_all, np.arange(240.0)).features_
             K = np.empty((240, 240))
             K[:, np.argsort(everything.row_numbers_).argsort()] = features.transform(rows_of_all)
             K = features.transform(rows_of_all)[:, np.argsort(everything.row_numbers_)]
@@ -88,9 +80,7 @@ def test_noise_is_that_of_rows_left_out(rows):
 @pytest.mark.parametrize("name", ["exact", "landmarks", "additive"])
 def test_deviations_are_as_large_as_errors_and_grow_away_from_the_rows(rows, name):
     X, y = rows
-    many = (
-        {"n_components": 150} if name == "landmarks" else {}
-    )  # few landmarks say little of places far from them
+    many = {"n_components": 150} if name == "landmarks" else {}  # few landmarks say little of places far from them
     model = regressor(name, precision="float32", **many).fit(X[:300], y[:300])
     mean, std = model.predict(X[300:], return_std=True)
     assert mean.shape == std.shape == (300,)
@@ -113,9 +103,7 @@ def test_an_integer_weight_is_as_many_rows(rows):
     X, y = rows
     weights = np.random.default_rng(0).integers(1, 4, size=100)
     one = regressor("additive", alpha=0.1, weights="frequency").fit(X[:100], y[:100], sample_weight=weights)
-    many = regressor("additive", alpha=0.1).fit(
-        np.repeat(X[:100], weights, axis=0), np.repeat(y[:100], weights)
-    )
+    many = regressor("additive", alpha=0.1).fit(np.repeat(X[:100], weights, axis=0), np.repeat(y[:100], weights))
     factors_of = [model._variance_factors(X[100:120]) for model in (one, many)]
     assert np.allclose(*factors_of, rtol=1e-2)  # of maps that end at the same largest bin
 
@@ -126,9 +114,7 @@ def test_saved_models_are_as_sure(rows, name, tmp_path):
     model = regressor(name, precision="float32").fit(X[:200], y[:200])
     model.save(tmp_path / "a.model")
     again = chimap.load(tmp_path / "a.model")
-    for before, after in zip(
-        model.predict(X, return_std=True), again.predict(X, return_std=True), strict=True
-    ):
+    for before, after in zip(model.predict(X, return_std=True), again.predict(X, return_std=True), strict=True):
         assert np.array_equal(before, after)
     assert np.array_equal(model.predict_set(X, alpha=0.2), again.predict_set(X, alpha=0.2))
 
@@ -223,9 +209,7 @@ def test_compiled_models_and_learners_have_sets(rows):
     X, y = rows
     model = HistogramRegressor("chi2", alpha=1.0).fit(X, y)
     assert np.allclose(model.compile().predict_set(X), model.predict_set(X), atol=1e-2)
-    learner = FourierKernelRegressor(
-        "exp-chi2", n_components=32, n_tune_components=16, max_iter=1, random_state=0
-    )
+    learner = FourierKernelRegressor("exp-chi2", n_components=32, n_tune_components=16, max_iter=1, random_state=0)
     assert learner.fit(X, y).predict_set(X).shape == (600, 2)
 
 

@@ -33,9 +33,7 @@ def test_weights_are_those_of_the_exact_machine(monkeypatch):
     X, y = words()
     assert 2 * X.shape[1] > MOST_SUMMED
     wide = model(alpha=1.0, precision="float64").fit(X[:200], y[:200])
-    exact = HistogramClassifier("chi2", features="exact", alpha=1.0, precision="float64").fit(
-        X[:200], y[:200]
-    )
+    exact = HistogramClassifier("chi2", features="exact", alpha=1.0, precision="float64").fit(X[:200], y[:200])
     np.testing.assert_allclose(wide.decision_function(X[200:]), exact.decision_function(X[200:]), atol=1e-4)
     assert wide.score(X[200:], y[200:]) > 0.9
 

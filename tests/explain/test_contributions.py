@@ -59,9 +59,7 @@ def test_of_an_additive_model_a_bin_adds_its_own_function():
     contributions, _, _ = explained(features, X)
     _, coef, _ = model_of(features, X)
     Z, Zr = features.transform(X), features.transform(X.mean(axis=0)[None])
-    expected = sum(
-        (Z - Zr)[:, q * BINS : (q + 1) * BINS, None] * coef[q * BINS : (q + 1) * BINS] for q in range(2)
-    )
+    expected = sum((Z - Zr)[:, q * BINS : (q + 1) * BINS, None] * coef[q * BINS : (q + 1) * BINS] for q in range(2))
     np.testing.assert_allclose(contributions, expected, atol=1e-12)
 
 

@@ -59,9 +59,7 @@ def test_json_tables(tmp_path):
     done = export_model(model, tmp_path / "a.json", tolerance=1e-2)
     read = json.loads((tmp_path / "a.json").read_text())
     assert len(read["bins"]) == 12
-    found = interpolated(
-        X, [b["knots"] for b in read["bins"]], [b["values"] for b in read["bins"]], read["intercept"]
-    )
+    found = interpolated(X, [b["knots"] for b in read["bins"]], [b["values"] for b in read["bins"]], read["intercept"])
     assert np.abs(found - model.decision_function(X)).max() <= done.error
     assert read["normalize"] is None
     assert not read["signed"]
@@ -86,16 +84,14 @@ def test_csv_tables(tmp_path):
 def test_steps_of_anchors(anchors, neighbours):
     psi = AnchorMap(n_anchors=9, anchors=anchors, n_neighbors=neighbours, weights="uniform")
     for rows, kernel in ((X, "chi2"), (signed_histograms(200, 12), psi.fit(X).kernel_.signed())):
-        model = HistogramClassifier(
-            kernel, features=AutomaticFeatures(map=psi), alpha=1.0, precision="float64"
-        ).fit(rows, Y)
+        model = HistogramClassifier(kernel, features=AutomaticFeatures(map=psi), alpha=1.0, precision="float64").fit(
+            rows, Y
+        )
         tables = bin_tables(parts_of(model), 1e-3)
         assert tables.kind == "steps"
         np.testing.assert_allclose(tables.scores(rows), model.decision_function(rows), atol=1e-10)
     lookup = LookupClassifier(psi).fit(X, Y)
-    np.testing.assert_allclose(
-        bin_tables(parts_of(lookup), 1e-3).scores(X), lookup.decision_function(X), atol=1e-10
-    )
+    np.testing.assert_allclose(bin_tables(parts_of(lookup), 1e-3).scores(X), lookup.decision_function(X), atol=1e-10)
 
 
 def test_tables_of_normalised_signed_and_single_outputs():
@@ -133,11 +129,7 @@ def test_weights(tmp_path):
 @pytest.mark.parametrize(
     ("name", "format", "message"),
     [
-        (
-            "a.txt",
-            None,
-            r"a\.txt: the file ending selects the format, and must be one of onnx: \.onnx; tables: \.npz",
-        ),
+        ("a.txt", None, r"a\.txt: the file ending selects the format, and must be one of onnx: \.onnx; tables: \.npz"),
         ("a.csv", "onnx", r"a\.csv: format 'onnx' is written to \.onnx files"),
         ("a.onnx", "weights", r"format 'weights' is written to \.safetensors or \.npz files"),
         ("a.npz", "pickle", "format must be one of 'onnx', 'tables', 'weights'; got 'pickle'"),
@@ -208,11 +200,7 @@ def test_the_bound_of_tables_is_near_the_worst_row():
                     - functions(x[:, None], np.array([i]))[:, 0, output]
                 )
                 row[i] = x[(sign * gap).argmax()] if (sign * gap).max() > 0 else 0
-            found = (
-                tables.scores(row[None])[0]
-                - parts.intercept
-                - functions(row[None], np.arange(12)).sum(axis=1)[0]
-            )
+            found = tables.scores(row[None])[0] - parts.intercept - functions(row[None], np.arange(12)).sum(axis=1)[0]
             worst = max(worst, np.abs(found).max())
     assert worst <= tables.bound <= 3 * worst
     assert tables.bound < 0.7 * tables.errors.sum()
@@ -225,9 +213,7 @@ def test_tasks_are_named_in_tables_and_weights(tmp_path):
     done = export_model(model, tmp_path / "a.json")
     read = json.loads((tmp_path / "a.json").read_text())
     assert read["outputs"] == ["liver", "heart"]
-    found = interpolated(
-        X, [b["knots"] for b in read["bins"]], [b["values"] for b in read["bins"]], read["intercept"]
-    )
+    found = interpolated(X, [b["knots"] for b in read["bins"]], [b["values"] for b in read["bins"]], read["intercept"])
     assert np.abs(found - model.decision_function(X)).max() <= done.error
     assert done.comparison.differing <= 2
     assert done.comparison.difference <= done.error

@@ -86,9 +86,7 @@ def test_every_additive_map(name, precision, tmp_path):
             continue
         for variant, rows in ((kernel, X), (kernel.with_gamma(0.5).signed(), SIGNED)):
             agree(
-                fitted(
-                    rows, kernel=variant, features=AutomaticFeatures(map=make(n_terms=3)), precision=precision
-                ),
+                fitted(rows, kernel=variant, features=AutomaticFeatures(map=make(n_terms=3)), precision=precision),
                 tmp_path,
                 rows,
             )
@@ -120,22 +118,12 @@ def test_staircase(steps, tmp_path):
 @pytest.mark.parametrize("form", ["pair", "offset"])
 @pytest.mark.parametrize("sampling", ["orthogonal", "structured", "iid", "qmc"])
 def test_random_features(sampling, form, tmp_path):
-    agree(
-        fitted(kernel="exp-chi2", features=FourierFeatures(sampling=sampling, form=form), n_components=41),
-        tmp_path,
-    )
+    agree(fitted(kernel="exp-chi2", features=FourierFeatures(sampling=sampling, form=form), n_components=41), tmp_path)
 
 
 @pytest.mark.parametrize(
     "kernel",
-    [
-        *(f"exp-{name}" for name in KERNELS),
-        "gaussian",
-        "skewed-chi2",
-        "skewed-intersection",
-        "dirichlet",
-        *STATIONARY,
-    ],
+    [*(f"exp-{name}" for name in KERNELS), "gaussian", "skewed-chi2", "skewed-intersection", "dirichlet", *STATIONARY],
 )
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_every_kernel_with_features_of_its_own(kernel, precision, tmp_path):
@@ -181,9 +169,7 @@ def test_landmarks_of_signed_rows(tmp_path):
 def test_every_normalisation(normalize, tmp_path):
     agree(fitted(3 * X, normalize=normalize), tmp_path, 5 * X)
     blocks = {"first": slice(0, 5), "second": [7, 5, 6]}
-    agree(
-        fitted(3 * X, kernel="chi2", blocks=blocks, normalize=normalize, precision="float64"), tmp_path, 5 * X
-    )
+    agree(fitted(3 * X, kernel="chi2", blocks=blocks, normalize=normalize, precision="float64"), tmp_path, 5 * X)
     if NORMALIZATIONS[normalize].takes_signs:
         agree(fitted(SIGNED, kernel="gaussian", normalize=normalize), tmp_path, 5 * SIGNED)
 
@@ -197,9 +183,7 @@ def test_exact_machines(kernel, tmp_path):
 def test_exact_machines_of_blocks(tmp_path):
     blocks = {"first": slice(0, 5), "second": [7, 5, 6]}
     for kernel in ("exp-chi2", ["gaussian", "chi2"], "chi2"):
-        agree(
-            fitted(kernel=kernel, blocks=blocks, features="exact", alpha=0.1, precision="float64"), tmp_path
-        )
+        agree(fitted(kernel=kernel, blocks=blocks, features="exact", alpha=0.1, precision="float64"), tmp_path)
 
 
 def test_settings_that_the_race_chose_are_exported(tmp_path):
@@ -316,9 +300,7 @@ def test_notes_and_names(tmp_path):
 
 def test_what_has_no_graph(tmp_path):
     model = fitted(kernel=ArccosKernel(KERNELS["chi2"]), features="landmarks", n_components=10)
-    with pytest.raises(
-        ValueError, match=r"'arccos-chi2' of the landmarks cannot be written as ONNX.*weights"
-    ):
+    with pytest.raises(ValueError, match=r"'arccos-chi2' of the landmarks cannot be written as ONNX.*weights"):
         export_model(model, tmp_path / "a.onnx")
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="export the LookupClassifier that it was made from"):
@@ -387,9 +369,7 @@ def test_the_label_is_the_most_probable_class_however_near_others_are():
         g = Graph()
         p = calibration.onnx(Value(g, "f", np.float64))
         graph = g.model(
-            [g.info("f", np.float64, ["n", f.shape[1]])],
-            [g.info(p.name, np.float64, ["n", max(2, f.shape[1])])],
-            {},
+            [g.info("f", np.float64, ["n", f.shape[1]])], [g.info(p.name, np.float64, ["n", max(2, f.shape[1])])], {}
         )
         found = onnxruntime.InferenceSession(graph.SerializeToString()).run(None, {"f": f})[0]
         np.testing.assert_allclose(found, calibration(f), rtol=2e-9)
@@ -415,13 +395,9 @@ def test_rows_of_each_type(precision, input_type, tmp_path):
 
 
 def test_types_that_rows_cannot_have(tmp_path):
-    with pytest.raises(
-        ValueError, match="input_type must be one of 'float32', 'float64', 'int64', None; got 'text'"
-    ):
+    with pytest.raises(ValueError, match="input_type must be one of 'float32', 'float64', 'int64', None; got 'text'"):
         export_model(fitted(), tmp_path / "a.onnx", input_type="text")
-    with pytest.raises(
-        ValueError, match="input_type='int64' is for ONNX graphs, and tables would be written"
-    ):
+    with pytest.raises(ValueError, match="input_type='int64' is for ONNX graphs, and tables would be written"):
         export_model(fitted(), tmp_path / "a.csv", input_type="int64")
     assert not list(tmp_path.iterdir())
 
@@ -448,11 +424,7 @@ def test_checked_rows_have_the_magnitudes_of_the_fit_once_prepared(normalize):
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"loss": "poisson"},
-        {"loss": "quantile", "quantile": 0.8},
-        {"loss": "quantile", "quantile": [0.1, 0.5, 0.9]},
-    ],
+    [{"loss": "poisson"}, {"loss": "quantile", "quantile": 0.8}, {"loss": "quantile", "quantile": [0.1, 0.5, 0.9]}],
     ids=["poisson", "quantile", "quantiles"],
 )
 @pytest.mark.parametrize("kernel", ["chi2", "exp-chi2"])

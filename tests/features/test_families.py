@@ -67,9 +67,7 @@ def test_what_is_no_family_is_refused():
         HistogramClassifier("exp-chi2", features=object()).fit(X, X[:, 0] > 0.05)
     with pytest.raises(ValueError, match="MinMaxFeatures has no footprint, by which a fit plans its memory"):
         HistogramClassifier("minmax", features=MinMaxFeatures()).fit(X, X[:, 0] > 0.05)
-    with pytest.raises(
-        ValueError, match=r"the class FourierFeatures: give an object, such as FourierFeatures\(\)"
-    ):
+    with pytest.raises(ValueError, match=r"the class FourierFeatures: give an object, such as FourierFeatures\(\)"):
         HistogramClassifier("exp-chi2", features=FourierFeatures).fit(X, X[:, 0] > 0.05)
 
 
@@ -91,9 +89,7 @@ def test_structured_waves_have_no_matrix():
 
 
 def test_maps_have_as_many_features_as_were_foretold():
-    for kernel, n_terms in product(
-        ("chi2", "dirichlet", "linear", "additive-gaussian"), ("auto", 1, 2, 3, 4)
-    ):
+    for kernel, n_terms in product(("chi2", "dirichlet", "linear", "additive-gaussian"), ("auto", 1, 2, 3, 4)):
         features = AutomaticFeatures(n_terms=n_terms).of_kernel(as_kernel(kernel)).fit(X)
         assert features.footprint(X.shape[1]).features == features._n_features_out, (kernel, n_terms)
 

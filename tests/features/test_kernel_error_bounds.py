@@ -38,9 +38,7 @@ def test_errors_are_those_of_a_loop_over_pairs(make):
 def test_no_unit_in_the_errors():
     """Counts of any total have the errors of their shares."""
     small, large = (
-        GramOracle(chi2, rows).error(
-            DirectMap(n_terms=2, nodes=[scale * 0.05, scale * 0.4]).fit_transform(rows)
-        )
+        GramOracle(chi2, rows).error(DirectMap(n_terms=2, nodes=[scale * 0.05, scale * 0.4]).fit_transform(rows))
         for scale, rows in ((1, X), (1e4, 1e4 * X))
     )
     np.testing.assert_allclose(small, large, rtol=1e-9)

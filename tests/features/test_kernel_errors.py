@@ -119,9 +119,7 @@ def test_exponential_kernels_and_sparse_rows(exponential):
 def test_sparse_features_and_their_bytes():
     rows = sp.random(200, 50, 0.1, format="csr", random_state=0, dtype=np.float32)
     [m] = kernel_errors(ArraySource(rows), kernel="chi2", maps=["optimal"], n_terms=[2], **SMALL).measured
-    assert m.row_bytes == pytest.approx(
-        2 * 5 * 8 + 4, rel=0.2
-    )  # 5 entries a row, of 4 bytes and their column
+    assert m.row_bytes == pytest.approx(2 * 5 * 8 + 4, rel=0.2)  # 5 entries a row, of 4 bytes and their column
 
 
 def test_a_fault_of_the_program_is_not_left_out(monkeypatch):
@@ -144,19 +142,11 @@ def test_json_is_plain(additive, exponential):
     [
         ({"kernel": "rbf"}, ValueError, "kernel must be one of"),
         ({"kernel": "chi2", "maps": ["fastest"]}, ValueError, "maps must be among optimal, .*'fastest'"),
-        (
-            {"kernel": "intersection", "maps": ["direct"]},
-            ValueError,
-            "'direct' does not approximate 'intersection'",
-        ),
+        ({"kernel": "intersection", "maps": ["direct"]}, ValueError, "'direct' does not approximate 'intersection'"),
         ({"kernel": "chi2", "n_terms": [0]}, ValueError, "each of n_terms must be a positive whole number"),
         ({"kernel": "chi2", "n_components": []}, ValueError, "n_components must hold at least one"),
         ({"kernel": "chi2", "memory": 1000}, MemoryBudgetError, "the rows to measure on need"),
-        (
-            {"kernel": "chi2", "maps": ["homogeneous"], "n_terms": [2]},
-            DataError,
-            "no features take.*must be odd",
-        ),
+        ({"kernel": "chi2", "maps": ["homogeneous"], "n_terms": [2]}, DataError, "no features take.*must be odd"),
     ],
 )
 def test_bad_parameters(given, error, message):

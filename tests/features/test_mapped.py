@@ -28,9 +28,7 @@ FAMILIES = {
     "exact": lambda: ExactFeatures("exp-chi2"),
     "exact additive": lambda: ExactFeatures("chi2"),
     "exact gaussian": lambda: ExactFeatures("gaussian"),
-    "exact blocks": lambda: ExactBlocks(
-        [ExactFeatures("exp-chi2"), ExactFeatures("chi2")], [slice(0, 4), [5, 4]]
-    ),
+    "exact blocks": lambda: ExactBlocks([ExactFeatures("exp-chi2"), ExactFeatures("chi2")], [slice(0, 4), [5, 4]]),
     "blocks": lambda: BlockFeatures(
         [OptimalMap("chi2", 2), LandmarkFeatures("gaussian", 9, random_state=0)], [slice(0, 4), [5, 4]]
     ),
@@ -85,9 +83,7 @@ def test_rows_of_large_mean_have_the_scores_of_the_features(kernel):
     features = make.fit(X)
     assert features.centre_.any()
     model, coef, intercept = model_of(features, X)
-    np.testing.assert_allclose(
-        model.function(model.rows(X)), features.transform(X) @ coef + intercept, atol=1e-8
-    )
+    np.testing.assert_allclose(model.function(model.rows(X)), features.transform(X) @ coef + intercept, atol=1e-8)
 
 
 def test_scaled_features_have_the_scores_of_rows_as_they_come():

@@ -55,9 +55,7 @@ def test_a_rescaled_kernel_is_the_kernel_times_a_power(kernel, factor):
     np.testing.assert_allclose(found, factor**kernel.degree * kernel(rows), rtol=1e-9, atol=1e-300)
 
 
-@pytest.mark.parametrize(
-    "kernel", ["chi2", "jensen_shannon", "linear", "exp-chi2", "gaussian", "skewed-chi2", "pq"]
-)
+@pytest.mark.parametrize("kernel", ["chi2", "jensen_shannon", "linear", "exp-chi2", "gaussian", "skewed-chi2", "pq"])
 @pytest.mark.parametrize("factor", [1e-40, 1e-25, 1e25])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_rows_of_any_size_predict_alike(kernel, factor, kind):
@@ -74,10 +72,7 @@ def test_rows_of_any_size_predict_alike(kernel, factor, kind):
 LEARNERS = {
     "widths": (FourierKernelLearner, {"n_tune_components": 64, "max_iter": 3}),
     "gaussian widths": (FourierKernelLearner, {"kernel": "gaussian", "n_tune_components": 64, "max_iter": 3}),
-    "skewed widths": (
-        FourierKernelLearner,
-        {"kernel": "skewed-chi2", "n_tune_components": 64, "max_iter": 3},
-    ),
+    "skewed widths": (FourierKernelLearner, {"kernel": "skewed-chi2", "n_tune_components": 64, "max_iter": 3}),
     "weights": (MultipleKernelLearner, {}),
     "weights and widths": (MultipleKernelLearner, {"joint": True, "n_tune_components": 64, "max_iter": 3}),
 }
@@ -117,14 +112,10 @@ def test_normalised_rows_of_any_size(factor, blocks):
 def test_parameters_are_those_of_the_rows_as_they_come(tmp_path):
     usual = HistogramClassifier("gaussian", n_components=64, precision="float64", random_state=0).fit(X, y)
     for gamma in ("mean", usual.kernel_.gamma * 2.0**200):
-        scaled = HistogramClassifier(
-            "gaussian", gamma=gamma, n_components=64, precision="float64", random_state=0
-        )
+        scaled = HistogramClassifier("gaussian", gamma=gamma, n_components=64, precision="float64", random_state=0)
         scaled.fit(X * 2.0**-100, y)
         np.testing.assert_allclose(scaled.kernel_.gamma, usual.kernel_.gamma * 2.0**200)
-        np.testing.assert_allclose(
-            scaled.decision_function(X * 2.0**-100), usual.decision_function(X), atol=1e-9
-        )
+        np.testing.assert_allclose(scaled.decision_function(X * 2.0**-100), usual.decision_function(X), atol=1e-9)
     scaled.save(tmp_path / "small.model")
     again = load(tmp_path / "small.model")
     np.testing.assert_array_equal(again.predict(X * 2.0**-100), scaled.predict(X * 2.0**-100))

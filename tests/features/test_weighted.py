@@ -8,14 +8,7 @@ import scipy.sparse as sp
 
 from chimap._validation import DataError
 from chimap.features.exact import ExactFeatures
-from chimap.features.weighted import (
-    BinWeights,
-    Half,
-    Relevance,
-    learn_weights,
-    learned_weights,
-    weights_of,
-)
+from chimap.features.weighted import BinWeights, Half, Relevance, learn_weights, learned_weights, weights_of
 from chimap.kernels import CATALOGUE, Exponential, Gaussian, Linear, SkewedChi2, chi2
 
 WEIGHTS = np.array([0.2, 3.0, 0.0, 0.8])
@@ -79,9 +72,7 @@ def test_weights_come_from_the_gradients_before_weighting():
     u = model.rows(scaled)
     squares = model.by_bin(model.function.mean_squared_gradient(u)[:, None], 3)[:, 0]
     expected = np.sqrt(weights * squares)
-    np.testing.assert_allclose(
-        learned_weights(model, scaled, weights), expected / expected.mean(), rtol=1e-12
-    )
+    np.testing.assert_allclose(learned_weights(model, scaled, weights), expected / expected.mean(), rtol=1e-12)
 
 
 def test_bins_of_a_block_share_their_weight():
@@ -98,9 +89,7 @@ def test_learning_stops_when_the_score_no_longer_rises_and_keeps_the_best():
     assert [r.weights[0] for r in tried] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("scores", "weights"), [([0.5, 0.6, 0.7, 0.6], [1, 8, 9, 10]), ([0.5, 0.4, 0.45], [1, 8, 2])]
-)
+@pytest.mark.parametrize(("scores", "weights"), [([0.5, 0.6, 0.7, 0.6], [1, 8, 9, 10]), ([0.5, 0.4, 0.45], [1, 8, 2])])
 def test_learning_goes_on_from_other_weights_where_these_are_better(scores, weights):
     told = iter(scores)
     tried = learn_weights(lambda w: (next(told), lambda: w + 1), np.ones(1), other=np.full(1, 8.0))
@@ -145,11 +134,7 @@ def test_relevance_is_of_mean_products_of_slopes_dense_or_sparse(monkeypatch, bl
     g, h = (np.stack([(m.values * c) @ m.centres for c in m.coef.T]) for m in (one, other))
     sparse = [Half(sp.csr_matrix(m.centres), m.coef, m.values) for m in (one, other)]
     for found in (Relevance.of(one, other), Relevance.of(*sparse)):
-        for values, expected in (
-            (found.products, g * h),
-            (found.squares, g * g),
-            (found.other_squares, h * h),
-        ):
+        for values, expected in ((found.products, g * h), (found.squares, g * g), (found.other_squares, h * h)):
             np.testing.assert_allclose(values, expected.sum(axis=0).mean(axis=0))
         assert found.n_outputs == 2
 

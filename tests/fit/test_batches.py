@@ -15,14 +15,7 @@ from ..histograms import classes
 
 X, Y = classes(420, 12)
 TARGETS = np.sin(9 * X[:, 0]) + np.sqrt(X[:, 1])
-BATCHES = [
-    0,
-    130,
-    150,
-    260,
-    300,
-    420,
-]  # of which the second and the fourth are gathered with those that follow
+BATCHES = [0, 130, 150, 260, 300, 420]  # of which the second and the fourth are gathered with those that follow
 BLOCKS = [0, 130, 260, 420]
 
 
@@ -40,9 +33,7 @@ def in_batches(model, borders=BATCHES, y=TARGETS, rows=X, asked=False, **first):
 
 
 def regressor(kernel="exp-chi2", **settings):
-    return HistogramRegressor(
-        kernel, **({"features": "exact", "precision": "float64", "random_state": 0} | settings)
-    )
+    return HistogramRegressor(kernel, **({"features": "exact", "precision": "float64", "random_state": 0} | settings))
 
 
 def swept(model, blocks):
@@ -108,9 +99,7 @@ def test_a_large_batch_is_several_blocks(monkeypatch):
     np.testing.assert_allclose(model.predict(X[order]), expected, atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"normalize": "l1", "blocks": {"a": slice(0, 5), "b": slice(5, 12)}}]
-)
+@pytest.mark.parametrize("settings", [{}, {"normalize": "l1", "blocks": {"a": slice(0, 5), "b": slice(5, 12)}}])
 def test_sparse_batches_are_dense_ones(settings):
     dense, sparse = (
         in_batches(
@@ -174,13 +163,9 @@ def test_a_batch_that_is_refused_is_not_added():
 
 
 def test_folds_and_gaps_are_refused():
-    with pytest.raises(
-        ValueError, match="leave out single rows of batches: use selection='auto'; got selection=5"
-    ):
+    with pytest.raises(ValueError, match="leave out single rows of batches: use selection='auto'; got selection=5"):
         in_batches(regressor(selection=5))
     several = np.column_stack([TARGETS, TARGETS])
     several[3, 1] = np.nan
-    with pytest.raises(
-        DataError, match="partial_fit of features='exact' takes targets without missing entries"
-    ):
+    with pytest.raises(DataError, match="partial_fit of features='exact' takes targets without missing entries"):
         in_batches(regressor(), y=several)

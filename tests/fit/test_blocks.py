@@ -35,9 +35,7 @@ def fitted():
 
 
 def test_a_machine_in_blocks_scores_like_that_of_the_matrix(fitted):
-    whole = HistogramClassifier("exp-chi2", features="exact", random_state=0).fit(
-        DIGITS[:1500], LABELS[:1500]
-    )
+    whole = HistogramClassifier("exp-chi2", features="exact", random_state=0).fit(DIGITS[:1500], LABELS[:1500])
     assert fitted._taken["solver"] == blocks.BlockSolver.name
     assert "solver" not in whole._taken
     assert fitted.n_rows_ == 1500
@@ -73,9 +71,7 @@ def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypa
     model = digits()
     n_blocks = model.block_rows_.size
     assert n_blocks > 2
-    assert len(steps) == (
-        2 * n_blocks - 1 if share == 0 else n_blocks - 1
-    )  # the first is solved with its choice
+    assert len(steps) == (2 * n_blocks - 1 if share == 0 else n_blocks - 1)  # the first is solved with its choice
     assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.95
     steps.clear()
     monkeypatch.setattr(sizes, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 0)
@@ -84,11 +80,7 @@ def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypa
 
 
 def test_groups_stay_in_one_block_and_are_left_out_together():
-    X, y, groups = (
-        np.repeat(DIGITS[:500], 3, axis=0),
-        np.repeat(LABELS[:500], 3),
-        np.repeat(np.arange(500), 3),
-    )
+    X, y, groups = (np.repeat(DIGITS[:500], 3, axis=0), np.repeat(LABELS[:500], 3), np.repeat(np.arange(500), 3))
     rng = np.random.default_rng(0)
     y = np.repeat(rng.integers(0, 2, 500), 3)  # labels that only the copies of a row tell
     model = HistogramClassifier("exp-chi2", **EXACT).fit(X, y, groups=groups)
@@ -151,9 +143,7 @@ def test_a_class_that_the_first_block_lacks_is_learned():
 
 def test_several_targets_and_deviations():
     X = histograms(1500, 20, seed=1)
-    Y = np.column_stack([np.sqrt(X[:, 0]), X[:, 1] - X[:, 2]]) + np.random.default_rng(0).normal(
-        0, 0.3, (1500, 2)
-    )
+    Y = np.column_stack([np.sqrt(X[:, 0]), X[:, 1] - X[:, 2]]) + np.random.default_rng(0).normal(0, 0.3, (1500, 2))
     model = HistogramRegressor("exp-chi2", **EXACT).fit(X[:1200], Y[:1200])
     predicted, deviations = model.predict(X[1200:], return_std=True)
     z = (Y[1200:] - predicted) / deviations
@@ -208,9 +198,7 @@ def test_an_interruption_after_the_first_block_keeps_the_machine_so_far():
 
 def test_an_interruption_before_it_ends_the_fit():
     with pytest.raises(KeyboardInterrupt):
-        HistogramClassifier("exp-chi2", **EXACT).fit_source(
-            ArraySource(DIGITS[:1500], LABELS[:1500]), Interrupting(1)
-        )
+        HistogramClassifier("exp-chi2", **EXACT).fit_source(ArraySource(DIGITS[:1500], LABELS[:1500]), Interrupting(1))
 
 
 def test_a_time_limit_ends_the_sweep_with_the_best_machine_so_far():
@@ -222,14 +210,10 @@ def test_a_time_limit_ends_the_sweep_with_the_best_machine_so_far():
 
 
 @pytest.mark.parametrize("share", [0.0, np.inf], ids=["far", "near"])
-def test_rows_that_two_sweeps_can_take_in_are_enough_where_one_is_far_from_the_exact_solution(
-    monkeypatch, share
-):
+def test_rows_that_two_sweeps_can_take_in_are_enough_where_one_is_far_from_the_exact_solution(monkeypatch, share):
     monkeypatch.setattr(sizes, "MOST_BLOCK_ROWS", 300)
     monkeypatch.setattr(sizes, "FEWEST_BLOCK_ROWS", 200)
-    monkeypatch.setattr(
-        sizes, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 1100
-    )
+    monkeypatch.setattr(sizes, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 1100)
     monkeypatch.setattr(blocks, "UNCONVERGED", share)
     steps = []
     learn = BlockRidge.learn
@@ -299,9 +283,7 @@ def test_the_file_of_a_machine_of_counts_holds_a_byte_for_each(tmp_path):
 def test_predictions_do_not_depend_on_how_many_rows_come_at_once(fitted):
     together = fitted.decision_function(DIGITS[1500:])
     alone = np.vstack([fitted.decision_function(DIGITS[i : i + 1]) for i in range(1500, 1510)])
-    rounding = np.finfo(np.float32).eps * np.linalg.norm(
-        fitted.coef_
-    )  # of kernel values, in sums with the weights
+    rounding = np.finfo(np.float32).eps * np.linalg.norm(fitted.coef_)  # of kernel values, in sums with the weights
     assert np.abs(alone - together[:10]).max() < 4 * rounding
 
 

@@ -29,10 +29,7 @@ GROUPS = np.random.default_rng(1).integers(0, 500, LEARNED)
 FITS = {
     "exponential": (HistogramClassifier("exp-chi2", **EXACT), {}),
     "gaussian": (HistogramClassifier("gaussian", **EXACT), {}),
-    "products": (
-        HistogramClassifier("chi2", **EXACT | {"features": AutomaticFeatures("exact", n_terms=3)}),
-        {},
-    ),
+    "products": (HistogramClassifier("chi2", **EXACT | {"features": AutomaticFeatures("exact", n_terms=3)}), {}),
     "blocks of columns": (HistogramClassifier("exp-chi2", blocks=COLUMNS, **EXACT), {}),
     "kernels of blocks": (HistogramClassifier(["exp-chi2", "gaussian"], blocks=COLUMNS, **EXACT), {}),
     "weights": (HistogramClassifier("exp-chi2", **EXACT), {"sample_weight": WEIGHTS}),
@@ -192,21 +189,15 @@ def test_a_device_with_less_room_has_smaller_blocks(by_torch):
         with_room(by_torch, kernel_bytes(LEARNED, 64, held, 4))
         model.fit(X[:LEARNED], y[:LEARNED])
         assert np.isnan(model.held_out_).all(axis=1).sum() == block_rows
-    assert kernel_bytes(LEARNED, 64, 500, 4) > 4 * (
-        LEARNED * 66 + 3 * 500**2
-    )  # rows, values, factor, workspace
+    assert kernel_bytes(LEARNED, 64, 500, 4) > 4 * (LEARNED * 66 + 3 * 500**2)  # rows, values, factor, workspace
 
 
 def test_a_device_without_room_is_refused_with_what_has_it(by_torch):
     model = fitted("exponential")
     with_room(by_torch, 10_000)
-    with pytest.raises(
-        MemoryBudgetError, match=r"no room for the 1,500 rows of this model. Predict with device='cpu'"
-    ):
+    with pytest.raises(MemoryBudgetError, match=r"no room for the 1,500 rows of this model. Predict with device='cpu'"):
         model.predict(X[:5])
-    message = (
-        r"device='cpu' has no room for 1,500 dense mapped rows and a block .*Use device='cpu', or features="
-    )
+    message = r"device='cpu' has no room for 1,500 dense mapped rows and a block .*Use device='cpu', or features="
     with pytest.raises(MemoryBudgetError, match=message):
         fitted("exponential")
     model, _ = FITS["auto"]

@@ -62,9 +62,7 @@ def test_rows_that_are_left_out_alone_are_in_random_order():
 def test_whole_groups_are_left_out_in_as_many_folds_as_asked_for():
     X, y = classes(120)
     groups = np.arange(120) // 4
-    model = HistogramClassifier("exp-chi2", features="exact", selection=5, random_state=0).fit(
-        X, y, groups=groups
-    )
+    model = HistogramClassifier("exp-chi2", features="exact", selection=5, random_state=0).fit(X, y, groups=groups)
     alone = HistogramClassifier("exp-chi2", features="exact", random_state=0).fit(X, y, groups=groups)
     assert model.selection_.rule == alone.selection_.rule == "leave-group-out"
     assert not np.isnan(model.held_out_).any()

@@ -39,9 +39,7 @@ def test_landmarks_double_while_rows_left_out_gain():
     assert score(model) > score(fitted(n_components=FEW)) + 0.02
     # it is the model of so many landmarks
     alike = fitted(n_components=n_landmarks(model), gamma=model.kernel_.gamma)
-    np.testing.assert_array_equal(
-        model.decision_function(COUNTS[1200:]), alike.decision_function(COUNTS[1200:])
-    )
+    np.testing.assert_array_equal(model.decision_function(COUNTS[1200:]), alike.decision_function(COUNTS[1200:]))
 
 
 def test_they_stay_where_more_gain_no_more_than_the_error():

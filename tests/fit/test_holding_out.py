@@ -40,11 +40,7 @@ def test_what_a_selection_stands_for_where_rows_are_left_out_in_closed_form():
     folds = leaving_out("auto").folds(400, None, GROUPS, 0)
     assert np.array_equal(folds(0, 400), np.unique(GROUPS, return_inverse=True)[1])
     assert folds.n_folds == np.unique(GROUPS).size
-    for wrong, message in (
-        ("gcv", "leave-one-out"),
-        ("holdout", "leave-one-out"),
-        (1, "at least 2 folds, or"),
-    ):
+    for wrong, message in (("gcv", "leave-one-out"), ("holdout", "leave-one-out"), (1, "at least 2 folds, or")):
         with pytest.raises(ValueError, match=f"selection.* must be .*{message}"):
             leaving_out(wrong)
     with pytest.raises(ValueError, match="at least 2 folds, or a splitter"):  # whatever alpha is
@@ -73,9 +69,7 @@ def test_groups_and_splitters_that_will_not_do():
     with pytest.raises(ValueError, match="must hold every row out once"):
         asked(ShuffleSplit(3, random_state=0)).folds(400, None, None, 0)
     assert asked(KFold(2)).folds(400, None, None, 0).n_folds == 2
-    with pytest.raises(
-        ValueError, match="must hold every row out once"
-    ):  # and then none is left to learn from
+    with pytest.raises(ValueError, match="must hold every row out once"):  # and then none is left to learn from
         asked(PredefinedSplit(np.zeros(400))).folds(400, None, None, 0)
 
 
@@ -84,9 +78,7 @@ def test_gcv_by_name_refuses_groups(alpha):
     X, y = classes(60, 6)
     groups = np.arange(60) // 3
     model = HistogramClassifier("hellinger", selection="gcv", alpha=alpha)
-    with pytest.raises(
-        ValueError, match=r"selection=.gcv. leaves out single rows.*selection=.auto., or give a number"
-    ):
+    with pytest.raises(ValueError, match=r"selection=.gcv. leaves out single rows.*selection=.auto., or give a number"):
         model.fit(X, y, groups=groups)
     assert model.set_params(alpha=0.1).fit(X, y, groups=groups).selection_ is None  # nothing is chosen
     assert model.set_params(alpha=alpha, selection="auto").fit(X, y, groups=groups).selection_.rule == "folds"
@@ -111,9 +103,7 @@ def test_twins_ask_for_folds_by_group():
     y = np.where(rng.random(150) < 0.3, rng.integers(0, 3, 150), y)
     copies = np.repeat(np.arange(150), 4)
     alone = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X[copies], y[copies])
-    together = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(
-        X[copies], y[copies], groups=copies
-    )
+    together = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X[copies], y[copies], groups=copies)
     assert alone.selection_.rule == "gcv"
     assert together.selection_.rule == "folds"
     assert together.alpha_ > 2 * alone.alpha_
@@ -128,7 +118,5 @@ def test_a_part_held_out_is_scored_by_the_user(scoring):
     result = model.selection_
     assert (result.rule, result.measure) == ("holdout", scoring or "accuracy")
     assert result.means[result.chosen] == result.means.max()
-    others = HistogramClassifier(
-        **{"kernel": "exp-chi2"} | SETTINGS, alpha=model.alpha_, precision="float64"
-    ).fit(X, y)
+    others = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, alpha=model.alpha_, precision="float64").fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), others.decision_function(X), atol=1e-6)

@@ -26,9 +26,7 @@ def moments_of(n_rows, n_features, n_folds):
 
 
 def learned_from(moments, alpha):
-    return PenalisedLoss("square", OpenSettings(alpha)).learn(
-        Evidence(moments), None, Stopwatch(), Progress()
-    )
+    return PenalisedLoss("square", OpenSettings(alpha)).learn(Evidence(moments), None, Stopwatch(), Progress())
 
 
 @pytest.fixture
@@ -55,9 +53,7 @@ def test_few_rows_are_solved_in_their_span(alpha, n_folds, monkeypatch, sizes):
         np.testing.assert_allclose(within.selection.scores, direct.selection.scores, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "n_folds", "rule"), [(24, 4, "folds"), (24, 1, "gcv"), (3, 1, "gcv"), (2, 1, None)]
-)
+@pytest.mark.parametrize(("n_rows", "n_folds", "rule"), [(24, 4, "folds"), (24, 1, "gcv"), (3, 1, "gcv"), (2, 1, None)])
 def test_the_rule_is_the_first_that_serves(n_rows, n_folds, rule):
     learned = learned_from(moments_of(n_rows, 6, n_folds), None)
     assert getattr(learned.selection, "rule", None) == rule
@@ -67,7 +63,5 @@ def test_the_rule_is_the_first_that_serves(n_rows, n_folds, rule):
 def test_many_features_of_few_rows_make_no_large_matrix(sizes):
     rng = np.random.default_rng(0)
     X, y = rng.dirichlet(np.ones(3), 30), rng.integers(0, 2, 30)
-    HistogramClassifier("exp-chi2", features="fourier", n_components=1024, selection=5, random_state=0).fit(
-        X, y
-    )
+    HistogramClassifier("exp-chi2", features="fourier", n_components=1024, selection=5, random_state=0).fit(X, y)
     assert max(sizes) < 50

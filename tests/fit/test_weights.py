@@ -44,8 +44,7 @@ def test_what_is_no_weight_of_classes(weight):
 
 
 @pytest.mark.parametrize(
-    ("weight", "is_taken"),
-    [(1e-12, True), (1e12, True), (9e-13, False), (2e12, False), (True, True), ("2", False)],
+    ("weight", "is_taken"), [(1e-12, True), (1e12, True), (9e-13, False), (2e12, False), (True, True), ("2", False)]
 )
 def test_sizes_of_weights_of_classes(weight, is_taken):
     if is_taken:
@@ -107,9 +106,7 @@ def test_rows_of_weight_0_are_absent():
     assert without_absent(source) == (source, None)
     assert without_absent(with_weights(source, np.ones(3)))[1] is None
     assert source.weights is None  # the source itself stays as it is
-    present, places = without_absent(
-        with_weights(source, np.array([1.0, 0.0, 2.0]), np.array([1.0, 0.0, 2.0]))
-    )
+    present, places = without_absent(with_weights(source, np.array([1.0, 0.0, 2.0]), np.array([1.0, 0.0, 2.0])))
     assert places.tolist() == [0, 2]
     assert present.labels().tolist() == [1, 3]
     assert present.weights.tolist() == present.counts.tolist() == [1.0, 2.0]

@@ -19,9 +19,7 @@ def prepared(n_rows, kernel="chi2", **settings):
     y = np.arange(n_rows) % 2
     source = ArraySource(np.ones((n_rows, 2), np.float32), y)
     parts = parts_of(Recipe.of(HistogramClassifier(kernel, **settings)), None, 2)
-    return PreparedRows(
-        source, Preparation(parts, np.dtype("float32"), None), ClassCodec.of(y), DealtFolds(1, 0), 0
-    )
+    return PreparedRows(source, Preparation(parts, np.dtype("float32"), None), ClassCodec.of(y), DealtFolds(1, 0), 0)
 
 
 def test_they_are_rows_that_the_features_were_not_fitted_on_where_there_are_enough():

@@ -42,13 +42,7 @@ def test_gray_is_three_equal_planes(name):
 
 @pytest.mark.parametrize("name", CATALOGUE)
 @pytest.mark.parametrize(
-    "bad",
-    [
-        np.zeros((5, 5, 3)),
-        np.zeros((5, 5, 4), np.uint8),
-        np.zeros((0, 5, 3), np.uint8),
-        np.zeros(9, np.uint8),
-    ],
+    "bad", [np.zeros((5, 5, 3)), np.zeros((5, 5, 4), np.uint8), np.zeros((0, 5, 3), np.uint8), np.zeros(9, np.uint8)]
 )
 def test_bad_images(name, bad):
     descriptor = CATALOGUE[name]
@@ -67,9 +61,7 @@ def test_hog_is_that_of_scikit_image():
     inner = HOG(cells=(8,), border=1).points(image)
     np.testing.assert_array_equal(inner.vectors, points.vectors.reshape(7, 5, 36)[1:-1, 1:-1].reshape(-1, 36))
     assert (inner.x.tolist()[:3], inner.y[0]) == ([15.5, 23.5, 31.5], 15.5)
-    assert (
-        HOG(cells=(8, 16), border=1).points(image).x.size == 15
-    )  # one block of the larger cells is all border
+    assert HOG(cells=(8, 16), border=1).points(image).x.size == 15  # one block of the larger cells is all border
 
 
 def test_blocks_are_those_of_the_definition():

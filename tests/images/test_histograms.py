@@ -150,7 +150,4 @@ def test_bad_settings():
         ImageHistograms().fit([])
     with pytest.raises(DataError, match="too small"):
         ImageHistograms().fit([np.zeros((5, 5, 3), np.uint8)])
-    assert ImageHistograms({"a": ColourHistogram(), "b": ColourHistogram("rgb")}).fit(IMAGES[:2]).names_ == [
-        "a",
-        "b",
-    ]
+    assert ImageHistograms({"a": ColourHistogram(), "b": ColourHistogram("rgb")}).fit(IMAGES[:2]).names_ == ["a", "b"]

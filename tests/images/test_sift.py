@@ -18,8 +18,7 @@ OPENCV_BIN = 1.5  # pixels a bin side, of keypoints of size 1
 def opencv_vectors(image, points, size):
     """OpenCV's SIFT at these points, upright, its orientations counted the other way round as ours."""
     keypoints = [
-        cv2.KeyPoint(float(x), float(y), size / OPENCV_BIN, 0.0)
-        for x, y in zip(points.x, points.y, strict=True)
+        cv2.KeyPoint(float(x), float(y), size / OPENCV_BIN, 0.0) for x, y in zip(points.x, points.y, strict=True)
     ]
     kept, vectors = cv2.SIFT_create().compute(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), keypoints)
     assert [k.pt for k in kept] == [k.pt for k in keypoints]
@@ -31,9 +30,7 @@ def opencv_vectors(image, points, size):
 def test_agrees_with_opencv(size):
     """Cosines of ours with theirs. What differs: their window is a Gaussian pixel by pixel, ours flat in a bin."""
     image = texture(120, 160, seed=size)
-    points = SIFT(step=7, sizes=(size,), magnification=size / OPENCV_SIGMA, window=2.0, contrast=0).points(
-        image
-    )
+    points = SIFT(step=7, sizes=(size,), magnification=size / OPENCV_SIGMA, window=2.0, contrast=0).points(image)
     cosines = (points.vectors * opencv_vectors(image, points, size)).sum(axis=1)
     assert np.median(cosines) > 0.98
     assert np.quantile(cosines, 0.05) > 0.95
@@ -105,9 +102,7 @@ def test_colour(colour):
     if colour == "rgb":
         plain = stripes(50, 50, 1.0, seed=0)
         np.testing.assert_allclose(
-            SIFT(step=6, colour="rgb").points(plain).vectors,
-            np.tile(SIFT(step=6).points(plain).vectors, 3),
-            atol=2e-3,
+            SIFT(step=6, colour="rgb").points(plain).vectors, np.tile(SIFT(step=6).points(plain).vectors, 3), atol=2e-3
         )
 
 

@@ -142,17 +142,11 @@ def test_words_of_other_images(folder, tmp_path):
     words = small().fit(images)
     words.save(folder / "words")
     again = ImageHistograms.load(folder / "words")
-    assert (again.descriptors_, again.blocks_, again.levels_) == (
-        words.descriptors_,
-        words.blocks_,
-        words.levels_,
-    )
+    assert (again.descriptors_, again.blocks_, again.levels_) == (words.descriptors_, words.blocks_, words.levels_)
     np.testing.assert_array_equal(again.vocabularies_[0].centres, words.vocabularies_[0].centres)
     some = images.take([0, 1])
     table = write_table(some, again, folder / "some.parquet")
-    np.testing.assert_array_equal(
-        open_source(folder / "some.parquet").take(np.arange(2)), words.transform(some)
-    )
+    np.testing.assert_array_equal(open_source(folder / "some.parquet").take(np.arange(2)), words.transform(some))
     assert table.histograms is again
     with pytest.raises(FileExistsError):
         words.save(folder / "words")

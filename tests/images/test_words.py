@@ -12,9 +12,7 @@ from chimap.images.descriptors import Coded, Points
 RNG = np.random.default_rng(0)
 CENTRES = RNG.normal(size=(40, 16)).astype(np.float32)
 VECTORS = RNG.normal(size=(1300, 16)).astype(np.float32)
-POINTS = Points(
-    RNG.uniform(0, 59, 1300).astype(np.float32), RNG.uniform(0, 39, 1300).astype(np.float32), VECTORS
-)
+POINTS = Points(RNG.uniform(0, 59, 1300).astype(np.float32), RNG.uniform(0, 39, 1300).astype(np.float32), VECTORS)
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 40])
@@ -63,9 +61,7 @@ def test_soft_coding_is_the_kernel_codebook():
     distances = ((VECTORS[:, None, :].astype(float) - CENTRES) ** 2).sum(axis=2)
     expected = np.exp(-distances / (2 * 2.5**2))
     expected /= expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(
-        coded.weights, np.take_along_axis(expected, coded.words, 1), rtol=1e-3, atol=1e-5
-    )
+    np.testing.assert_allclose(coded.weights, np.take_along_axis(expected, coded.words, 1), rtol=1e-3, atol=1e-5)
 
 
 def test_narrow_soft_coding_is_hard():
@@ -131,10 +127,7 @@ def naive_painting(values, coded, grids, n_words, shape, mask, n_regions):
             }
 
             def cell(i, rows=rows, columns=columns, top=top, left=left, height=height, width=width):
-                r, c = (
-                    int((coded.y[i] - top + 0.5) * rows / height),
-                    int((coded.x[i] - left + 0.5) * columns / width),
-                )
+                r, c = (int((coded.y[i] - top + 0.5) * rows / height), int((coded.x[i] - left + 0.5) * columns / width))
                 return min(r, rows - 1), min(c, columns - 1)
 
             for place in np.ndindex(rows, columns):
@@ -148,9 +141,7 @@ def naive_painting(values, coded, grids, n_words, shape, mask, n_regions):
                     ]
                     pixels = [pixel for pixel, its in cells.items() if its == place]
                     for i, count in counts:
-                        picture[round(coded.y[i]), round(coded.x[i])] += (
-                            value * count / sum(c for _, c in counts)
-                        )
+                        picture[round(coded.y[i]), round(coded.x[i])] += value * count / sum(c for _, c in counts)
                     for pixel in pixels if not counts else ():
                         picture[pixel] += value / len(pixels)
     return picture
@@ -179,9 +170,7 @@ def test_painting_keeps_the_sum_where_there_is_little_to_paint_on():
     values = np.arange(1.0, 35.0)
     assert Pyramid(((1, 1), (4, 4))).painted(values, coded, 2, (3, 2)).sum() == pytest.approx(values.sum())
     absent = Pyramid(((1, 1),), 3).painted(values[:6], coded, 2, (3, 2), np.ones((3, 2), int))
-    assert absent.sum() == pytest.approx(
-        21
-    )  # two of the regions have no pixels: theirs goes to the whole image
+    assert absent.sum() == pytest.approx(21)  # two of the regions have no pixels: theirs goes to the whole image
 
 
 def test_region_that_is_not_there():

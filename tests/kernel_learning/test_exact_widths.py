@@ -35,9 +35,7 @@ def test_gradients(kind, weights):
         return exact_held_out(distances, Y, folds, x, 7.0, weights)
 
     x = np.array([-0.7, -1.2, -0.5])
-    np.testing.assert_allclose(
-        objective(x)[1], difference(lambda x: objective(x)[0], x), rtol=1e-6, atol=1e-9
-    )
+    np.testing.assert_allclose(objective(x)[1], difference(lambda x: objective(x)[0], x), rtol=1e-6, atol=1e-9)
 
 
 def test_dual_ridge_is_kernel_ridge_of_centred_data():
@@ -89,9 +87,7 @@ def test_classes():
 
 def test_bad_input():
     X, _ = classes(40)
-    with pytest.raises(
-        ValueError, match="exact widths are learned for exponential and Gaussian kernels; got 'skewed"
-    ):
+    with pytest.raises(ValueError, match="exact widths are learned for exponential and Gaussian kernels; got 'skewed"):
         ExactWidths("skewed-chi2").fit(X, np.arange(40.0))
     X[:, :5] = 0.1
     with pytest.raises(DataError, match="block 'edge' is constant"):

@@ -33,9 +33,7 @@ def objective_of(kernel, kind, n_folds=3, rho=0.01, penalty="l2", n_components=1
     features = WidthFeatures(kernel, n_components, blocks=BLOCKS, random_state=0).fit(X)
     codec = SimpleNamespace(encode=lambda y: Y[y] - 0.3, shift=np.array([0.3, 0.3]))
     source = ArraySource(X, np.arange(60))
-    rows = TuningRows(
-        PreparedRows(source, lambda X, first, name: X, codec, DealtFolds(n_folds, 0), 0), 25, Stopwatch()
-    )
+    rows = TuningRows(PreparedRows(source, lambda X, first, name: X, codec, DealtFolds(n_folds, 0), 0), 25, Stopwatch())
     return WidthObjective(features, rows, kind, WidthPenalty(penalty, rho))
 
 
@@ -141,9 +139,9 @@ def test_training_objective_shrinks_with_its_penalty():
     X, y = relevant_and_noise()
     widths = {}
     for rho in (0.001, 0.1):
-        model = FourierKernelRegressor(
-            blocks=TWO, objective="training", width_strength=rho, alpha=0.1, **SMALL
-        ).fit(X, y)
+        model = FourierKernelRegressor(blocks=TWO, objective="training", width_strength=rho, alpha=0.1, **SMALL).fit(
+            X, y
+        )
         widths[rho] = model.widths_
         assert model.history_[-1]["alpha"] == pytest.approx(0.1)
     assert np.all(widths[0.1] < widths[0.001])
@@ -221,9 +219,7 @@ def test_slopes_are_looked_at_all_over_the_rows(monkeypatch):
 
 def test_a_strength_that_is_given_stays_and_folds_decide_without_validation_rows():
     X, y = relevant_and_noise(400)
-    model = FourierKernelRegressor(
-        blocks=TWO, alpha=0.3, validation_fraction=0, **ROUNDS | {"max_iter": 2}
-    ).fit(X, y)
+    model = FourierKernelRegressor(blocks=TWO, alpha=0.3, validation_fraction=0, **ROUNDS | {"max_iter": 2}).fit(X, y)
     np.testing.assert_allclose([step["alpha"] for step in model.history_], 0.3)
     assert model.history_[0]["validation_score"] is None
     best = min(model.history_, key=lambda step: step["objective"])
@@ -254,18 +250,12 @@ def test_classes_by_rounds_are_saved(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"blocks": [slice(0, 12), slice(10, 20)]},
-            "blocks overlap: column 10 is in 'block0' and in 'block1'",
-        ),
+        ({"blocks": [slice(0, 12), slice(10, 20)]}, "blocks overlap: column 10 is in 'block0' and in 'block1'"),
         ({"blocks": [slice(0, 12)]}, "blocks miss 8 of the 20 columns, column 12 first"),
         ({"objective": "loo"}, "objective must be one of 'held-out', 'training', 'gradients'; got 'loo'"),
         ({"width_penalty": "l3"}, "width_penalty must be one of 'l2', 'l1'"),
         ({"width_strength": -1.0}, "width_strength must be a positive number"),
-        (
-            {"width_strength": 1.0, "objective": "gradients"},
-            "width_strength=1.0 is a penalty of an objective",
-        ),
+        ({"width_strength": 1.0, "objective": "gradients"}, "width_strength=1.0 is a penalty of an objective"),
         ({"n_tune_rows": 0}, "n_tune_rows must be a positive whole number"),
         ({"max_iter": 0}, "max_iter must be a positive whole number"),
         ({"validation_fraction": 1.0}, "validation_fraction must be at least 0 and below 1"),
@@ -301,9 +291,7 @@ def test_objectives_that_are_not_finite_name_the_parameter():
     objective = objective_of("exp-chi2", "held-out")
     objective.penalty = WidthPenalty("l2", np.inf)
     x = np.append(objective.features.start_ + np.array([0.0, 2.0]), 0.0)
-    with pytest.raises(
-        DataError, match=r"objective of the widths is inf, .* in the width of 'right', which is"
-    ):
+    with pytest.raises(DataError, match=r"objective of the widths is inf, .* in the width of 'right', which is"):
         objective(x)
     with pytest.raises(ValueError, match="the width of 'left' underflows"):
         objective(np.array([-500.0, 0.0, 0.0]))
@@ -312,9 +300,7 @@ def test_objectives_that_are_not_finite_name_the_parameter():
 def test_memory_budget_is_kept_or_refused():
     X, y = classes(400)
     with pytest.raises(MemoryBudgetError, match="Give memory='"):
-        FourierKernelLearner(memory="1MiB", **SMALL | {"n_components": 512, "n_tune_components": None}).fit(
-            X, y
-        )
+        FourierKernelLearner(memory="1MiB", **SMALL | {"n_components": 512, "n_tune_components": None}).fit(X, y)
 
 
 def test_each_iteration_is_told():

@@ -102,9 +102,7 @@ def test_objective_and_conditions_are_those_of_the_rows(loss, shared):
     Z = model.features_.transform(X[TRAIN])
     gradient = Z.T @ model.loss_.gradient(Y, Z @ model.coef_.T + model.intercept_)
     penalty = objective_of(model._recipe()).groups.penalty(model.features_)
-    residuals = type(penalty)(2.0, penalty.groups, Z.shape[1], None, shared).residuals(
-        model.coef_.T, gradient
-    )
+    residuals = type(penalty)(2.0, penalty.groups, Z.shape[1], None, shared).residuals(model.coef_.T, gradient)
     assert residuals.max() < 2e-6
 
 
@@ -202,10 +200,7 @@ def test_a_fold_without_rows_is_named():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"blocks": [slice(0, 40), slice(32, 64)]},
-            "blocks overlap: column 32 is in 'block0' and in 'block1'",
-        ),
+        ({"blocks": [slice(0, 40), slice(32, 64)]}, "blocks overlap: column 32 is in 'block0' and in 'block1'"),
         ({"blocks": [slice(0, 40), slice(41, 64)]}, "blocks miss 1 of the 64 columns, column 40 first"),
         ({"blocks": [slice(0, 64), []]}, "block 'block1' has no columns"),
         ({"kernel": ["chi2", "chi2"]}, "kernel must be one, or one for each of 3 blocks; got 2"),

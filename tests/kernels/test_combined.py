@@ -16,9 +16,7 @@ def test_sums_and_products():
     a, b, c = chi2(X, Y), intersection(X, Y), hellinger(X, Y)
     np.testing.assert_allclose((chi2 + 2 * intersection)(X, Y), a + 2 * b, rtol=1e-14)
     np.testing.assert_allclose((chi2 * (intersection + hellinger))(X, Y), a * (b + c), rtol=1e-14)
-    np.testing.assert_allclose(
-        (chi2 + hellinger).distance(X, Y), chi2.distance(X, Y) + hellinger.distance(X, Y)
-    )
+    np.testing.assert_allclose((chi2 + hellinger).distance(X, Y), chi2.distance(X, Y) + hellinger.distance(X, Y))
 
 
 def test_names():

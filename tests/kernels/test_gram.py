@@ -134,9 +134,7 @@ def test_a_kernel_without_a_compiled_formula_is_evaluated_by_its_signature(kerne
     for mine, other in ((plain, compiled), (plain.signed(), compiled.signed())):
         rows, columns = (signed_histograms(30), signed_histograms(17, seed=1)) if mine.is_signed else (X, Y)
         for kind in (np.asarray, sp.csr_matrix):
-            np.testing.assert_allclose(
-                mine(kind(rows), kind(columns)), other(rows, columns), rtol=1e-12, atol=1e-14
-            )
+            np.testing.assert_allclose(mine(kind(rows), kind(columns)), other(rows, columns), rtol=1e-12, atol=1e-14)
             np.testing.assert_allclose(
                 mine.distance(kind(rows), kind(columns)), other.distance(rows, columns), rtol=1e-9, atol=1e-12
             )

@@ -45,10 +45,7 @@ def test_far_ends_of_the_range(kernel, kind, dtype):
     values = np.array([0, low, 3 * low, np.sqrt(low), 1e-3, 1.0, np.sqrt(high), high / 7, high], dtype)
     values = values[:, None]
     tolerance, limits = (1e-12 if dtype == np.float64 else 1e-5), np.finfo(dtype)
-    for found, exact in (
-        (kernel(kind(values)), decimal_kernel),
-        (kernel.distance(kind(values)), decimal_distance),
-    ):
+    for found, exact in ((kernel(kind(values)), decimal_kernel), (kernel.distance(kind(values)), decimal_distance)):
         expected = np.array([[float(exact(kernel, x, y)) for y in values] for x in values])
         # Below the smallest normal number digits are lost, whatever is done. Equal rows are no further from each
         # other than roundings squared.
@@ -85,10 +82,7 @@ def test_rows_of_zeros(kernel, kind):
 
 
 @plain_variants
-@given(
-    rows=arrays(np.float64, (2, 6), elements=BINS),
-    exponent=st.integers(-60, 60),
-)
+@given(rows=arrays(np.float64, (2, 6), elements=BINS), exponent=st.integers(-60, 60))
 def test_scaling(kernel, rows, exponent):
     """k(cx, cy) = c^gamma k(x, y)."""
     c = 2.0**exponent

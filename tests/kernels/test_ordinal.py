@@ -59,9 +59,7 @@ def test_rows_of_equal_bins_order_nothing():
 
 def test_joined_to_jensen_shannon():
     X = np.random.default_rng(0).dirichlet(np.ones(8), 5)
-    np.testing.assert_allclose(
-        as_kernel("jensen_shannon+pq")(X), jensen_shannon(X) + PQKernel()(X), rtol=1e-14
-    )
+    np.testing.assert_allclose(as_kernel("jensen_shannon+pq")(X), jensen_shannon(X) + PQKernel()(X), rtol=1e-14)
 
 
 def test_negative_bins_are_refused():

@@ -27,9 +27,7 @@ def test_golden(name, dtype):
         found = kernel(x, y)
         assert found.dtype == dtype
         np.testing.assert_allclose(found[0, 0], row[name], rtol=RELATIVE[dtype])
-        np.testing.assert_allclose(
-            kernel.distance(x, y)[0, 0], 2 - 2 * row[name], rtol=RELATIVE[dtype], atol=1e-15
-        )
+        np.testing.assert_allclose(kernel.distance(x, y)[0, 0], 2 - 2 * row[name], rtol=RELATIVE[dtype], atol=1e-15)
 
 
 @skewed
@@ -127,8 +125,6 @@ def test_exponential_takes_additive_and_linear_kernels():
 def test_automatic_c_is_raised_however_little_the_median_falls_short():
     X = histograms(60, 6)
     median = np.median(X[X > 0])
-    below, chosen = (
-        -np.log(k(X)).sum() / (60 * 59) for k in (SkewedIntersection(median), SkewedIntersection())
-    )
+    below, chosen = (-np.log(k(X)).sum() / (60 * 59) for k in (SkewedIntersection(median), SkewedIntersection()))
     assert 1.5 < below < 2
     assert chosen == pytest.approx(1, rel=0.01)

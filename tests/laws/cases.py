@@ -24,12 +24,7 @@ NEVER_ABOVE_THE_KERNEL = tuple(make for make in MAPS.values() if make not in (Ho
 
 def terms_of(make):
     """Numbers of terms, so far apart that the error must fall from each to the next."""
-    terms = {
-        HomogeneousMap: (1, 5, 9),
-        DirectMap: (1, 3, 6),
-        StaircaseMap: (3, 12, 48),
-        ChebyshevMap: (1, 8, 64),
-    }
+    terms = {HomogeneousMap: (1, 5, 9), DirectMap: (1, 3, 6), StaircaseMap: (3, 12, 48), ChebyshevMap: (1, 8, 64)}
     return terms.get(make, (1, 2, 3, 5))
 
 

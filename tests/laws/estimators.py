@@ -46,9 +46,7 @@ ESTIMATORS: dict[str, BaseEstimator] = {
     "classifier, additive": HistogramClassifier("chi2", features="additive", **GIVEN),
     "classifier, minmax": HistogramClassifier("minmax", **FEW),
     "classifier, gaussian": HistogramClassifier("gaussian", **FEW),
-    "classifier, structured": HistogramClassifier(
-        "exp-chi2", features=FourierFeatures(sampling="structured"), **FEW
-    ),
+    "classifier, structured": HistogramClassifier("exp-chi2", features=FourierFeatures(sampling="structured"), **FEW),
     "classifier, float64": HistogramClassifier(
         Exponential(chi2.signed(), 2.0), features=AutomaticFeatures(form="offset"), precision="float64", **FEW
     ),

@@ -76,9 +76,7 @@ def label_column(folder: Path, labels: list[Any]) -> tuple[Any, str | None]:
 
 
 def npz(folder: Path, labels: list[Any]) -> tuple[Any, str | None]:
-    np.savez(
-        folder / "rows.npz", X=counts_of(labels), site=np.array(["" if x is None else x for x in labels])
-    )
+    np.savez(folder / "rows.npz", X=counts_of(labels), site=np.array(["" if x is None else x for x in labels]))
     return folder / "rows.npz", "site"
 
 

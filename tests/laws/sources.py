@@ -44,27 +44,19 @@ FROM_SOURCES: dict[str, BaseEstimator] = {
         for name, model in with_each_loss(of_family(make, features), f"{kind}, {features}").items()
     },
     **with_each_loss(FourierKernelLearner(blocks=HALVES, alpha=0.1, **LEARNER), "fourier learner"),
-    **with_each_loss(
-        FourierKernelRegressor(blocks=HALVES, alpha=0.1, **LEARNER), "fourier learner, regression"
-    ),
+    **with_each_loss(FourierKernelRegressor(blocks=HALVES, alpha=0.1, **LEARNER), "fourier learner, regression"),
     # a strength at which the weights take tens of passes, not hundreds
     **with_each_loss(MultipleKernelLearner(blocks=HALVES, **FEW | {"alpha": 10.0}), "multiple kernels"),
-    **with_each_loss(
-        MultipleKernelRegressor(blocks=HALVES, **FEW | {"alpha": 10.0}), "multiple kernels, regression"
-    ),
+    **with_each_loss(MultipleKernelRegressor(blocks=HALVES, **FEW | {"alpha": 10.0}), "multiple kernels, regression"),
     "fourier learner, training": FourierKernelLearner(
         blocks=HALVES, objective="training", width_strength=0.1, **LEARNER
     ),
     "fourier learner, gradients": FourierKernelLearner(blocks=HALVES, objective="gradients", **LEARNER),
     "multiple kernels, joint": MultipleKernelLearner(blocks=HALVES, joint=True, max_iter=2, **FEW),
     "components": HistogramClassifier("exp-chi2", features=PrincipalFeatures(9, "fourier"), **FEW),
-    "components of blocks": HistogramClassifier(
-        "exp-chi2", blocks=HALVES, features=PrincipalFeatures([4, 9]), **FEW
-    ),
+    "components of blocks": HistogramClassifier("exp-chi2", blocks=HALVES, features=PrincipalFeatures([4, 9]), **FEW),
     "bfloat16": HistogramClassifier("exp-chi2", features="fourier", precision="bfloat16", **FEW),
-    "strength by rows held out": HistogramClassifier(
-        "chi2", features="additive", selection="holdout", random_state=0
-    ),
+    "strength by rows held out": HistogramClassifier("chi2", features="additive", selection="holdout", random_state=0),
     "learned weights of bins": HistogramClassifier("exp-chi2", bin_weights="learn", **FEW),
     # a memory that holds no matrix of all rows
     "rows in blocks": HistogramClassifier("exp-chi2", features="exact", memory="5MiB", random_state=0),

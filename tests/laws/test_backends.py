@@ -12,9 +12,7 @@ from ..torch_backend import compute_by_torch
 from .estimators import ESTIMATORS, outputs
 from .sources import FROM_SOURCES, LABELS, ROWS, TARGETS, keeps_every_row, passes_again, rounding_of
 
-ON_DEVICES = {
-    name: model for name, model in (ESTIMATORS | FROM_SOURCES).items() if "device" in model.get_params()
-}
+ON_DEVICES = {name: model for name, model in (ESTIMATORS | FROM_SOURCES).items() if "device" in model.get_params()}
 
 
 @pytest.fixture
@@ -28,14 +26,8 @@ def refusal_of(model):
     if keeps_every_row(model):
         if not has_exact_machine(model.loss):
             return "features='exact' solves .* does not support loss="
-        has_values = (
-            model.kernel != "minmax"
-        )  # the others of the catalogue have a map, whose products a device takes
-        return (
-            None
-            if has_values
-            else "kernel 'minmax' has no map, and its values are computed on this machine only"
-        )
+        has_values = model.kernel != "minmax"  # the others of the catalogue have a map, whose products a device takes
+        return None if has_values else "kernel 'minmax' has no map, and its values are computed on this machine only"
     return r"supports loss='square' only; got loss='\w+'\. Use device='cpu'" if passes_again(model) else None
 
 
@@ -53,9 +45,7 @@ def test_torch_fits_the_model_of_the_host(name, by_torch):
     assert there.alpha_ == pytest.approx(here.alpha_, rel=1e-3)
     rounding = rounding_of(here)
     np.testing.assert_allclose(outputs_there, outputs(here, ROWS), rtol=rounding, atol=rounding)
-    if name in FROM_SOURCES and not keeps_every_row(
-        here
-    ):  # the others add up sums here, and decompose them there
+    if name in FROM_SOURCES and not keeps_every_row(here):  # the others add up sums here, and decompose them there
         assert "device" in there.stage_seconds_
         assert "device" not in here.stage_seconds_
 

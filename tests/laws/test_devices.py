@@ -118,9 +118,7 @@ def test_bits(torch):
     np.testing.assert_array_equal(found.numpy(), signs.transform(X))
 
 
-@pytest.mark.parametrize(
-    "features", [DirichletMap(), SignStableProjection(n_components=8)], ids=["map", "signs"]
-)
+@pytest.mark.parametrize("features", [DirichletMap(), SignStableProjection(n_components=8)], ids=["map", "signs"])
 def test_sums_beyond_the_numbers(features, torch):
     features.fit(X)
     with pytest.raises(DataError, match="row 1: its bins sum to more"):

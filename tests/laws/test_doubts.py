@@ -51,24 +51,12 @@ def at_fit(frame, y=KINDS, kernel="chi2", **options):
 
 
 WRONG = {
-    "reports of HTSeq": (
-        FRAME.assign(__no_feature=9, __ambiguous=3),
-        "'__no_feature', '__ambiguous' count reads",
-    ),
+    "reports of HTSeq": (FRAME.assign(__no_feature=9, __ambiguous=3), "'__no_feature', '__ambiguous' count reads"),
     "reports of STAR": (FRAME.assign(N_unmapped=9), "'N_unmapped' count reads"),
     "sums of other columns": (TREE, "3 columns, such as 'k__A', are the sums of the columns below them"),
-    "a code of the label": (
-        FRAME.assign(code=(KINDS == "less") * 7),
-        "the bin 'code' alone tells every label",
-    ),
-    "ids": (
-        FRAME.assign(number=rng.permutation(N) + 1000),
-        "column 'number' has another whole number in every row",
-    ),
-    "times": (
-        FRAME.assign(time=10**6 + np.cumsum(rng.integers(1, 999, N))),
-        "column 'time' has another whole",
-    ),
+    "a code of the label": (FRAME.assign(code=(KINDS == "less") * 7), "the bin 'code' alone tells every label"),
+    "ids": (FRAME.assign(number=rng.permutation(N) + 1000), "column 'number' has another whole number in every row"),
+    "times": (FRAME.assign(time=10**6 + np.cumsum(rng.integers(1, 999, N))), "column 'time' has another whole"),
 }
 
 
@@ -181,11 +169,7 @@ def test_groups_that_are_named_and_other_rows_are_not_accused():
 )
 def test_rows_of_the_shared_data_are_not_nearly_equal(name):
     with np.load(DATA / f"{name}.npz") as z:
-        X = (
-            sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"]))
-            if "indptr" in z
-            else z["X"]
-        )
+        X = sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"])) if "indptr" in z else z["X"]
     assert not are_nearly_equal(X)
 
 
@@ -202,10 +186,7 @@ def test_units_are_kept_in_the_file(model):
 
 
 UNITS = {
-    "shares": (
-        COUNTS / COUNTS.sum(axis=1, keepdims=True),
-        "fractions, but the model was fitted on whole numbers",
-    ),
+    "shares": (COUNTS / COUNTS.sum(axis=1, keepdims=True), "fractions, but the model was fitted on whole numbers"),
     "logarithms": (np.log1p(COUNTS), "fractions, but the model was fitted on whole numbers"),
     "larger totals": (COUNTS * 30, "rows sum to 900 .*, but to 30 where the model was fitted"),
 }
@@ -275,9 +256,7 @@ def test_proteins_beside_genes(tmp_path):
     [note] = source.notes
     assert "2 columns that measure no genes (Antibody Capture) are left out" in note
     assert open_source(home, columns="0:6").n_features == 6
-    fitted = HistogramClassifier("chi2", random_state=0).fit_source(
-        open_source(home, KINDS[:40], columns="0:6")
-    )
+    fitted = HistogramClassifier("chi2", random_state=0).fit_source(open_source(home, KINDS[:40], columns="0:6"))
     assert open_source(home, like=fitted).n_features == 6
 
 

@@ -15,27 +15,14 @@ from sklearn.exceptions import NotFittedError
 import chimap
 from chimap._validation import DataError
 
-from .estimators import (
-    COMPILED,
-    ESTIMATORS,
-    EVERY,
-    TARGETS,
-    X,
-    Y,
-    assert_same_answers,
-    made,
-    outputs,
-    tolerance_of,
-)
+from .estimators import COMPILED, ESTIMATORS, EVERY, TARGETS, X, Y, assert_same_answers, made, outputs, tolerance_of
 
 NAMES = [*EVERY]
 every_estimator = pytest.mark.parametrize("name", NAMES)
 
 FIRST_BATCH = "features and provisional means are settled on the first batch"
 ORDER = "steps are taken row by row, so a fit in shuffled passes is another machine"
-NOT_AS_A_FIT = {name: FIRST_BATCH for name in NAMES if name.startswith(("classifier", "regressor"))} | {
-    "online": ORDER
-}
+NOT_AS_A_FIT = {name: FIRST_BATCH for name in NAMES if name.startswith(("classifier", "regressor"))} | {"online": ORDER}
 NO_CLONES = {"compiled, codes": "tables of codes do not keep the model that they were made from"}
 
 
@@ -61,9 +48,7 @@ def test_exemptions_name_estimators():
 
 def test_every_public_estimator_is_here():
     public = {getattr(chimap, name) for name in chimap.__all__}
-    estimators = {
-        c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator) and hasattr(c, "predict")
-    }
+    estimators = {c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator) and hasattr(c, "predict")}
     assert estimators == {type(fitted(name)) for name in NAMES}
 
 
@@ -97,9 +82,7 @@ TAKING_BATCHES = [name for name in ESTIMATORS if hasattr(made(name), "partial_fi
 
 @pytest.mark.parametrize("name", [name for name in TAKING_BATCHES if name not in NOT_AS_A_FIT])
 def test_batches_are_a_fit(name):
-    np.testing.assert_allclose(
-        outputs(in_batches(name, [0, 50, 90])), outputs(fitted(name)), rtol=1e-7, atol=1e-7
-    )
+    np.testing.assert_allclose(outputs(in_batches(name, [0, 50, 90])), outputs(fitted(name)), rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", [name for name in TAKING_BATCHES if name in NOT_AS_A_FIT])

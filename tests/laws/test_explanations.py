@@ -76,9 +76,7 @@ def test_they_add_up_for_two_classes_regressions_learned_widths_and_rounded_feat
     )
     assert off(learned.fit(X, Y), X[:9]) < 1e-3
     assert off(fitted(kernel="chi2", precision="bfloat16"), X[:3]) < 1e-5
-    many = chimap.MultipleKernelLearner(
-        blocks=[slice(0, 4), slice(4, 8)], n_components=16, random_state=0
-    ).fit(X, Y)
+    many = chimap.MultipleKernelLearner(blocks=[slice(0, 4), slice(4, 8)], n_components=16, random_state=0).fit(X, Y)
     assert off(many, X[:9]) < 1e-3
 
 
@@ -118,9 +116,7 @@ def test_a_saved_model_explains_itself_the_same(tmp_path):
     model = fitted(kernel="exp-chi2", n_components=16)
     model.save(tmp_path / "my.model")
     again = chimap.load(tmp_path / "my.model")
-    np.testing.assert_allclose(
-        again.explain(X[:2]).contributions, model.explain(X[:2]).contributions, atol=1e-6
-    )
+    np.testing.assert_allclose(again.explain(X[:2]).contributions, model.explain(X[:2]).contributions, atol=1e-6)
     np.testing.assert_array_equal(again.importance().bins, model.importance().bins)
 
 

@@ -57,8 +57,7 @@ def test_rounding_to_bfloat16_costs_little(features, digits):
 def test_batches_are_the_whole(features, digits):
     X, y = digits
     whole, batches = (
-        model_of(features, precision="float64").partial_fit(X[:N], y[:N], classes=np.unique(y))
-        for _ in range(2)
+        model_of(features, precision="float64").partial_fit(X[:N], y[:N], classes=np.unique(y)) for _ in range(2)
     )  # the first batch fixes the features
     whole.partial_fit(X[N : N + 300], y[N : N + 300])
     for first in range(N, N + 300, 100):

@@ -19,9 +19,7 @@ def errors(n_components, seeds, kernel="chi2", gamma=2.0, n_terms=5, **settings)
     X = histograms(25, 10)
     found = []
     for seed in range(seeds):
-        features = FourierFeatures(
-            f"exp-{kernel}", n_components, gamma, n_terms=n_terms, random_state=seed, **settings
-        )
+        features = FourierFeatures(f"exp-{kernel}", n_components, gamma, n_terms=n_terms, random_state=seed, **settings)
         Z = features.fit_transform(X)
         found.append(relative_error(Z @ Z.T, features.kernel_(X)))
     return np.sqrt(np.mean(np.square(found)))

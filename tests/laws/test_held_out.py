@@ -117,14 +117,10 @@ CLASS_LOSSES = ("square", "logistic", "squared_hinge", "smooth_hinge", "hinge")
 
 @pytest.mark.parametrize(("loss", "features", "selection"), cases(CLASS_LOSSES))
 def test_sets_and_probabilities_of_new_groups(loss, features, selection):
-    check_classes(
-        HistogramClassifier(loss=loss, random_state=0, **FEATURES[features], **SELECTIONS[selection])
-    )
+    check_classes(HistogramClassifier(loss=loss, random_state=0, **FEATURES[features], **SELECTIONS[selection]))
 
 
-@pytest.mark.parametrize(
-    ("loss", "features", "selection"), cases(("square", "epsilon_insensitive", "quantile"))
-)
+@pytest.mark.parametrize(("loss", "features", "selection"), cases(("square", "epsilon_insensitive", "quantile")))
 def test_intervals_and_deviations_of_new_groups(loss, features, selection):
     model = HistogramRegressor(loss=loss, random_state=0, **FEATURES[features], **SELECTIONS[selection])
     check_targets(model, loss == "square" and features != "blocks")
@@ -147,9 +143,7 @@ def test_a_regression_on_several_kernels():
 
 @pytest.mark.parametrize("numbers", [8, [4, 12]])
 def test_components(numbers):
-    check_classes(
-        HistogramClassifier("chi2", features=PrincipalFeatures(numbers, "additive"), random_state=0)
-    )
+    check_classes(HistogramClassifier("chi2", features=PrincipalFeatures(numbers, "additive"), random_state=0))
 
 
 @pytest.mark.parametrize("selection", ["fixed", "auto"])
@@ -206,9 +200,7 @@ def test_machines_in_blocks():
         model = HistogramClassifier(**settings).fit(X, y, groups=groups)
         assert model._taken["solver"] == BlockSolver.name
         held.append(model.predict_set(X_new, alpha=LEVEL)[np.arange(y_new.size), y_new].mean())
-        mean, std = (
-            HistogramRegressor(**settings).fit(X, target, groups=groups).predict(X_new, return_std=True)
-        )
+        mean, std = HistogramRegressor(**settings).fit(X, target, groups=groups).predict(X_new, return_std=True)
         z.append(np.mean(np.square((target_new - mean) / std)))
     assert_holds(held, model)
     assert 0.75 < np.sqrt(np.mean(z)) < 1.3
@@ -222,9 +214,7 @@ def test_rows_of_a_group_are_answered_by_machines_that_have_not_seen_it(monkeypa
     seen = watched(monkeypatch)
     settings = {"kernel": "linear", "features": "additive", "alpha": 0.1, "precision": "float64"}
     folds = PredefinedSplit(fold_of[groups])
-    HistogramRegressor(**settings, selection=folds).fit(
-        X, target
-    )  # alpha is given: the splitter has nothing to choose
+    HistogramRegressor(**settings, selection=folds).fit(X, target)  # alpha is given: the splitter has nothing to choose
     smooth = EpsilonInsensitive(0.2)
     HistogramRegressor(**settings, loss=smooth, selection=folds).fit(X, target)
     for found, loss, atol in zip([*seen], ("square", smooth), (1e-9, 0.01), strict=True):

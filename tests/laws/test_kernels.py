@@ -58,12 +58,7 @@ def test_sparse_as_dense(kernel, kind):
 def test_dtypes(kernel, dtype):
     X, kernel = rows_of(kernel)
     single = kernel(X.astype(dtype))
-    assert (
-        single.dtype
-        == kernel.diagonal(X.astype(dtype)).dtype
-        == kernel.distance(X.astype(dtype)).dtype
-        == dtype
-    )
+    assert single.dtype == kernel.diagonal(X.astype(dtype)).dtype == kernel.distance(X.astype(dtype)).dtype == dtype
     np.testing.assert_allclose(single, kernel(X), rtol=1e-4, atol=1e-5)
 
 

@@ -152,9 +152,7 @@ def test_labels_too_wide_for_an_array_go_through_every_command(tmp_path, monkeyp
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_exports_keep_text(home, kind, tmp_path):
-    commands = [
-        ["export", home / f"{kind}.model", "-o", tmp_path / f"a{ending}"] for ending in (".onnx", ".json")
-    ]
+    commands = [["export", home / f"{kind}.model", "-o", tmp_path / f"a{ending}"] for ending in (".onnx", ".json")]
     for result in run_many_here(commands, tmp_path):
         assert result.code == 0, result.err
     outputs = json.loads((tmp_path / "a.json").read_text())["outputs"]
@@ -174,9 +172,7 @@ def test_numbers_meet_text_as_text(tmp_path, reader):
     numbers.save(tmp_path / "numbers.model")
     texts.save(tmp_path / "texts.model")
     data, labels = FILES[reader](tmp_path, repeated(["0", "1"]))
-    commands = [
-        ["evaluate", f"{name}.model", data, "--labels", labels, "--json"] for name in ("numbers", "texts")
-    ]
+    commands = [["evaluate", f"{name}.model", data, "--labels", labels, "--json"] for name in ("numbers", "texts")]
     for result in run_many_here(commands, tmp_path):
         assert result.code == 0, result.err
         assert result.json["metrics"]["accuracy"] > 0.9
@@ -206,8 +202,7 @@ def machines(tmp_path_factory):
     frame_of(repeated(["gut", "skin"])).to_csv(folder / "classes.csv", index=False)
     frame_of(repeated([0.5, 1.5, 2.5])).to_csv(folder / "numbers.csv", index=False)
     commands = [
-        ["fit", f"{name}.csv", "--labels", "site", *QUICK, "-o", f"{name}.model"]
-        for name in ("classes", "numbers")
+        ["fit", f"{name}.csv", "--labels", "site", *QUICK, "-o", f"{name}.model"] for name in ("classes", "numbers")
     ]
     for result in run_many_here(commands, folder):
         assert result.code == 0, result.err
@@ -235,14 +230,10 @@ NOT_KNOWN = r"row 2: label zebra is not among the 2 classes"
 SAID = {
     "unknown": {"evaluate": NOT_KNOWN, "explain": NOT_KNOWN},
     "partly missing": {},
-    "all missing": dict.fromkeys(
-        ("fit", "compare", "learn-kernel", "evaluate", "explain"), "every label is missing"
-    ),
+    "all missing": dict.fromkeys(("fit", "compare", "learn-kernel", "evaluate", "explain"), "every label is missing"),
     "numbers": dict.fromkeys(("evaluate", "explain"), "row 0: label 1.*is not among the 2 classes"),
     "fractions": dict.fromkeys(("evaluate", "explain"), "row 0: label 0.5.*is not among the 2 classes"),
-    "numbers among text": dict.fromkeys(
-        ("evaluate", "explain"), "row 1: label 7.* is not among the 2 classes"
-    ),
+    "numbers among text": dict.fromkeys(("evaluate", "explain"), "row 1: label 7.* is not among the 2 classes"),
 }
 
 
@@ -253,16 +244,7 @@ def test_every_command_checks_labels(tmp_path, machines, spoilt):
     commands = {
         "fit": ["fit", *named, *QUICK, "-o", "a.model"],
         "compare": ["compare", *named, "--kernel", "chi2", "--components", "16"],
-        "learn-kernel": [
-            "learn-kernel",
-            *named,
-            "--blocks",
-            "a=0:3,b=3:6",
-            "--components",
-            "16",
-            "-o",
-            "b.model",
-        ],
+        "learn-kernel": ["learn-kernel", *named, "--blocks", "a=0:3,b=3:6", "--components", "16", "-o", "b.model"],
         "evaluate": ["evaluate", machines / "classes.model", *named],
         "explain": ["explain", machines / "classes.model", *named, "-o", "a.html"],
         "info": ["info", *named],
@@ -295,9 +277,7 @@ def test_a_regression_takes_text_that_is_numbers_and_names_what_is_none(tmp_path
     assert "row 2: label 'cat', but a regression needs numbers" in refused.err
     source = open_source(tmp_path / "text.parquet", "site")
     model = HistogramRegressor("chi2", alpha=1.0).fit_source(source)
-    expected = HistogramRegressor("chi2", alpha=1.0).fit(
-        source.take(np.arange(N_ROWS)), repeated([1000.0, 7.0, 2.5])
-    )
+    expected = HistogramRegressor("chi2", alpha=1.0).fit(source.take(np.arange(N_ROWS)), repeated([1000.0, 7.0, 2.5]))
     np.testing.assert_allclose(model.coef_, expected.coef_)
 
 
@@ -361,9 +341,7 @@ def test_words_for_missing_among_numbers_are_refused(tmp_path, word):
 def test_the_column_of_the_fit_is_read_or_its_fault_is_told(tmp_path, machines):
     """A column of labels that is there but cannot be used is no missing column."""
     frame_of(repeated(["gut", "skin"])).to_csv(tmp_path / "rows.csv", index=False)
-    (tmp_path / "bad.csv").write_text(
-        (tmp_path / "rows.csv").read_text().replace(",gut", ",1").replace(",skin", ",?")
-    )
+    (tmp_path / "bad.csv").write_text((tmp_path / "rows.csv").read_text().replace(",gut", ",1").replace(",skin", ",?"))
     frame_of(repeated(["gut"]))[BINS].to_csv(tmp_path / "none.csv", index=False)
     told, none = run_many_here(
         [["evaluate", machines / "classes.model", name] for name in ("bad.csv", "none.csv")], tmp_path
@@ -379,9 +357,7 @@ def test_the_column_of_the_fit_is_read_or_its_fault_is_told(tmp_path, machines):
 @pytest.mark.parametrize("kind", ["padded", "words and numbers", "beyond 64 bits"])
 def test_groups_and_ids_keep_text(tmp_path, kind):
     groups = repeated(KINDS[kind])
-    frame = frame_of(repeated(["gut", "skin"])).assign(
-        host=groups, name=[f"{row:03}" for row in range(N_ROWS)]
-    )
+    frame = frame_of(repeated(["gut", "skin"])).assign(host=groups, name=[f"{row:03}" for row in range(N_ROWS)])
     frame.to_csv(tmp_path / "rows.csv", index=False)
     frame.to_parquet(tmp_path / "rows.parquet")
     for path in ("rows.csv", "rows.parquet"):

@@ -159,9 +159,7 @@ def test_small_residuals_do_not_cancel():
 
 def test_sharp_loss_is_the_epsilon_insensitive_one():
     r = np.linspace(-3, 3, 101)
-    np.testing.assert_allclose(
-        EpsilonInsensitive(0.4, 1e6).value(0.0, r), np.maximum(np.abs(r) - 0.4, 0), atol=2e-6
-    )
+    np.testing.assert_allclose(EpsilonInsensitive(0.4, 1e6).value(0.0, r), np.maximum(np.abs(r) - 0.4, 0), atol=2e-6)
 
 
 def test_logistic_far_out():
@@ -174,11 +172,7 @@ def test_names_and_parameters_are_checked():
     assert check_loss(SmoothHinge(0.5), CATALOGUE).width == 0.5
     with pytest.raises(ValueError, match="loss must be one of 'square'"):
         check_loss("cubic", CATALOGUE)
-    for make in (
-        lambda: SmoothHinge(0.0),
-        lambda: EpsilonInsensitive(-0.1),
-        lambda: EpsilonInsensitive(0.1, 0),
-    ):
+    for make in (lambda: SmoothHinge(0.0), lambda: EpsilonInsensitive(-0.1), lambda: EpsilonInsensitive(0.1, 0)):
         with pytest.raises(ValueError, match="must be a positive number"):
             make()
 
@@ -210,9 +204,7 @@ def test_several_quantiles_are_columns_each_of_its_own():
     y, s = np.array([[0.3, 0.3, 0.3]]), np.array([[0.1, 0.4, 0.9]])
     together = Quantile((0.1, 0.5, 0.9), 0.2)
     for name in ("value", "gradient", "bend"):
-        alone = [
-            getattr(Quantile(q, 0.2), name)(y[:, [k]], s[:, [k]])[0, 0] for k, q in enumerate((0.1, 0.5, 0.9))
-        ]
+        alone = [getattr(Quantile(q, 0.2), name)(y[:, [k]], s[:, [k]])[0, 0] for k, q in enumerate((0.1, 0.5, 0.9))]
         np.testing.assert_allclose(getattr(together, name)(y, s)[0], alone, rtol=1e-12)
     twice = together.gradient(np.tile(y, (1, 2)), np.tile(s, (1, 2)))
     np.testing.assert_array_equal(twice[:, :3], twice[:, 3:])
@@ -229,7 +221,5 @@ def test_a_parabola_with_the_bend_touches_a_quantile_loss_and_lies_above_it(loss
 
 @pytest.mark.parametrize("quantile", [0.0, 1.0, -0.2, "high", [0.5, 0.1], [], [0.1, 0.1], True])
 def test_quantiles_are_checked(quantile):
-    with pytest.raises(
-        ValueError, match="quantile must be a number between 0 and 1, or several that ascend; got"
-    ):
+    with pytest.raises(ValueError, match="quantile must be a number between 0 and 1, or several that ascend; got"):
         Quantile(quantile)

@@ -47,7 +47,5 @@ def test_tables_stay_within_their_budget():
     model = HistogramClassifier("chi2", **GIVEN).fit(X, Y)
     needed = model.compile().tables_.nbytes
     assert model.compile(memory=needed).tables_.nbytes == needed
-    with pytest.raises(
-        MemoryBudgetError, match=r"the tables take .* allowed\. Raise memory, or the tolerance"
-    ):
+    with pytest.raises(MemoryBudgetError, match=r"the tables take .* allowed\. Raise memory, or the tolerance"):
         model.compile(memory=needed - 1)

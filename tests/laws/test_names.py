@@ -58,9 +58,7 @@ def parts(frame, folder):
 
 
 def npz(frame, folder):
-    np.savez(
-        folder / "rows.npz", X=np.ascontiguousarray(frame), column_names=np.array(frame.columns, dtype=str)
-    )
+    np.savez(folder / "rows.npz", X=np.ascontiguousarray(frame), column_names=np.array(frame.columns, dtype=str))
     return folder / "rows.npz"
 
 
@@ -250,11 +248,7 @@ def test_batches_are_put_in_the_order_of_the_first():
 def test_estimators_refuse_frames_of_other_columns(name):
     frame = FRAME.assign(fly=1, gnu=2, hen=3)  # as wide as the blocks of the catalogue
     model = made(name).fit(frame, np.arange(40) % 3)
-    for other in (
-        frame[frame.columns[::-1]],
-        frame.rename(columns={"bee": "wasp"}),
-        frame.drop(columns="bee"),
-    ):
+    for other in (frame[frame.columns[::-1]], frame.rename(columns={"bee": "wasp"}), frame.drop(columns="bee")):
         with pytest.raises(ValueError, match=r"feature names should match|columns are missing"):
             model.predict(other)
         with pytest.raises(ValueError, match=r"feature names should match|columns are missing"):
@@ -299,9 +293,7 @@ def test_svmlight_text_is_read_with_the_base_and_width_of_the_model(first, model
         (tmp_path / name).write_text("\n".join(lines) + "\n")
         return tmp_path / name
 
-    fitted = HistogramClassifier("chi2", random_state=0).fit_source(
-        open_source(text(COUNTS, "a.svm"), labels=LABELS)
-    )
+    fitted = HistogramClassifier("chi2", random_state=0).fit_source(open_source(text(COUNTS, "a.svm"), labels=LABELS))
     fitted.save(tmp_path / "my.model")
     fitted, gaps = load(tmp_path / "my.model"), COUNTS[:9] * [0, 1, 1, 1, 0]
     source = open_source(text(gaps, "b.svm"), like=fitted)

@@ -100,12 +100,8 @@ def test_estimators_add_up_as_floats(name):
     model = made(name).fit(canonical, LABELS)
     expected = outputs(model, canonical)
     np.testing.assert_allclose(outputs(model, narrow), expected, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(
-        outputs(made(name).fit(narrow, LABELS), canonical), expected, rtol=0.02, atol=0.02
-    )
+    np.testing.assert_allclose(outputs(made(name).fit(narrow, LABELS), canonical), expected, rtol=0.02, atol=0.02)
     if hasattr(model, "partial_fit") and getattr(model, "features", None) != "exact":
         classes = {"classes": np.unique(LABELS)} if hasattr(model, "classes_") else {}
         first, second = (made(name).partial_fit(rows, LABELS, **classes) for rows in (narrow, canonical))
-        np.testing.assert_allclose(
-            outputs(first, canonical), outputs(second, canonical), rtol=0.02, atol=0.02
-        )
+        np.testing.assert_allclose(outputs(first, canonical), outputs(second, canonical), rtol=0.02, atol=0.02)

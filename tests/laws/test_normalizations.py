@@ -93,9 +93,7 @@ def test_a_model_keeps_what_it_learned(name, tmp_path):
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
     explained = loaded.explain(X[:5])
     np.testing.assert_allclose(
-        explained.base + explained.contributions.sum(axis=1),
-        loaded.decision_function(X[:5])[:, None],
-        atol=1e-4,
+        explained.base + explained.contributions.sum(axis=1), loaded.decision_function(X[:5])[:, None], atol=1e-4
     )
 
 
@@ -158,17 +156,13 @@ def test_batches_keep_the_frequencies_of_the_first():
 def test_a_race_among_normalisations_takes_the_best():
     target = np.log1p(1e4 * shares(X[:, :7]))[:, 2]
     names = [None, "presence", "log-cp10k"]
-    model = HistogramRegressor("linear", normalize=names, bin_weights=None, random_state=0).fit(
-        X[:, :7], target
-    )
+    model = HistogramRegressor("linear", normalize=names, bin_weights=None, random_state=0).fit(X[:, :7], target)
     assert model.normalize_ == "log-cp10k"
     assert model.normalization_.name == "log-cp10k"
     assert len(model.race_.trials) == 3
     auto = HistogramRegressor("auto", normalize=names, bin_weights=None, random_state=0).fit(X[:, :7], target)
     assert {t.candidate.settings["normalize"] for t in auto.race_.trials} == set(names)
-    only = HistogramRegressor("auto", normalize="presence", bin_weights=None, random_state=0).fit(
-        X[:, :7], target
-    )
+    only = HistogramRegressor("auto", normalize="presence", bin_weights=None, random_state=0).fit(X[:, :7], target)
     assert only.normalize_ == "presence"
 
 

@@ -37,13 +37,7 @@ def test_proximal_gradient_steps_fall_as_the_curvature_says_and_end_at_the_minim
         if moved < 1e-10:
             break
     rng = np.random.default_rng(2)
-    for direction in [
-        *np.eye(D)[:, :, None],
-        *-np.eye(D)[:, :, None],
-        W,
-        -W,
-        *rng.standard_normal((10, D, 1)),
-    ]:
+    for direction in [*np.eye(D)[:, :, None], *-np.eye(D)[:, :, None], W, -W, *rng.standard_normal((10, D, 1))]:
         for length in (1e-3, 1e-1):
             other = W + length * direction
             assert smooth(loss, Z, Y, other)[0] + penalty.value(other) >= value * (1 - 1e-9)

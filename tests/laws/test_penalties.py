@@ -70,8 +70,7 @@ def numerical_minimum(penalty, W, step):
 
     starts = [np.concatenate([np.maximum(V, 0), np.maximum(-V, 0)]) for V in (W, 0.5 * W, np.zeros(D))]
     found = [
-        minimize(objective, s, method="Powell", bounds=[(0, 9)] * (2 * D), options={"ftol": 1e-13})
-        for s in starts
+        minimize(objective, s, method="Powell", bounds=[(0, 9)] * (2 * D), options={"ftol": 1e-13}) for s in starts
     ]
     return min(result.fun for result in found)
 
@@ -213,9 +212,7 @@ def test_shared_groups_are_groups_of_all_targets():
     np.testing.assert_allclose(SHARED.residuals(W, W[::-1])[:, 0], flat.residuals(W.ravel(), W[::-1].ravel()))
 
 
-@pytest.mark.parametrize(
-    "penalty", [GROUP_NORM, PENALTIES["l21, weighted"], SHARED], ids=["1", "w", "shared"]
-)
+@pytest.mark.parametrize("penalty", [GROUP_NORM, PENALTIES["l21, weighted"], SHARED], ids=["1", "w", "shared"])
 @given(seed=SEEDS, step=st.sampled_from(STEPS))
 def test_residuals_vanish_at_the_proximal_point_and_nowhere_else(penalty, seed, step):
     W = weights(seed, (D, 2))

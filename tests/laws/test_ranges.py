@@ -31,9 +31,7 @@ SERVED = [
     if any(family.takes(as_kernel(kernel)) for family in families)
 ]
 every_machine = pytest.mark.parametrize(("kernel", "features"), SERVED)
-HOMOGENEOUS = [
-    pair for pair in SERVED if isinstance(as_kernel(pair[0]), AdditiveKernel | Exponential | Linear)
-]
+HOMOGENEOUS = [pair for pair in SERVED if isinstance(as_kernel(pair[0]), AdditiveKernel | Exponential | Linear)]
 LOSSES = ("square", "squared_hinge", "logistic", "hinge")
 
 
@@ -109,12 +107,7 @@ def test_rows_of_any_unit_are_answered_or_refused_by_name(kernel, features, prec
 
 @pytest.mark.parametrize(
     ("features", "loss"),
-    [
-        (features, loss)
-        for features in FAMILIES
-        for loss in LOSSES
-        if features != "exact" or has_exact_machine(loss)
-    ],
+    [(features, loss) for features in FAMILIES for loss in LOSSES if features != "exact" or has_exact_machine(loss)],
 )
 def test_a_huge_strength_answers_with_the_mean(features, loss):
     kernel = "chi2" if features == "additive" else "exp-chi2"

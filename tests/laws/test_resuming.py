@@ -156,8 +156,7 @@ def test_ctrl_c_leaves_a_sweep_to_its_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [name for name, model in FROM_SOURCES.items() if is_one_step(model) and refusal_of(model) is None],
+    "name", [name for name, model in FROM_SOURCES.items() if is_one_step(model) and refusal_of(model) is None]
 )
 def test_what_is_solved_in_one_step_begins_anew(name, tmp_path):
     with pytest.raises(Interrupted):

@@ -37,10 +37,7 @@ def _parquet(folder, columns):
 
 def _json_lines(folder, columns):
     records = [
-        {
-            "counts": dict(zip(BINS, COUNTS[row].tolist(), strict=True)),
-            **{k: v[row] for k, v in columns.items()},
-        }
+        {"counts": dict(zip(BINS, COUNTS[row].tolist(), strict=True)), **{k: v[row] for k, v in columns.items()}}
         for row in range(N_ROWS)
     ]
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))

@@ -129,13 +129,8 @@ def test_the_ridge_penalty(name, word, alpha):
     assert (solution.alpha, problem.n_rows) == (alpha, N)
     if word == "hinge":
         for t, y in enumerate(Y.T):
-            primal = (
-                alpha / 2 * (W[:, t] @ W[:, t] + b[t] ** 2)
-                + np.maximum(1 - y * (Z @ W[:, t] + b[t]), 0).sum()
-            )
-            assert (
-                0 <= primal - hinge_maximum(Z, y, alpha) + 1e-6 * primal <= 2e-3 * primal
-            )  # the duality gap
+            primal = alpha / 2 * (W[:, t] @ W[:, t] + b[t] ** 2) + np.maximum(1 - y * (Z @ W[:, t] + b[t]), 0).sum()
+            assert 0 <= primal - hinge_maximum(Z, y, alpha) + 1e-6 * primal <= 2e-3 * primal  # the duality gap
         return
     value, in_weights, in_intercept = smooth(problem.loss, Z, Y, W, b)
     at_zero = np.abs(smooth(problem.loss, Z, Y, np.zeros((D, T)), np.zeros(T))[1]).max()

@@ -106,9 +106,9 @@ def test_pieces_fall_with_the_tolerance():
     for tolerance in (1e-2, 1e-3, 1e-4):
         psi, coef, tables = made(OptimalMap, "chi2", X, tolerance=tolerance)
         assert isinstance(tables, LineTables)
-        largest = np.abs(
-            BinFunctions(psi, coef)(np.linspace(0, 1, 200)[:, None] * X.max(axis=0), np.arange(12))
-        ).max(axis=0)
+        largest = np.abs(BinFunctions(psi, coef)(np.linspace(0, 1, 200)[:, None] * X.max(axis=0), np.arange(12))).max(
+            axis=0
+        )
         assert tables.worst_error <= 3 * tolerance * largest.sum(axis=0).max()
         sizes.append(tables.n_pieces)
     assert sizes[0] < sizes[1] < sizes[2]

@@ -190,8 +190,7 @@ def poor(kind):
 @every_transformer
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    "kind",
-    ["empty row", "empty bin", "constant bin", "one distinct value", "equal rows, but one", "one bin"],
+    "kind", ["empty row", "empty bin", "constant bin", "one distinct value", "equal rows, but one", "one bin"]
 )
 @pytest.mark.filterwarnings("ignore:.*landmarks")  # fewer distinct rows than landmarks: a warning says so
 def test_rows_that_say_little(make, kind, dtype):

@@ -16,12 +16,7 @@ from .test_names import COUNTS, FRAME, IDS, KINDS, LABELS, NAMES, csv, parquet, 
 
 CAFE = unicodedata.normalize("NFC", "café")
 DECOMPOSED = unicodedata.normalize("NFD", CAFE)
-KINDS_OF_TABLES = {
-    "pandas": lambda frame, folder: frame,
-    "polars": polars,
-    "CSV": csv,
-    "Parquet": parquet,
-}
+KINDS_OF_TABLES = {"pandas": lambda frame, folder: frame, "polars": polars, "CSV": csv, "Parquet": parquet}
 MIXED = np.where(np.arange(40) % 2, CAFE, DECOMPOSED)
 every_form = pytest.mark.parametrize("form", ["NFC", "NFD"])
 
@@ -49,9 +44,7 @@ def test_labels_beside_rows(tmp_path):
 def test_names_of_bins(kind, form, tmp_path):
     """A model of one form takes columns of the other, wherever they come from."""
     other = unicodedata.normalize({"NFC": "NFD", "NFD": "NFC"}[form], CAFE)
-    fitted, asked = (
-        FRAME.rename(columns={"bee": name}) for name in (unicodedata.normalize(form, CAFE), other)
-    )
+    fitted, asked = (FRAME.rename(columns={"bee": name}) for name in (unicodedata.normalize(form, CAFE), other))
     model = HistogramClassifier("chi2", random_state=0).fit_source(open_source(fitted, LABELS))
     assert model.feature_names_in_.tolist() == [CAFE if name == "bee" else name for name in NAMES]
     data = KINDS[kind].make(asked[asked.columns[::-1]], tmp_path)
@@ -61,13 +54,9 @@ def test_names_of_bins(kind, form, tmp_path):
 
 
 @every_form
-@pytest.mark.parametrize(
-    "convert", [lambda frame: frame, lambda frame: polars(frame, None)], ids=["pandas", "polars"]
-)
+@pytest.mark.parametrize("convert", [lambda frame: frame, lambda frame: polars(frame, None)], ids=["pandas", "polars"])
 def test_names_of_frames(convert, form):
-    fitted, asked = (
-        convert(FRAME.rename(columns={"bee": name})) for name in (unicodedata.normalize(form, CAFE), CAFE)
-    )
+    fitted, asked = (convert(FRAME.rename(columns={"bee": name})) for name in (unicodedata.normalize(form, CAFE), CAFE))
     model = HistogramClassifier("chi2", random_state=0).fit(fitted, LABELS)
     np.testing.assert_array_equal(model.predict(asked), model.predict(fitted))
 
@@ -75,9 +64,7 @@ def test_names_of_frames(convert, form):
 @every_form
 def test_ids_are_joined(form, tmp_path):
     names = [unicodedata.normalize(form, f"{CAFE} {i}") for i in range(40)]
-    text = "".join(
-        f"{unicodedata.normalize('NFC', name)},{label}\n" for name, label in zip(names, LABELS, strict=True)
-    )
+    text = "".join(f"{unicodedata.normalize('NFC', name)},{label}\n" for name, label in zip(names, LABELS, strict=True))
     (tmp_path / "meta.csv").write_text("id,kind\n" + text, encoding="utf-8")
     source = open_source(FRAME.set_axis(names, axis=0), labels=f"{tmp_path}/meta.csv::kind")
     np.testing.assert_array_equal(source.labels(), LABELS)
@@ -99,9 +86,7 @@ TEXTS = {
 def test_words_keep_their_marks(language):
     text, words = TEXTS[language]
     assert words_in(text) == [unicodedata.normalize("NFC", word) for word in words]
-    source = WordCounts(min_count=1).source(
-        [unicodedata.normalize("NFD", text), unicodedata.normalize("NFC", text)]
-    )
+    source = WordCounts(min_count=1).source([unicodedata.normalize("NFD", text), unicodedata.normalize("NFC", text)])
     assert source.n_features == len(words)
     np.testing.assert_array_equal(rows_of(source), 1)
 

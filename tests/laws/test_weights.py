@@ -63,9 +63,7 @@ CLASSIFIERS = {
     for loss in ("square", "logistic", "squared_hinge", "smooth_hinge")
 } | {
     "two blocks": HistogramClassifier("linear", blocks=[slice(0, 5), slice(5, 10)], alpha=0.3, **FIXED),
-    "components": HistogramClassifier(
-        "linear", alpha=0.3, **FIXED | {"features": PrincipalFeatures(4, "additive")}
-    ),
+    "components": HistogramClassifier("linear", alpha=0.3, **FIXED | {"features": PrincipalFeatures(4, "additive")}),
     "exact": HistogramClassifier("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
     "moments": MomentsRidgeClassifier(alpha=0.3),
     "kernel matrix, square": KernelClassifier("chi2", loss="square", alpha=0.3),
@@ -132,9 +130,7 @@ def test_several_kernels(loss):
     X, y, weights, repeated = rows()
     found = []
     for places, own in ((np.arange(90), weights), (repeated, None)):
-        model = MultipleKernelLearner(
-            "linear", features="additive", loss=loss, alpha=0.3, precision="float64"
-        )
+        model = MultipleKernelLearner("linear", features="additive", loss=loss, alpha=0.3, precision="float64")
         model.set_params(blocks=[slice(0, 5), slice(5, 10)], random_state=0)
         found.append(model.fit(X[places], y[places], sample_weight=own).decision_function(X))
     # each to its own tolerance
@@ -340,9 +336,7 @@ def test_frequencies_are_counted_with_the_weights_of_classes():
     X, y, weights, repeated = rows(2, 80)
     seen = []
     for places, own in ((np.arange(80), weights), (repeated, None)):
-        model = HistogramClassifier(
-            "linear", weights="frequency", class_weight={0: 5.0}, alpha=[0.1, 1.0], **FIXED
-        )
+        model = HistogramClassifier("linear", weights="frequency", class_weight={0: 5.0}, alpha=[0.1, 1.0], **FIXED)
         model.set_params(selection="gcv")
         seen.append(model.fit(X[places], y[places], sample_weight=own).selection_)
     np.testing.assert_allclose(seen[0].means, seen[1].means, rtol=1e-8)
@@ -357,9 +351,7 @@ def test_frequencies_are_whole_numbers(name):
     y = TARGETS if is_regressor(model) else Y
     weights = np.full(len(y), 2.0)
     weights[7] = 1.5
-    with pytest.raises(
-        DataError, match=r"row 7: 1.5. With weights='frequency' a weight is a number of equal rows"
-    ):
+    with pytest.raises(DataError, match=r"row 7: 1.5. With weights='frequency' a weight is a number of equal rows"):
         model.set_params(weights="frequency").fit(ROWS, y, sample_weight=weights)
     with pytest.raises(ValueError, match="weights must be one of 'importance', 'frequency'; got 'often'"):
         model.set_params(weights="often").fit(ROWS, y, sample_weight=np.full(len(y), 2.0))
@@ -417,9 +409,7 @@ def test_components_of_rows_without_labels():
 
 LEAVING_OUT = {
     "ridge": HistogramRegressor("linear", alpha=0.3, **FIXED),
-    "components": HistogramRegressor(
-        "linear", alpha=0.3, **FIXED | {"features": PrincipalFeatures(10, "additive")}
-    ),
+    "components": HistogramRegressor("linear", alpha=0.3, **FIXED | {"features": PrincipalFeatures(10, "additive")}),
     "exact": HistogramRegressor("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
     "moments": MomentsRidge(alpha=0.3),
     "moments, components": MomentsRidge(alpha=0.3, n_components=10),
@@ -475,9 +465,7 @@ def test_exact_machines_choose_by_weighted_scores():
     """Repeated rows that are left out together are the row of a weight."""
     X, _, weights, repeated = rows(2, 60)
     y = np.sqrt(X[:, 0]) - X[:, 1] + 0.1 * np.random.default_rng(0).standard_normal(60)
-    model = HistogramRegressor(
-        "gaussian", gamma=2.0, alpha=[1e-3, 0.1, 10.0], **FIXED | {"features": "exact"}
-    )
+    model = HistogramRegressor("gaussian", gamma=2.0, alpha=[1e-3, 0.1, 10.0], **FIXED | {"features": "exact"})
     found = model.fit(X, y, sample_weight=weights, groups=np.arange(60)).selection_
     expected = model.fit(X[repeated], y[repeated], groups=repeated).selection_
     np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-8)
@@ -507,9 +495,7 @@ def test_samples_are_drawn_in_proportion_to_weights(features, monkeypatch):
     """What maps, landmarks and nodes are learned from: rows of a class that has nine tenths of the weights."""
     X, y = classes(3000, 10, 2)
     fit, drawn = PlainDesign.fit, []
-    monkeypatch.setattr(
-        PlainDesign, "fit", lambda self, rows, *more: (drawn.append(rows), fit(self, rows, *more))[1]
-    )
+    monkeypatch.setattr(PlainDesign, "fit", lambda self, rows, *more: (drawn.append(rows), fit(self, rows, *more))[1])
     monkeypatch.setattr("chimap.fit.rows.sample_size", lambda source, parts: 2000)
     kernel = "chi2" if features == "additive" else "exp-chi2"
     model = HistogramClassifier(kernel, features=features, n_components=20, alpha=1.0, **LEFT)

@@ -39,9 +39,7 @@ MODELS: dict[str, Callable[[], Any]] = {
         "exp-chi2", blocks={"a": slice(0, 3), "b": slice(3, 8)}, precision="auto", random_state=0
     ).fit(X, np.column_stack([TARGETS, X[:, 2]])),
     "raced": lambda: chimap.HistogramClassifier(threshold="f1", random_state=0).fit(X[:40], Y[:40] > 10),
-    "gaussian": lambda: chimap.HistogramRegressor("gaussian", n_components=16, random_state=0).fit(
-        X, TARGETS
-    ),
+    "gaussian": lambda: chimap.HistogramRegressor("gaussian", n_components=16, random_state=0).fit(X, TARGETS),
     "compiled": _compiled,
     "lookup": lambda: chimap.LookupClassifier(chimap.AnchorMap("chi2", n_anchors=5)).fit(X, Y).compile(),
     "ridge-from-moments": lambda: chimap.MomentsRidge(n_components=[2, 4], random_state=0).fit(X, TARGETS),

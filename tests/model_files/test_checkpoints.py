@@ -64,9 +64,7 @@ def check(make, content, source, path, n, seed):
     meta = json.loads(header["__metadata__"]["chimap"])
     for i in range(n):
         is_sealed = i % 2 == 0
-        file = (
-            sealed(header, edited(meta, draw), numbers, seal=is_sealed) if i % 3 else damaged(content, draw)
-        )
+        file = sealed(header, edited(meta, draw), numbers, seal=is_sealed) if i % 3 else damaged(content, draw)
         path.write_bytes(file)
         with suppress(DataError):
             Checkpoint(path).open(recipe, [source])

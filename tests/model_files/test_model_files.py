@@ -144,9 +144,7 @@ def test_numbers_as_keys_come_back_as_numbers(contents, tmp_path):
 
 def test_what_no_file_holds_is_refused_with_a_remedy(tmp_path):
     model = chimap.KernelClassifier(selection=KFold(3)).fit(X, Y)
-    with pytest.raises(
-        DataError, match=r"cannot save model.selection: a KFold is not part .* Give the estimator"
-    ):
+    with pytest.raises(DataError, match=r"cannot save model.selection: a KFold is not part .* Give the estimator"):
         model.save(tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
@@ -158,8 +156,7 @@ def test_a_model_that_took_batches_is_solved_before_it_is_saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "remedy"),
-    [(_files.FORMAT + 1, "pip install --upgrade chimap"), (1, "with the one that wrote it")],
+    ("number", "remedy"), [(_files.FORMAT + 1, "pip install --upgrade chimap"), (1, "with the one that wrote it")]
 )
 def test_other_formats_are_refused_with_a_remedy(contents, tmp_path, number, remedy):
     header, numbers = parts_of(contents["additive"])

@@ -45,14 +45,10 @@ TRANSFORMERS = [
     ExactBlocks([ExactFeatures(), ExactFeatures("chi2")], [slice(0, 3), slice(3, None)]),
 ]
 PIPELINES = [
-    make_pipeline(
-        Normalizer("l1"), chimap.OptimalMap(), StandardScaler(with_mean=False), LogisticRegression()
-    ),
+    make_pipeline(Normalizer("l1"), chimap.OptimalMap(), StandardScaler(with_mean=False), LogisticRegression()),
     make_pipeline(chimap.OptimalMap(), RidgeClassifier()),
     make_pipeline(
-        "passthrough",
-        chimap.LandmarkFeatures(n_components=10),
-        chimap.HistogramClassifier("linear", alpha=1.0),
+        "passthrough", chimap.LandmarkFeatures(n_components=10), chimap.HistogramClassifier("linear", alpha=1.0)
     ),
     make_pipeline(chimap.OptimalMap(), make_pipeline(chimap.FourierFeatures("gaussian", n_components=8))),
 ]
@@ -93,9 +89,7 @@ def test_fitted_ones_alone_are_saved(tmp_path):
 def test_steps_that_no_file_holds_are_named(tmp_path):
     for step in (FunctionTransformer(np.sqrt), TruncatedSVD(2)):
         made = make_pipeline(step, chimap.FourierFeatures("gaussian", n_components=8)).fit(X)
-        with pytest.raises(
-            DataError, match=f"cannot save step '{type(step).__name__.lower()}'.*LogisticRegression"
-        ):
+        with pytest.raises(DataError, match=f"cannot save step '{type(step).__name__.lower()}'.*LogisticRegression"):
             chimap.save(made, tmp_path / "a.file")
     cached = make_pipeline(chimap.OptimalMap(), memory=str(tmp_path / "cache")).fit(X)
     with pytest.raises(DataError, match="memory= keeps a cache"):
@@ -137,10 +131,7 @@ def test_files_that_do_not_hold_together_are_refused(tmp_path):
     chimap.save(chimap.NystroemFeatures("chi2", n_components=4).fit(sp.csr_matrix(X)), path, overwrite=True)
     meta, _ = _files.read_tensors(path, "transformer")
     if '"csr"' in json.dumps(meta["model"]):
-        edited(
-            path,
-            lambda body, arrays: next(a for n, a in arrays.items() if n.endswith("indices")).__iadd__(100),
-        )
+        edited(path, lambda body, arrays: next(a for n, a in arrays.items() if n.endswith("indices")).__iadd__(100))
         with pytest.raises(DataError, match=r"a\.file is damaged"):
             chimap.load(path)
 

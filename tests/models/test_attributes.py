@@ -61,9 +61,7 @@ def test_estimators_show_every_attribute_and_no_other(fitted):
         _ = type(fitted)().kernel_
 
 
-@pytest.mark.parametrize(
-    "copied", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
-)
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_copies_answer_the_same(fitted, copied):
     np.testing.assert_array_equal(copied(fitted).predict(X), fitted.predict(X))
 

@@ -120,10 +120,7 @@ def test_rows_without_entries_are_no_neighbours_and_have_no_label(name):
     rows = np.concatenate([X, np.zeros((3, 8))])
     model, plain = (fitted(name, some, y) for some, y in ((rows, np.append(Y, [0, 1, 2])), (X, Y)))
     new = np.concatenate([classes(5, 8, seed=5)[0], np.zeros((2, 8))])
-    signs = [
-        m.fitted.signs(m.decision_function(new), m.fitted.preparation(new, 0, "X"))[:, 1]
-        for m in (model, plain)
-    ]
+    signs = [m.fitted.signs(m.decision_function(new), m.fitted.preparation(new, 0, "X"))[:, 1] for m in (model, plain)]
     assert (signs[0][-2:] == FAR).all()
     assert (model.predict(new, unassigned=0.05)[-2:] == "unassigned").all()
     if name != "landmarks":  # others are chosen
@@ -164,9 +161,7 @@ def test_machines_that_grow_by_batches(exact):
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 2, True, "a few", np.nan])
 def test_shares_that_are_none(share):
-    with pytest.raises(
-        InputError, match=r"unassigned must be above 0 and below 1, a share of rows such as \.05"
-    ):
+    with pytest.raises(InputError, match=r"unassigned must be above 0 and below 1, a share of rows such as \.05"):
         fitted("additive").predict(X, unassigned=share)
 
 
@@ -179,9 +174,7 @@ def test_models_that_cannot_tell():
     with pytest.raises(TypeError, match="unassigned"):
         HistogramRegressor("chi2").fit(rows, rows[:, 0]).predict(rows, unassigned=0.05)
     for other in (KernelClassifier(alpha=1.0), LookupClassifier(), MomentsRidgeClassifier()):
-        with pytest.raises(
-            InputError, match=f"which a {type(other).__name__} does not keep: use a Histogram"
-        ):
+        with pytest.raises(InputError, match=f"which a {type(other).__name__} does not keep: use a Histogram"):
             other.fit(rows, y).predict(rows, unassigned=0.05)
     with pytest.raises(InputError, match="CompiledClassifier does not keep"):
         fitted("additive").compile().predict(rows, unassigned=0.05)
@@ -207,10 +200,7 @@ def test_shares_of_sets_are_those_of_their_thresholds(weights):
 def test_evaluations_count_them_and_score_the_others(digits):
     rows, y, seen, unseen = digits
     model = fitted("exact", rows / 16, y)
-    new, labels = (
-        np.concatenate([seen, unseen[:100]]) / 16,
-        np.concatenate([model.predict(seen / 16), np.zeros(100)]),
-    )
+    new, labels = (np.concatenate([seen, unseen[:100]]) / 16, np.concatenate([model.predict(seen / 16), np.zeros(100)]))
     evaluated = report(model, new, labels, insight=False, unassigned=0.05)
     found = model.predict(new, unassigned=0.05)
     is_unassigned = found == "unassigned"

@@ -9,15 +9,7 @@ import pytest
 
 from chimap import Moments
 from chimap._validation import DataError
-from chimap.moments import (
-    FoldMoments,
-    OneVersusAll,
-    RowWeights,
-    WeightedTargets,
-    rows_by_weight,
-    split,
-    weighted,
-)
+from chimap.moments import FoldMoments, OneVersusAll, RowWeights, WeightedTargets, rows_by_weight, split, weighted
 
 from .cases import assert_same, moments_of, rows
 
@@ -64,9 +56,7 @@ def test_small_weights_keep_the_means():
     assert moments.count < 1
     expected = np.average(Z, axis=0, weights=TIMES)
     np.testing.assert_allclose(moments.mean, expected, rtol=1e-9)
-    np.testing.assert_allclose(
-        moments.covariance(), np.cov(Z.T, aweights=TIMES, ddof=0), rtol=1e-9, atol=1e-9
-    )
+    np.testing.assert_allclose(moments.covariance(), np.cov(Z.T, aweights=TIMES, ddof=0), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -140,9 +130,7 @@ def test_rows_drawn_by_weight(n):
 )
 def test_bad_weights_change_nothing(weights):
     moments = moments_of(Z, Y)
-    with pytest.raises(
-        DataError, match="sample_weight must be one finite number above 0 for each of the 200"
-    ):
+    with pytest.raises(DataError, match="sample_weight must be one finite number above 0 for each of the 200"):
         moments.update(Z, Y, weights)
     assert_same(moments, moments_of(Z, Y), rtol=0)
 

@@ -28,12 +28,8 @@ def caltech101(folder: Path) -> Path:
 
 def scenes(folder: Path, numbered: bool = False) -> Path:
     if numbered:
-        return write_tree(
-            folder, {f"15-Scene/{i:02}/{j}.jpg": photo(30, 20) for i in range(15) for j in (1, 10)}
-        )
-    return write_tree(
-        folder, {f"scene_categories/{n}/image_{j:04}.jpg": photo(30, 20) for n in SCENES for j in (1, 2)}
-    )
+        return write_tree(folder, {f"15-Scene/{i:02}/{j}.jpg": photo(30, 20) for i in range(15) for j in (1, 10)})
+    return write_tree(folder, {f"scene_categories/{n}/image_{j:04}.jpg": photo(30, 20) for n in SCENES for j in (1, 2)})
 
 
 def sports(folder: Path) -> Path:
@@ -158,9 +154,7 @@ def imagenet(folder: Path, truth: str = "csv") -> Path:
     labels = [2, 0, 1, 0]
     files |= {f"{root}val/ILSVRC2012_val_{i:08}.JPEG": photo(30, 20, i) for i in range(1, 5)}
     if truth == "csv":
-        rows = [
-            f"ILSVRC2012_val_{i:08},{SYNSETS[k]} 1 2 30 20 " for i, k in reversed(list(enumerate(labels, 1)))
-        ]
+        rows = [f"ILSVRC2012_val_{i:08},{SYNSETS[k]} 1 2 30 20 " for i, k in reversed(list(enumerate(labels, 1)))]
         files["LOC_val_solution.csv"] = "\n".join(["ImageId,PredictionString", *rows]).encode()
         words = ["tench, Tinca tinca", "kit fox", "menu"]
         files["LOC_synset_mapping.txt"] = "\n".join(map(" ".join, zip(SYNSETS, words, strict=True))).encode()

@@ -71,9 +71,7 @@ def test_absent_and_damaged_files(tmp_path):
         Ilsvrc2010Bow(tmp_path, "test")
     file = tmp_path / "train/n01440764.sbow.mat"
     file.write_bytes(file.read_bytes()[:150])
-    with pytest.raises(
-        DataError, match=r"n01440764\.sbow\.mat: not a Matlab file with image_sbow, or cut off"
-    ):
+    with pytest.raises(DataError, match=r"n01440764\.sbow\.mat: not a Matlab file with image_sbow, or cut off"):
         Ilsvrc2010Bow(tmp_path)
     savemat(file, {"image_sbow": copies.sbow(([1000], [0], [0]))})
     with pytest.raises(DataError, match=r"n01440764\.sbow\.mat, image 0: words from 1000 to 1000"):

@@ -122,18 +122,14 @@ def test_inria_scenes_and_their_people(tmp_path):
         ("test", "person"): 1,
         ("test", "background"): 1,
     }
-    found = {
-        name.rpartition("/")[2]: image_sets.inria_people(images, i) for i, name in enumerate(images.names)
-    }
+    found = {name.rpartition("/")[2]: image_sets.inria_people(images, i) for i, name in enumerate(images.names)}
     assert found["crop_000010.png"] == [(261, 109, 512, 706), (3, 4, 61, 100)]
     assert found["crop_000001.jpg"] == [(0, 0, 40, 80)]  # an annotation that counts from 1
     assert sum(map(bool, found.values())) == 2
     damaged = tmp_path / "INRIAPerson/Test/annotations/crop_000001.txt"
     damaged.write_text("# PASCAL Annotation Version 1.00\n")
     with pytest.raises(DataError, match=r"crop_000001\.txt: no 'Bounding box for object'"):
-        image_sets.inria_people(
-            images, images.names.index(next(n for n in images.names if "crop_000001" in n))
-        )
+        image_sets.inria_people(images, images.names.index(next(n for n in images.names if "crop_000001" in n)))
 
 
 @pytest.mark.parametrize("lists", [True, False])

@@ -23,9 +23,7 @@ def test_intersection_over_union_is_the_jaccard_score_of_all_pixels():
     found = segmentation_metrics(pairs, NAMES)
     true, predicted = (np.concatenate([pair[k].ravel() for pair in pairs]) for k in (0, 1))
     np.testing.assert_allclose(found.intersection_over_union, jaccard_score(true, predicted, average=None))
-    assert found.mean_intersection_over_union == pytest.approx(
-        jaccard_score(true, predicted, average="macro")
-    )
+    assert found.mean_intersection_over_union == pytest.approx(jaccard_score(true, predicted, average="macro"))
     assert found.pixel_accuracy == pytest.approx((true == predicted).mean())
 
 

@@ -97,9 +97,7 @@ def test_the_best_figure_is_on_top():
     a, b = np.array([[1, 1, 0]], bool), np.array([[0, 1, 1]], bool)
     assert painted_segments((1, 3), [a, b], [5, 6], [0.2, 0.9]).tolist() == [[5, 6, 6]]
     assert painted_segments((1, 3), [a, b], [5, 6], [0.9, 0.2]).tolist() == [[5, 5, 6]]
-    assert painted_segments((1, 3), [a, b], [5, 0], [0.1, 9.0]).tolist() == [
-        [5, 5, 0]
-    ]  # no class is not painted
+    assert painted_segments((1, 3), [a, b], [5, 0], [0.1, 9.0]).tolist() == [[5, 5, 0]]  # no class is not painted
     assert painted_segments((2, 2), [], [], []).tolist() == [[0, 0], [0, 0]]
 
 

@@ -13,13 +13,7 @@ from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.race import choose
-from chimap.race.candidates import (
-    HISTOGRAM_KERNELS,
-    Look,
-    candidates_of_kernel,
-    entries,
-    features_of_kernel,
-)
+from chimap.race.candidates import HISTOGRAM_KERNELS, Look, candidates_of_kernel, entries, features_of_kernel
 from chimap.race.compare import seconds_of_exact, seconds_of_pass
 from chimap.recipe import Recipe
 from chimap.reports import compare
@@ -31,13 +25,7 @@ ASKED = Recipe("HistogramClassifier", True)
 
 
 def look(**more):
-    usual = {
-        "is_signed": False,
-        "density": 0.5,
-        "has_sums": True,
-        "has_counts": True,
-        "n_classes": 3,
-    }
+    usual = {"is_signed": False, "density": 0.5, "has_sums": True, "has_counts": True, "n_classes": 3}
     return Look(**(usual | more))
 
 
@@ -109,9 +97,7 @@ def test_a_named_kernel_has_its_exact_machine_beside_its_features(of_one):
 def test_features_of_each_kind_of_kernel(kernel, more, expected):
     listed = candidates_of_kernel(ASKED, kernel, "auto", look(**more))
     exact = [c for c in listed if not c.is_baseline]
-    found = features_of_kernel(
-        ASKED, exact[0], {"alpha": 1.0, "gamma": 2.0}, look(**more), [64, 10_000], 3000
-    )
+    found = features_of_kernel(ASKED, exact[0], {"alpha": 1.0, "gamma": 2.0}, look(**more), [64, 10_000], 3000)
     assert {c.name.rpartition(", ")[2] for c in found} - {"10,000 fourier", "fourier 10,000"} == {
         " ".join(reversed(word.split())) for word in expected
     }
@@ -207,9 +193,7 @@ def test_seconds_of_a_pass_grow_where_rows_are_read():
 def test_margins_of_very_many_classes_are_left_out():
     rows = sp.random(360, 200, 0.05, format="csr", random_state=0)
     labels = np.arange(360) % 60
-    rows = sp.csr_matrix(
-        rows + sp.csr_matrix((np.full(360, 3.0), (np.arange(360), labels)), shape=rows.shape)
-    )
+    rows = sp.csr_matrix(rows + sp.csr_matrix((np.full(360, 3.0), (np.arange(360), labels)), shape=rows.shape))
     found = compare(model(), ArraySource(rows, labels), kernel="chi2")
     assert not any(e.method == "SVM" for e in found.entrants)
     assert any(e.is_linear for e in found.finalists)

@@ -31,18 +31,7 @@ def digits(n=300):
 
 
 def look(**more):
-    return Look(
-        **(
-            {
-                "is_signed": False,
-                "density": 0.5,
-                "has_sums": True,
-                "has_counts": True,
-                "n_classes": 3,
-            }
-            | more
-        )
-    )
+    return Look(**({"is_signed": False, "density": 0.5, "has_sums": True, "has_counts": True, "n_classes": 3} | more))
 
 
 def test_the_winner_is_what_is_fitted_and_it_beats_the_linear_machine():
@@ -52,9 +41,7 @@ def test_the_winner_is_what_is_fitted_and_it_beats_the_linear_machine():
     assert table[0]["score"] > model.race_.baseline.score
     assert model.kernel_.name == model.chosen_["kernel"]
     test = DIGITS[0][400:800], DIGITS[1][400:800]
-    named = HistogramClassifier(**{"kernel": "exp-chi2", **clone(model).get_params(), **model.chosen_}).fit(
-        X, y
-    )
+    named = HistogramClassifier(**{"kernel": "exp-chi2", **clone(model).get_params(), **model.chosen_}).fit(X, y)
     np.testing.assert_array_equal(model.predict(test[0]), named.predict(test[0]))
     assert model.score(*test) > 0.85  # digits of other writers
 
@@ -154,10 +141,7 @@ def test_auc_leads_where_a_class_is_rare():
 
 
 def test_exact_machines_of_many_rows_stay_or_become_landmarks_or_moments():
-    asked, listed = (
-        Recipe("HistogramClassifier", True),
-        {entry.name: entry for entry in entries(look(), 5000)},
-    )
+    asked, listed = (Recipe("HistogramClassifier", True), {entry.name: entry for entry in entries(look(), 5000)})
 
     def of_all(name, n_rows, n_bins, fits, **more):
         recipe = listed[name].candidate(asked).recipe
@@ -233,10 +217,7 @@ def test_groups_that_will_not_do_are_named(groups, said):
 @pytest.mark.filterwarnings("error::RuntimeWarning")  # of the mean score without the only group held out
 def test_two_groups_are_enough():
     X, y = digits(100)
-    assert (
-        HistogramClassifier("auto", random_state=0).fit(X, y, groups=np.arange(100) % 2).race_.n_held_out
-        == 100
-    )
+    assert HistogramClassifier("auto", random_state=0).fit(X, y, groups=np.arange(100) % 2).race_.n_held_out == 100
 
 
 def test_a_class_of_one_row_is_scored_by_accuracy():
@@ -278,9 +259,7 @@ def test_many_classes_run_margins_on_kernel_matrices():
     listed = margins(n_classes=51)
     assert {c.family for c in listed} == {"exact margins"}
     assert listed[0].kernel == "exp-chi2"
-    assert {"linear, sqrt rows, SVM", "linear, raw rows, SVM", "gaussian, log1p rows, SVM"} <= {
-        c.name for c in listed
-    }
+    assert {"linear, sqrt rows, SVM", "linear, raw rows, SVM", "gaussian, log1p rows, SVM"} <= {c.name for c in listed}
     signed = margins(n_classes=51, is_signed=True)
     assert [c.kernel for c in signed] == ["gaussian", "linear"]
     asked = Recipe("HistogramClassifier", True)
@@ -360,9 +339,7 @@ def test_work_bounds_the_race_where_no_seconds_are_given(monkeypatch):
     assert len(model.race_.trials) == 1
 
 
-@pytest.mark.parametrize(
-    "settings", [{"features": "landmarks", "n_components": 20}, {"blocks": [[0, 1, 2], [3, 4]]}]
-)
+@pytest.mark.parametrize("settings", [{"features": "landmarks", "n_components": 20}, {"blocks": [[0, 1, 2], [3, 4]]}])
 def test_work_bounds_a_race_of_separate_fits_too(settings, monkeypatch):
     X, y = digits(100)
     X = X[:, 10:20]
@@ -371,9 +348,7 @@ def test_work_bounds_a_race_of_separate_fits_too(settings, monkeypatch):
     task, source, groups = Task.of(ArraySource(X, y), recipe)
     running = [Race.on(recipe, source, task, groups, fit_candidate) for _ in range(2)]
     for entered in running:
-        entered(
-            Candidate("exp-chi2", ASKED.chosen(kernel="exp-chi2", normalize=None)), min(entered.splits_of)
-        )
+        entered(Candidate("exp-chi2", ASKED.chosen(kernel="exp-chi2", normalize=None)), min(entered.splits_of))
     assert running[0].work == running[1].work > 0
     assert len(clone(model).fit(X, y).race_.trials) > 1
     monkeypatch.setattr("chimap.race.runner.MOST_SECONDS", 1e-9)
@@ -505,9 +480,7 @@ def test_the_winner_of_many_rows_is_looked_at_again(monkeypatch):
     assert before[1].learned["alpha"] == pytest.approx(before[0].learned["alpha"], rel=0.2)  # at one setting
 
 
-SPECIES = np.random.default_rng(5).lognormal(0, 3, (90, 25)) * (
-    np.random.default_rng(6).random((90, 25)) < 0.5
-)
+SPECIES = np.random.default_rng(5).lognormal(0, 3, (90, 25)) * (np.random.default_rng(6).random((90, 25)) < 0.5)
 SPECIES = np.ceil(20 * SPECIES)
 
 
@@ -518,12 +491,7 @@ def test_few_rows_have_one_round_in_which_all_candidates_learn_from_all_rows():
     assert race.n_held_out == 90
     assert race.measure == "roc_auc"
     kernels = {(t.candidate.settings["kernel"], t.candidate.settings["normalize"]) for t in race.trials}
-    assert {
-        ("minmax", "log-cpm"),
-        ("exp-hellinger", "log-cp10k"),
-        ("linear", "presence"),
-        ("chi2", "l1"),
-    } <= kernels
+    assert {("minmax", "log-cpm"), ("exp-hellinger", "log-cp10k"), ("linear", "presence"), ("chi2", "l1")} <= kernels
     assert {t.candidate.settings["loss"] for t in race.trials} == {"square"}
 
 
@@ -540,9 +508,7 @@ def test_what_few_rows_learned_is_what_is_fitted():
 def test_labels_of_noise_are_told_from_others():
     rng = np.random.default_rng(7)
     expected = [
-        HistogramClassifier(random_state=0, bin_weights=None)
-        .fit(SPECIES, rng.permutation(90) % 2)
-        .race_.expected
+        HistogramClassifier(random_state=0, bin_weights=None).fit(SPECIES, rng.permutation(90) % 2).race_.expected
         for _ in range(6)
     ]
     means = np.array([score for score, _ in expected])
@@ -576,14 +542,8 @@ def test_rows_that_repeat_are_counted():
     ("rows", "has"),
     [
         (SPECIES, {"log_shares": True, "presence": True, "words": False}),
-        (
-            SPECIES / np.maximum(SPECIES.sum(axis=1, keepdims=True), 1) * 100,
-            {"log_shares": True, "presence": True},
-        ),
-        (
-            SPECIES[:, :20] / np.maximum(SPECIES.sum(axis=1, keepdims=True), 1),
-            {"log_shares": True},
-        ),  # not all of 1
+        (SPECIES / np.maximum(SPECIES.sum(axis=1, keepdims=True), 1) * 100, {"log_shares": True, "presence": True}),
+        (SPECIES[:, :20] / np.maximum(SPECIES.sum(axis=1, keepdims=True), 1), {"log_shares": True}),  # not all of 1
         (np.log1p(SPECIES), {"log_shares": False, "presence": False}),
         (SPECIES - 1, {"log_shares": False, "presence": False, "words": False}),
         (np.ceil(SPECIES) + 1, {"log_shares": True, "presence": False}),
@@ -610,9 +570,7 @@ def test_a_table_has_one_winner_however_it_is_stored(density):
     profiles, y = rng.gamma(0.3, size=(3, 60)), rng.integers(3, size=160)
     X = rng.poisson(2 * density * profiles[y] * rng.gamma(2, 1, (160, 1))).astype(np.float32)
     X[X.sum(axis=1) == 0, 0] = 1
-    dense, sparse = (
-        HistogramClassifier(random_state=0).fit(form(X), y) for form in (np.asarray, sp.csr_matrix)
-    )
+    dense, sparse = (HistogramClassifier(random_state=0).fit(form(X), y) for form in (np.asarray, sp.csr_matrix))
     scores = [[row["score"] for row in model.race_.table()] for model in (dense, sparse)]
     np.testing.assert_allclose(*scores, atol=1e-6)
     assert dense.describe()["kernel"] == sparse.describe()["kernel"]

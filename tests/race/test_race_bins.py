@@ -46,14 +46,7 @@ def test_weights_of_bins_are_not_learned_for_what_is_far_behind():
     few = race_on(*digits(200))
     many = replace(few, leaves_out=False)
     trials = [
-        Trial(
-            Candidate("a", ASKED.chosen(loss="squared_hinge")),
-            0,
-            100,
-            0.9,
-            0.0,
-            deviations=(0.01, -0.01, 0.0),
-        ),
+        Trial(Candidate("a", ASKED.chosen(loss="squared_hinge")), 0, 100, 0.9, 0.0, deviations=(0.01, -0.01, 0.0)),
         Trial(Candidate("b", ASKED.chosen(loss="square")), 0, 100, 0.7, 0.0, deviations=(-0.01, 0.01, 0.0)),
     ]
     assert _leader(many, RaceResult(trials, "accuracy", 50, 0.0)) is None
@@ -93,13 +86,7 @@ def test_an_exponential_kernel_goes_on_to_weights_after_an_additive_one_where_bi
     assert list(promoted(running, ahead, 128)) == [ahead.trials[0]]
 
 
-MARGINS = {
-    "kernel": "exp-chi2",
-    "normalize": None,
-    "features": "exact",
-    "loss": "squared_hinge",
-    "gamma": "auto",
-}
+MARGINS = {"kernel": "exp-chi2", "normalize": None, "features": "exact", "loss": "squared_hinge", "gamma": "auto"}
 LINEAR_MARGINS = {"kernel": "chi2", "normalize": None, "features": "additive", "loss": "hinge"}
 
 
@@ -161,9 +148,7 @@ def test_a_small_budget_learns_weights_of_bins_from_fewer_rows(memory, fewest, m
 
 
 def test_a_budget_without_room_for_a_race_leaves_bins_equal_and_names_one_that_has():
-    with pytest.warns(
-        UserWarning, match="all bins keep the same weight.*memory='1MiB' holds too few rows"
-    ) as told:
+    with pytest.warns(UserWarning, match="all bins keep the same weight.*memory='1MiB' holds too few rows") as told:
         assert raced_on("1MiB") == (None, {"bin_weights": None})
     named = re.search("Give memory='([^']+)'", str(told[0].message))[1]
     assert raced_on(named)[0] is not None
@@ -178,10 +163,7 @@ def test_fits_that_a_budget_does_not_hold_beside_the_sample_leave_bins_equal():
 def test_learning_begins_with_a_screening_of_each_split_and_ends_with_one_of_all_rows(normalize, monkeypatch):
     running, result = noisy_race()
     first, given = replace(result.trials[0], n_rows=max(running.splits_of)), []
-    first = replace(
-        first,
-        candidate=Candidate("normalised", first.candidate.recipe.chosen(normalize=normalize)),
-    )
+    first = replace(first, candidate=Candidate("normalised", first.candidate.recipe.chosen(normalize=normalize)))
 
     def learn(weigh, equal, screened, trial, most_rounds, is_few):
         given.append((equal, screened))

@@ -40,9 +40,7 @@ def halved(scores, listed, **settings):
 def test_the_better_half_goes_on_and_the_best_wins():
     calls: list[tuple[str, int]] = []
     scores = {name: i / 10 for i, name in enumerate("abcdefg")}
-    result = successive_halving(
-        candidates(*"abcdefg"), run_of(scores, calls), ROUNDS, measure="accuracy", n_held_out=5
-    )
+    result = successive_halving(candidates(*"abcdefg"), run_of(scores, calls), ROUNDS, measure="accuracy", n_held_out=5)
     assert result.winner.name == "g"
     by_round = {n: [name for name, rows in calls if rows == n] for n in ROUNDS}
     # after the first round the best runs first, so that others can be seen to be far behind
@@ -52,9 +50,7 @@ def test_the_better_half_goes_on_and_the_best_wins():
 
 
 def test_baselines_run_to_the_end_and_take_no_place_of_a_rival():
-    result = halved(
-        {"linear": 0.1, "a": 0.3, "b": 0.4}, candidates("linear", "a", "b", baselines=("linear",))
-    )
+    result = halved({"linear": 0.1, "a": 0.3, "b": 0.4}, candidates("linear", "a", "b", baselines=("linear",)))
     assert result.baseline.n_rows == 40
     assert result.winner.name == "b"
     assert {row["name"]: row["n_rows"] for row in result.table()} == {"b": 40, "linear": 40, "a": 10}
@@ -152,13 +148,7 @@ def test_work_that_is_counted_ends_the_race_as_time_does():
     calls: list[tuple[str, int]] = []
     run = run_of({"a": 0.1, "b": 0.2}, calls)
     result = successive_halving(
-        candidates("a", "b"),
-        run,
-        ROUNDS,
-        measure="accuracy",
-        n_held_out=5,
-        seconds=2.5,
-        clock=lambda: len(calls),
+        candidates("a", "b"), run, ROUNDS, measure="accuracy", n_held_out=5, seconds=2.5, clock=lambda: len(calls)
     )
     assert calls == [("a", 10), ("b", 10), ("b", 20)]
     assert result.winner.name == "b"
@@ -229,9 +219,7 @@ def test_the_last_round_may_be_of_the_better_half_alone():
 
 def of_each_round(listed, scores, **settings):
     calls: list[tuple[str, int]] = []
-    successive_halving(
-        listed, run_with_error(scores, calls), ROUNDS, measure="accuracy", n_held_out=5, **settings
-    )
+    successive_halving(listed, run_with_error(scores, calls), ROUNDS, measure="accuracy", n_held_out=5, **settings)
     return {n: [name for name, rows in calls if rows == n] for n in ROUNDS}
 
 

@@ -25,9 +25,7 @@ X, LABELS = X[:240], LABELS[:240]
 SPLIT = np.arange(160), np.arange(160, 240)
 
 
-def trials(
-    y=LABELS, rows=X, alphas=None, codec=ClassCodec, scoring=None, dtype="float64", n_terms=2, weights=None
-):
+def trials(y=LABELS, rows=X, alphas=None, codec=ClassCodec, scoring=None, dtype="float64", n_terms=2, weights=None):
     codec = codec.of(y)
     asked = Recipe("HistogramClassifier", True, precision=dtype, alpha=alphas or "auto", n_terms=n_terms)
     return SharedMachines(rows, y, codec, codec.score(y, scoring, weights), weights, asked)
@@ -60,9 +58,7 @@ def test_a_machine_is_the_exact_one_of_the_estimator(kernel, normalize, as_rows)
 def test_gamma_is_that_of_rows_as_they_come(factor):
     found = trials(rows=X * factor).best(settings("exp-chi2", gamma="auto"), [SPLIT], None)
     train, test = (X[rows] * factor for rows in SPLIT)
-    model = HistogramClassifier(
-        "exp-chi2", gamma=found.gamma, alpha=found.alpha, features="exact", precision="float64"
-    )
+    model = HistogramClassifier("exp-chi2", gamma=found.gamma, alpha=found.alpha, features="exact", precision="float64")
     outputs = model.fit(train, LABELS[SPLIT[0]]).decision_function(test)
     np.testing.assert_allclose(outputs, found.outputs[0], atol=2e-2)
 
@@ -106,9 +102,7 @@ def test_a_weight_of_two_is_a_row_twice(given):
     weighted = trials(weights=counts.astype(float), alphas=[3.0]).best(given, [SPLIT], None)
     repeated = trials(LABELS[twice], X[twice], alphas=[3.0]).best(given, [split], None)
     assert weighted.score == pytest.approx(repeated.score, abs=0.02)
-    np.testing.assert_allclose(
-        repeated.outputs[0], np.repeat(weighted.outputs[0], counts[160:], axis=0), atol=0.1
-    )
+    np.testing.assert_allclose(repeated.outputs[0], np.repeat(weighted.outputs[0], counts[160:], axis=0), atol=0.1)
 
 
 def test_margins_are_those_of_liblinear():
@@ -123,9 +117,7 @@ def test_margins_are_those_of_liblinear():
 def test_targets_that_are_numbers_are_scored_by_r2():
     y = np.sqrt(X[:, 20]) + X[:, 30]
     found = trials(y, codec=RealCodec).best(settings("exp-chi2", "l1", gamma="auto"), [SPLIT], None)
-    model = HistogramRegressor(
-        "exp-chi2", normalize="l1", gamma=found.gamma, alpha=found.alpha, features="exact"
-    )
+    model = HistogramRegressor("exp-chi2", normalize="l1", gamma=found.gamma, alpha=found.alpha, features="exact")
     assert found.score == pytest.approx(model.fit(X[:160], y[:160]).score(X[160:], y[160:]), abs=1e-2)
 
 
@@ -167,9 +159,7 @@ def test_a_search_that_is_not_worth_its_work_stays_where_it_starts():
 
 def test_machines_of_one_kernel_normalisation_and_split_share_their_products(monkeypatch):
     made = []
-    monkeypatch.setattr(
-        Products, "of", lambda rows, split, of=Products.of: made.append(split) or of(rows, split)
-    )
+    monkeypatch.setattr(Products, "of", lambda rows, split, of=Products.of: made.append(split) or of(rows, split))
     t, fewer = trials(), (SPLIT[0][:80], SPLIT[1])
     other = SPLIT[0], SPLIT[1][:40]
     for given, split, n_made in [

@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
-from chimap.recipe.codecs import (
-    ClassCodec,
-    RealCodec,
-    SeveralCodec,
-    TaskCodec,
-    check_varies,
-    checked_batch,
-    is_matrix,
-)
+from chimap.recipe.codecs import ClassCodec, RealCodec, SeveralCodec, TaskCodec, check_varies, checked_batch, is_matrix
 
 RNG = np.random.default_rng(0)
 GAPS = np.where(RNG.random((60, 3)) < 0.2, np.nan, RNG.standard_normal((60, 3)) * [1, 9, 0.1] + [0, 50, -3])
@@ -27,9 +19,7 @@ def test_several_targets_are_encoded_with_mean_0_and_deviation_1():
     np.testing.assert_allclose(np.nanmean(encoded, axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(np.nanstd(encoded, axis=0), 1)
     np.testing.assert_allclose((encoded + codec.shift) * codec.units, GAPS)
-    assert (
-        SeveralCodec.of(np.column_stack([np.ones(9), np.arange(9.0)])).units[0] == 1
-    )  # a constant keeps its units
+    assert SeveralCodec.of(np.column_stack([np.ones(9), np.arange(9.0)])).units[0] == 1  # a constant keeps its units
 
 
 @pytest.mark.parametrize("rare", [0, 1])

@@ -94,9 +94,7 @@ def test_the_number_of_landmarks_follows_rows_and_memory():
 
 
 def test_a_small_first_batch_takes_random_features():
-    model = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP).partial_fit(
-        X[:100], Y[:100], classes=np.unique(Y)
-    )
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP).partial_fit(X[:100], Y[:100], classes=np.unique(Y))
     assert isinstance(model.features_, FourierFeatures)
 
 
@@ -140,9 +138,7 @@ def test_families_with_a_number_of_components(sketch):
 
     assert taken("exp-chi2") == taken("pq") == taken("exp-chi2", n_components="auto") == (True, True)
     assert taken("exp-chi2", landmarks=X[:20]) == (True, True)
-    assert (
-        taken("gaussian", features="fourier", sampling="structured") == taken("skewed-chi2") == (True, False)
-    )
+    assert taken("gaussian", features="fourier", sampling="structured") == taken("skewed-chi2") == (True, False)
     assert taken("exp-chi2", features="sketch") == (True, False)
     for kernel in ("chi2", "linear", "dirichlet", "additive-gaussian"):
         assert taken(kernel) == (False, False)

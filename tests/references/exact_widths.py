@@ -65,9 +65,7 @@ def dual_ridge(
         factor = cho_factor(C, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         raise DataError(
-            Message(
-                "{alpha=:g} is too small: the kernel matrix is singular to rounding. Use a larger one.", alpha
-            )
+            Message("{alpha=:g} is too small: the kernel matrix is singular to rounding. Use a larger one.", alpha)
         ) from None
     duals = cho_solve(factor, Y - mean, check_finite=False)
     return DualWeights(duals, mean - means @ duals), factor
@@ -218,9 +216,7 @@ class ExactWidths(RegressorMixin, BaseEstimator):
         means = distances.sum(axis=(1, 2)) / max(1, n * (n - 1))
         if n > 1 and not np.all(means > 0):
             j = int(np.flatnonzero(means <= 0)[0])
-            raise DataError(
-                f"block {self.width_names_[j]!r} is constant, so it has no width. Leave its columns out."
-            )
+            raise DataError(f"block {self.width_names_[j]!r} is constant, so it has no width. Leave its columns out.")
         return 0.5 * np.log(2 / (np.where(means > 0, means, 1.0) * means.size))
 
     def _search(self, distances: np.ndarray, Y: np.ndarray) -> None:
@@ -245,8 +241,6 @@ class ExactWidths(RegressorMixin, BaseEstimator):
         x = np.append(start, np.log(self.alpha))
         bounds = [(v - _REACH, v + _REACH) for v in x]
         options = {"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-9}
-        end = minimize(
-            objective, x, jac=True, method="L-BFGS-B", bounds=bounds, callback=note, options=options
-        )
+        end = minimize(objective, x, jac=True, method="L-BFGS-B", bounds=bounds, callback=note, options=options)
         self.start_widths_, self.widths_ = np.exp(start), np.exp(end.x[:-1])
         self.alpha_, self.n_evaluations_ = float(np.exp(end.x[-1])), int(end.nfev)

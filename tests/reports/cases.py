@@ -167,9 +167,7 @@ def unequal(n_rows: int = 400) -> Evaluation:
         linear_measure="balanced accuracy",
         curve=LearningCurve("roc_auc", np.array([250, 500, 1000]), np.array([0.7, 0.8, 0.9])),
         importance=[("<bit> 17", 0.5), ("bit 4", 0.25)],
-        mistakes=worst_mistakes(
-            np.array([f"m{i}" for i in range(n_rows)]), y, predicted, both, classes.tolist()
-        ),
+        mistakes=worst_mistakes(np.array([f"m{i}" for i in range(n_rows)]), y, predicted, both, classes.tolist()),
         two=TwoClasses(y == "inactive", scores, np.clip((scores + 1) / 2, 0, 1)),
     )
     ranking = ranking_metrics(y, both, classes.tolist())
@@ -191,9 +189,7 @@ CASES = {
     "two classes": lambda: classification(2),
     "ten classes": lambda: classification(10),
     "forty classes": lambda: classification(40, "a rather long name of class {}"),
-    "many classes": lambda: classification(
-        102, "the long, long name of the class with number {} of them all"
-    ),
+    "many classes": lambda: classification(102, "the long, long name of the class with number {} of them all"),
     "a thousand classes": lambda: classification(1000),
     "two ranked classes": lambda: ranked(2),
     "thirty ranked classes with images": lambda: ranked(30, with_images=True),

@@ -14,12 +14,8 @@ def entrant(kernel="exp-chi2", value=0.9, **given) -> Entrant:
     """By default it ran two rounds; ``error`` is the standard error of its score, which it has by itself."""
     n_rows, error, us = given.pop("n_rows", 3000), given.pop("error", 0.01), given.pop("us", 10.0)
     settings = {"kernel": kernel, "normalize": None, "features": "exact", **given.pop("settings", {})}
-    runs = tuple(
-        Run(n, value - 0.02 * (n < n_rows), error, n / 1000, us * 1e-6) for n in (n_rows // 2, n_rows)
-    )
-    place = given.pop(
-        "place", 0
-    )  # of the deviation: entrants of different places are wrong on different rows
+    runs = tuple(Run(n, value - 0.02 * (n < n_rows), error, n / 1000, us * 1e-6) for n in (n_rows // 2, n_rows))
+    place = given.pop("place", 0)  # of the deviation: entrants of different places are wrong on different rows
     deviations = tuple(error if i == place else 0.0 for i in range(10))
     name = given.pop("name", f"{kernel}, {settings['normalize'] or 'raw'} rows")
     usual = {"fit_settings": settings}
@@ -64,11 +60,7 @@ def many(kernels: int = 12) -> Comparison:
 
 
 def regression() -> Comparison:
-    found = (
-        entrant("chi2", 0.712),
-        entrant("exp-chi2", 0.734, place=1),
-        entrant("linear", 0.5, is_linear=True),
-    )
+    found = (entrant("chi2", 0.712), entrant("exp-chi2", 0.734, place=1), entrant("linear", 0.5, is_linear=True))
     return comparison(*found, measure="R2", floor=0.0)
 
 

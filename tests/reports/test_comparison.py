@@ -53,9 +53,7 @@ def test_of_equally_fast_ones_the_better():
 
 def test_machines_that_all_rows_are_not_fitted_with_are_beside_the_point():
     exact = entrant("exp-chi2", 0.96, fit_settings=None)
-    landmarks = entrant(
-        "exp-chi2", 0.95, name="landmarks", settings={"features": "landmarks", "n_components": 1959}
-    )
+    landmarks = entrant("exp-chi2", 0.95, name="landmarks", settings={"features": "landmarks", "n_components": 1959})
     found = advice(exact, landmarks)
     assert found.chosen is found.best is landmarks
     assert "Use exp-chi2, 1,959 landmarks" in found.sentence
@@ -148,10 +146,7 @@ def test_machines_beyond_ten_are_folded(page):
 @pytest.mark.parametrize("bound_of", ["values", "gram"])
 def test_kernel_errors_on_the_page_of_their_own_and_beside_a_race(bound_of):
     errors = kernel_errors(bound_of)
-    alone, beside = (
-        ComparisonPage(None, errors=errors).to_html(),
-        ComparisonPage(many(), errors=errors).to_html(),
-    )
+    alone, beside = (ComparisonPage(None, errors=errors).to_html(), ComparisonPage(many(), errors=errors).to_html())
     for text in (alone, beside):
         shown = "".join(Page(text).text)
         for said in ("smallest possible", "must be odd", "Approximation of chi2 by features", "DirectMap"):

@@ -67,9 +67,7 @@ def test_page_is_well_formed_and_loads_nothing(name):
     page = Page(text)
     assert text.startswith("<!DOCTYPE html>")
     assert len(page.ids) == len(set(page.ids))
-    assert all(
-        r.startswith(("#", "data:image/png;base64,", "data:image/jpeg;base64,")) for r in page.references
-    )
+    assert all(r.startswith(("#", "data:image/png;base64,", "data:image/jpeg;base64,")) for r in page.references)
     assert {r[1:] for r in page.references if r.startswith("#")} <= set(page.ids)
     assert not {"script", "link", "iframe", "object"} & page.tags
     without_namespaces = text.replace('xmlns="http://www.w3.org/2000/svg"', "")
@@ -84,15 +82,7 @@ def test_same_evaluation_same_page():
 
 def test_page_shows_what_it_is_given():
     text = "".join(Page(page_of("ten classes")).text)
-    for shown in (
-        "Flowers",
-        "HistogramClassifier",
-        "4 March 2025",
-        "flowers.npz",
-        "12,000",
-        "exp-chi2",
-        "0.25",
-    ):
+    for shown in ("Flowers", "HistogramClassifier", "4 March 2025", "flowers.npz", "12,000", "exp-chi2", "0.25"):
         assert shown in text
     metrics = classification(10).metrics
     assert f"{100 * metrics.accuracy:.1f}\u202f%" in text
@@ -250,14 +240,7 @@ def test_users_own_settings_change_nothing():
 
 @pytest.mark.parametrize(
     ("count", "longest", "expected"),
-    [
-        (7, 2, "7"),
-        (950, 3, "950"),
-        (1234, 3, "1k"),
-        (1234, 4, "1234"),
-        (12_345, 4, "12k"),
-        (3_400_000, 4, "3.4M"),
-    ],
+    [(7, 2, "7"), (950, 3, "950"), (1234, 3, "1k"), (1234, 4, "1234"), (12_345, 4, "12k"), (3_400_000, 4, "3.4M")],
 )
 def test_counts_fit_their_cell(count, longest, expected):
     assert _short_count(count, longest) == expected

@@ -67,9 +67,7 @@ def test_the_functions_of_an_additive_model_add_up_to_its_contributions():
     ends = np.tile(model.mean_row_, (2, 1))
     ends[:, 21] = effect.values[[0, -1]]
     contributions = model.explain(ends).contributions[:, 21]
-    np.testing.assert_allclose(
-        np.diff(effect.effects[[0, -1]], axis=0), np.diff(contributions, axis=0), atol=1e-9
-    )
+    np.testing.assert_allclose(np.diff(effect.effects[[0, -1]], axis=0), np.diff(contributions, axis=0), atol=1e-9)
 
 
 def test_rows_that_are_no_pictures_are_not_painted():

@@ -44,12 +44,7 @@ def test_a_regression_names_its_worst_rows_and_a_linear_model():
 
 def test_two_classes_have_roc_and_reliability_in_place_of_curves_a_class():
     page = page_of("two unequal classes")
-    for told in (
-        "ROC curve and calibration",
-        "Would more rows help?",
-        "Most important bins",
-        "Worst mistakes",
-    ):
+    for told in ("ROC curve and calibration", "Would more rows help?", "Most important bins", "Worst mistakes"):
         assert page.count(told) == 1
     assert "Precision and recall" not in page
     assert "&lt;bit&gt; 17" in page

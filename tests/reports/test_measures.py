@@ -113,13 +113,7 @@ def test_undefined_ratios_are_nan_and_none_in_json():
     assert np.isnan(found.precision[1])
     assert found.balanced_accuracy == 1.0
     plain = json.loads(json.dumps(found.as_dict(), allow_nan=False))
-    assert plain["per_class"][1] == {
-        "class": "b",
-        "precision": None,
-        "recall": None,
-        "f1": None,
-        "support": 0,
-    }
+    assert plain["per_class"][1] == {"class": "b", "precision": None, "recall": None, "f1": None, "support": 0}
 
 
 def test_most_confused_pairs_come_first():

@@ -51,11 +51,7 @@ def test_definitions_of_voc(seed, method):
 @pytest.mark.parametrize(
     ("method", "expected"),
     # ranks of the class: 1, 3, 4 of 5; precisions there 1, 2/3, 3/4
-    [
-        ("steps", (1 + 2 / 3 + 3 / 4) / 3),
-        ("area", (1 + 3 / 4 + 3 / 4) / 3),
-        ("11-point", (4 * 1 + 7 * 3 / 4) / 11),
-    ],
+    [("steps", (1 + 2 / 3 + 3 / 4) / 3), ("area", (1 + 3 / 4 + 3 / 4) / 3), ("11-point", (4 * 1 + 7 * 3 / 4) / 11)],
 )
 def test_by_hand(method, expected):
     assert average_precision([1, -1, 1, 1, -1], [9, 7, 5, 3, 1], method) == pytest.approx(expected)
@@ -103,9 +99,7 @@ def test_each_class_against_the_rest():
     expected = [sk.average_precision_score(y == name, scores[:, k]) for k, name in enumerate(names[:2])]
     np.testing.assert_allclose(found.average_precision, [*expected, np.nan])
     assert found.mean_average_precision == pytest.approx(np.mean(expected))
-    assert [names[k] for k in found.ordered()] == sorted(
-        names[:2], key=lambda n: -expected[list(names).index(n)]
-    )
+    assert [names[k] for k in found.ordered()] == sorted(names[:2], key=lambda n: -expected[list(names).index(n)])
     plain = found.as_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain["average_precision"]["cat"] is None

@@ -20,12 +20,7 @@ def test_components(tmp_path):
     model = MomentsRidgeClassifier(n_components=[2, 5, 10, 30], random_state=0).fit(Z[:300], y[:300] > 0)
     text = page(model, tmp_path, curves=model.curves(Z[300:], y[300:] > 0), title="Signs <of> y")
     assert text.count("<svg") == 3
-    for words in (
-        "Cross-validated R²",
-        "Accuracy on other rows",
-        "Scores on 100 other rows",
-        "Signs &lt;of&gt; y",
-    ):
+    for words in ("Cross-validated R²", "Accuracy on other rows", "Scores on 100 other rows", "Signs &lt;of&gt; y"):
         assert words in text
     assert f"Chosen: {model.n_components_} components" in text
     alone = page(MomentsRidge(n_components=[2, 5], random_state=0).fit(Z, y), tmp_path, overwrite=True)

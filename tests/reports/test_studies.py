@@ -50,11 +50,7 @@ MODELS = {
     "no map": HistogramClassifier("minmax", features="exact", normalize="l1", random_state=0),
     "map": HistogramClassifier("chi2", features="additive", random_state=0),
     "blocks": HistogramClassifier(
-        ["chi2", "exp-chi2"],
-        features="exact",
-        gamma=0.1,
-        blocks={"a": slice(0, 4), "b": slice(4, 8)},
-        random_state=0,
+        ["chi2", "exp-chi2"], features="exact", gamma=0.1, blocks={"a": slice(0, 4), "b": slice(4, 8)}, random_state=0
     ),
 }
 
@@ -217,9 +213,7 @@ def test_bad_input():
         study_scores(model, X, apart, STUDIES)
     few = np.concatenate([np.arange(3), np.arange(30, 33)])
     labels = np.array(["sick", "well", "well"] * 2)
-    with pytest.raises(
-        DataError, match=r"only 9 permutations .* differ, too few for permutations=99.*permutations=8 "
-    ):
+    with pytest.raises(DataError, match=r"only 9 permutations .* differ, too few for permutations=99.*permutations=8 "):
         study_scores(model, X[few], labels, STUDIES[few], permutations=99)
 
 

@@ -18,9 +18,7 @@ def test_means_weigh_the_folds_by_their_rows():
     np.testing.assert_allclose(result().means, [3.5, 2.0, 4.0, 7.0])
     np.testing.assert_allclose(result().r2, 1 - result().means / 8)
     np.testing.assert_allclose(result().standard_errors, [1.0, 0.0, 0.0, 4.0])
-    one_fold = SelectionResult(
-        "holdout", {"alpha": np.ones(1)}, np.ones((1, 1)), np.ones(1), 0, measure="loss"
-    )
+    one_fold = SelectionResult("holdout", {"alpha": np.ones(1)}, np.ones((1, 1)), np.ones(1), 0, measure="loss")
     assert one_fold.standard_errors.tolist() == [0]
     assert np.isnan(one_fold.r2).all()
 
@@ -47,9 +45,7 @@ def test_some_candidates_choose_anew(greater, best):
 
 def test_of_equals_the_one_that_was_chosen_stays():
     settings = {"alpha": np.array([0.1, 1.0, 10.0])}
-    equal = SelectionResult(
-        "folds", settings, np.full((3, 2), 0.9), np.array([5, 5]), 2, greater_is_better=True
-    )
+    equal = SelectionResult("folds", settings, np.full((3, 2), 0.9), np.array([5, 5]), 2, greater_is_better=True)
     assert equal.of(np.array([1, 2])).best == {"alpha": 10.0}
     assert equal.of(np.array([0, 1])).best == {"alpha": 0.1}
 

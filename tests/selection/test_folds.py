@@ -69,9 +69,7 @@ def test_errors_are_those_of_refits(shape, n_folds):
     counts = np.bincount(folds)
     means = np.average(expected, axis=1, weights=counts)
     assert scores.best["alpha"] == ALPHAS[np.argmin(means)] == scores.alphas[scores.chosen]
-    np.testing.assert_allclose(
-        scores.baseline, np.mean(np.sum((Y - Y.mean(axis=0)) ** 2, axis=1)), rtol=1e-10
-    )
+    np.testing.assert_allclose(scores.baseline, np.mean(np.sum((Y - Y.mean(axis=0)) ** 2, axis=1)), rtol=1e-10)
     np.testing.assert_allclose(sorted(seen), np.c_[ALPHAS, means], rtol=1e-4)
 
 

@@ -334,9 +334,7 @@ def test_rows_that_had_a_say_are_not_left_out_again(data, weighted, monkeypatch)
     """Held-out outputs of the same rows at the same strength are those of the choice; of others they are computed."""
     Z, Y, shift, scored_rows = data
     weights = np.random.default_rng(1).integers(1, 4, 60).astype(float) if weighted else None
-    scored_rows = replace(
-        scored_rows, score=replace(scored_rows.score, sample_weight=weights), weights=weights
-    )
+    scored_rows = replace(scored_rows, score=replace(scored_rows.score, sample_weight=weights), weights=weights)
     moments = FoldMoments(1, 12, 1, shift, np.zeros(1), np.dtype(float))
     moments.folds[0].update(Z, Y, weights)
     problem = RidgeProblem(moments, scored_rows=scored_rows)

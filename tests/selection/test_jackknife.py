@@ -54,9 +54,7 @@ def test_a_score_that_is_not_defined_without_some_part_does_not_spoil_it():
     y = np.zeros(200, bool)
     y[:3] = True
     scores, parts = RNG.random(200) + 0.3 * y, np.minimum(np.arange(200) // 3, 9)
-    found = _deviations(
-        lambda rows: roc_auc_score(y[rows], scores[rows]) if y[rows].any() else float("nan"), parts
-    )
+    found = _deviations(lambda rows: roc_auc_score(y[rows], scores[rows]) if y[rows].any() else float("nan"), parts)
     assert np.isfinite(found).all()
     assert standard_error(found) > 0
 

@@ -22,9 +22,7 @@ X, y = classes(1200, 12)
 
 
 def fitted(X, y, *, learning_curve=True, groups=None, like=HistogramClassifier, **settings):
-    return like(**PLAIN | settings).fit_source(
-        ArraySource(X, y), learning_curve=learning_curve, groups=groups
-    )
+    return like(**PLAIN | settings).fit_source(ArraySource(X, y), learning_curve=learning_curve, groups=groups)
 
 
 def parts_of(model):
@@ -49,9 +47,7 @@ def test_of_targets_the_last_point_leaves_out_each_row_alone():
     t = X @ np.arange(12) + 0.1 * np.random.default_rng(0).normal(size=y.size)
     model = fitted(X, t, like=HistogramRegressor, alpha=0.05)
     Z, last = model.features_.transform(X), np.flatnonzero(parts_of(model) == 3)
-    left_out = [
-        Ridge(alpha=0.05).fit(np.delete(Z, i, axis=0), np.delete(t, i)).predict(Z[i : i + 1])[0] for i in last
-    ]
+    left_out = [Ridge(alpha=0.05).fit(np.delete(Z, i, axis=0), np.delete(t, i)).predict(Z[i : i + 1])[0] for i in last]
     curve = model.learning_curve_
     assert curve.measure == "r2"
     part = parts_of(model)
@@ -166,9 +162,7 @@ def test_an_interrupted_fit_goes_on_with_its_parts(resumed_with, tmp_path):
     whole = make().fit_source(source, learning_curve=True, checkpoint=Checkpoint(tmp_path / "whole", 1e-9))
     with pytest.raises(Stop):
         make().fit_source(source, learning_curve=True, checkpoint=Once(tmp_path / "cut", 1e-9))
-    again = make().fit_source(
-        source, learning_curve=resumed_with, checkpoint=Checkpoint(tmp_path / "cut", 1e-9)
-    )
+    again = make().fit_source(source, learning_curve=resumed_with, checkpoint=Checkpoint(tmp_path / "cut", 1e-9))
     np.testing.assert_array_equal(again.learning_curve_.scores, whole.learning_curve_.scores)
     np.testing.assert_array_equal(again._coef, whole._coef)
 

@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import softmax
-from sklearn.metrics import (
-    accuracy_score,
-    log_loss,
-    make_scorer,
-    mean_absolute_error,
-    r2_score,
-    roc_auc_score,
-)
+from sklearn.metrics import accuracy_score, log_loss, make_scorer, mean_absolute_error, r2_score, roc_auc_score
 
 from chimap.selection.jackknife import scores_without
 from chimap.selection.scoring import (

@@ -143,9 +143,7 @@ def test_a_block_that_is_singular_to_rounding_is_refused():
     rows = np.repeat(X[:1], N, axis=0).astype(np.float32) * 1e-3
     features = ExactFeatures("gaussian", gamma=1.0).fit(rows)
     ridge = of_features(features, alpha=1e-30, dtype="float32")
-    with pytest.raises(
-        DataError, match=r"alpha=1e-30 is too small: the kernel matrix of rows 0 to 80 is singular"
-    ):
+    with pytest.raises(DataError, match=r"alpha=1e-30 is too small: the kernel matrix of rows 0 to 80 is singular"):
         ridge.learn(BLOCKS[0])
 
 

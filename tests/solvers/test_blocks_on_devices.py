@@ -28,9 +28,7 @@ Y = np.column_stack([np.sin(6 * X[:, 0]) + X[:, 1], X[:, 2] > X[:, 3]]).astype(f
 WEIGHTS = RNG.uniform(0.5, 3, N)
 BLOCKS = [slice(0, 110), slice(110, 200), slice(200, N)]
 GROUPS = [np.array([5, 4]), np.arange(0, 3), np.arange(10, 60), np.arange(60, 100)]
-IS_RARE = (np.arange(N)[:, None] % 17 > 0) & (
-    np.arange(30) < 9
-)  # columns of few entries are not stored dense
+IS_RARE = (np.arange(N)[:, None] % 17 > 0) & (np.arange(30) < 9)  # columns of few entries are not stored dense
 SPARSE = sp.csr_matrix(np.where((X > 0.02) & ~IS_RARE, X, 0))
 COLUMNS = [slice(0, 16), slice(12, 30)]
 FEATURES = {
@@ -43,9 +41,7 @@ FEATURES = {
     "blocks of columns": lambda: ExactBlocks(
         [ExactFeatures("exp-chi2", n_terms=2), ExactFeatures("gaussian", gamma=3.0)], COLUMNS
     ).fit(X),
-    "blocks of products": lambda: ExactBlocks([ExactFeatures("chi2"), ExactFeatures("linear")], COLUMNS).fit(
-        X
-    ),
+    "blocks of products": lambda: ExactBlocks([ExactFeatures("chi2"), ExactFeatures("linear")], COLUMNS).fit(X),
     "float32": lambda: ExactFeatures("exp-chi2").fit(X.astype(np.float32)),
 }
 every_kernel = pytest.mark.parametrize("make", FEATURES.values(), ids=FEATURES)

@@ -12,9 +12,7 @@ from ..histograms import DTYPES, histograms
 ALPHAS = (1e-3, 0.3, 100.0)
 
 
-def problem(
-    n: int, dtype: type, weighted: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, DualRidge]:
+def problem(n: int, dtype: type, weighted: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray, DualRidge]:
     """(kernel, targets, row weights, machine)."""
     rng = np.random.default_rng(n)
     K = Exponential(chi2, 3.0)(histograms(n, 9)).astype(np.float64)

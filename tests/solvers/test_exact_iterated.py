@@ -48,9 +48,7 @@ def test_quantiles_are_those_of_passes(alpha):
     loss = Quantile((0.1, 0.5, 0.9), 0.05)
     Y = np.tile(REAL[:, None], (1, 3))
     solution = machine(loss, Y, WEIGHTS).solve(alpha)
-    other = lbfgs(
-        loss, over(lambda: [(Z, Y, WEIGHTS)]), alpha, zero_solution(N, 3), tolerance=1e-7, max_passes=5000
-    )
+    other = lbfgs(loss, over(lambda: [(Z, Y, WEIGHTS)]), alpha, zero_solution(N, 3), tolerance=1e-7, max_passes=5000)
 
     def objective(f, norm):
         return float((WEIGHTS[:, None] * loss.value(Y, f)).sum() + alpha / 2 * norm)
@@ -69,9 +67,7 @@ def test_rows_and_groups_are_left_out_by_a_step(loss, y):
     solution = whole.solve(alpha)
     left_out = y - whole.leave_one_out(solution)[:, 0]
     groups = [np.arange(first, first + 3) for first in range(0, N, 3)]
-    by_groups = np.concatenate(
-        [y[g] - r[:, 0] for g, r in zip(groups, whole.leave_out(solution, groups), strict=True)]
-    )
+    by_groups = np.concatenate([y[g] - r[:, 0] for g, r in zip(groups, whole.leave_out(solution, groups), strict=True)])
     moved = np.abs(left_out - outputs(solution)[:, 0])
     for i in range(0, N, 9):
         rest = np.delete(np.arange(N), i)
@@ -81,9 +77,7 @@ def test_rows_and_groups_are_left_out_by_a_step(loss, y):
         rest = np.delete(np.arange(N), groups[i // 3])
         refit = machine(whole.loss, y[rest, None], rows=rest).solve(alpha)
         exact = outputs(refit, rest, K[[i]])[0, 0]
-        assert abs(by_groups[i] - exact) < max(
-            0.6 * abs(by_groups[i] - outputs(solution)[i, 0]), 0.05 * np.std(y)
-        )
+        assert abs(by_groups[i] - exact) < max(0.6 * abs(by_groups[i] - outputs(solution)[i, 0]), 0.05 * np.std(y))
     np.testing.assert_allclose(whole.leave_one_out(solution, 80), whole.leave_one_out(solution)[80:])
 
 
@@ -95,9 +89,7 @@ def test_missing_entries_pull_nowhere(loss, y):
     both = machine(loss, Y)
     solution = both.solve(0.3)
     alone = machine(both.loss, Y[seen, 1:], rows=seen).solve(0.3)
-    np.testing.assert_allclose(
-        solution.weights[~seen, 1], 0, atol=1e-2 * np.abs(solution.weights[:, 1]).max()
-    )
+    np.testing.assert_allclose(solution.weights[~seen, 1], 0, atol=1e-2 * np.abs(solution.weights[:, 1]).max())
     np.testing.assert_allclose(outputs(solution)[:, 1], outputs(alone, seen)[:, 0], atol=0.03 * np.std(y))
     assert np.isnan(both.leave_one_out(solution)[~seen, 1]).all()
 

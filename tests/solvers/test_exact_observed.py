@@ -94,9 +94,7 @@ def test_in_float32_solutions_have_its_digits_and_left_out_rows_a_hundredth():
         expected = one.solve(ALPHA)
         np.testing.assert_allclose(found.weights[seen, t], expected.weights[:, 0], atol=2e-3)
         outputs = K @ found.weights[:, t] + found.intercept[t]
-        np.testing.assert_allclose(
-            outputs, K[:, seen] @ expected.weights[:, 0] + expected.intercept[0], atol=1e-4
-        )
+        np.testing.assert_allclose(outputs, K[:, seen] @ expected.weights[:, 0] + expected.intercept[0], atol=1e-4)
         first = np.flatnonzero(seen < 10)
         own = one.leave_out(expected, [first])[0][:, 0]
         assert np.linalg.norm(left_out[seen[first], t] - own) < 0.03 * np.linalg.norm(Y[seen[first], t])

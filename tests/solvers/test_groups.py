@@ -78,9 +78,7 @@ def test_conditions_hold_along_the_path(shared, weights):
     for found in path:
         assert found.residual < 1e-6
         assert residual(Square(), Z, Y, found, penalty, found.alpha) < 1e-6
-        assert found.objective == pytest.approx(
-            objective(Square(), Z, Y, found, penalty, found.alpha), rel=1e-9
-        )
+        assert found.objective == pytest.approx(objective(Square(), Z, Y, found, penalty, found.alpha), rel=1e-9)
     used = [(penalty.norms(found.coef) > 0).sum() for found in path]
     assert used[0] == 0 < used[1] <= used[-1]
 
@@ -203,9 +201,7 @@ def test_a_group_that_is_constant_stays_out():
 def test_copies_of_a_group_share_its_weight():
     Z, Y = problem(n_targets=1)
     Z[:, 30:37] = Z[:, :7]
-    square = SquareProblem(
-        moments_of(Z, Y), L21(1.0, [slice(0, 7), slice(7, 30), slice(30, 37), slice(37, 40)], D)
-    )
+    square = SquareProblem(moments_of(Z, Y), L21(1.0, [slice(0, 7), slice(7, 30), slice(30, 37), slice(37, 40)], D))
     found = square.solve(0.02 * square.largest, square.zero())
     assert found.residual < 1e-6
 
@@ -221,17 +217,11 @@ def test_a_path_can_be_ended():
 
 def test_objectives_that_are_not_finite_name_what_is_too_large():
     Z, Y = problem()
-    with (
-        np.errstate(over="ignore", invalid="ignore"),
-        pytest.raises(DataError, match="targets y are too large"),
-    ):
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(DataError, match="targets y are too large"):
         SquareProblem(moments_of(Z, 1e200 * Y), penalty_of())
     whole = moments_of(Z, Y)
     passes = LossProblem(Square(), chunks_of(Z, 1e200 * Y), whole, penalty_of())
-    with (
-        np.errstate(over="ignore"),
-        pytest.raises(DataError, match="square loss is not finite: the targets y"),
-    ):
+    with np.errstate(over="ignore"), pytest.raises(DataError, match="square loss is not finite: the targets y"):
         passes.solve(1.0, passes.zero())
 
 

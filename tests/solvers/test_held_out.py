@@ -65,9 +65,7 @@ def test_logistic_regression_without_a_row(noise, ridge):
             value = Logistic().value(y[kept, 0], scores).sum() + ridge * w[:-1] @ w[:-1] / 2
             return value, np.append(slopes @ Z[kept] + ridge * w[:-1], slopes.sum())
 
-        found = minimize(
-            objective, np.zeros(13), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9}
-        )
+        found = minimize(objective, np.zeros(13), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9})
         return LinearSolution(found.x[:-1, None], found.x[-1:], ridge)
 
     everything = np.arange(80)
@@ -80,9 +78,7 @@ def test_logistic_regression_without_a_row(noise, ridge):
     moments = Moments(12, 1, np.zeros(12), np.zeros(1)).update(Z, y)
     rows = Witnesses(everything, Z, y, np.zeros(80, int))
     found = step_outputs(Logistic(), of_all, ridge, moments, rows).outputs
-    np.testing.assert_allclose(
-        np.linalg.norm(found - expected) / np.linalg.norm(expected - outputs), 0, atol=0.2
-    )
+    np.testing.assert_allclose(np.linalg.norm(found - expected) / np.linalg.norm(expected - outputs), 0, atol=0.2)
     assert abs(Logistic().value(y, found).mean() / Logistic().value(y, expected).mean() - 1) < 0.1
 
 

@@ -56,9 +56,7 @@ def test_square_loss_is_ridge_at_the_same_alpha(whitened):
     Z, Y = data()
     expected = ridge(Moments(D, T).update(Z, Y), STRENGTH)
     whitening = factor_for(Z, Y, Square()) if whitened else None
-    found = lbfgs(
-        Square(), in_chunks(Z, Y)[0], STRENGTH, zero_solution(D, T), whitening=whitening, tolerance=1e-7
-    )
+    found = lbfgs(Square(), in_chunks(Z, Y)[0], STRENGTH, zero_solution(D, T), whitening=whitening, tolerance=1e-7)
     np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found.intercept, expected.intercept, rtol=1e-5, atol=1e-6)
     if whitened:  # one Newton step, one evaluation that confirms it
@@ -88,12 +86,7 @@ def test_whitening_and_chunks_change_nothing_but_the_passes(loss):
     Z, Y = data(loss=loss)
     plain = lbfgs(loss, in_chunks(Z, Y)[0], STRENGTH, zero_solution(D, T), tolerance=2e-8)
     whitened = lbfgs(
-        loss,
-        in_chunks(Z, Y, 77)[0],
-        STRENGTH,
-        zero_solution(D, T),
-        whitening=factor_for(Z, Y, loss),
-        tolerance=2e-8,
+        loss, in_chunks(Z, Y, 77)[0], STRENGTH, zero_solution(D, T), whitening=factor_for(Z, Y, loss), tolerance=2e-8
     )
     np.testing.assert_allclose(whitened.coef, plain.coef, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(whitened.intercept, plain.intercept, rtol=1e-4, atol=1e-6)
@@ -123,9 +116,7 @@ def test_float32_features_do_as_well(loss):
     exact = lbfgs(loss, in_chunks(Z, Y)[0], STRENGTH, zero_solution(D, T), tolerance=1e-8)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        single = lbfgs(
-            loss, in_chunks(*data(np.float32, loss=loss))[0], STRENGTH, zero_solution(D, T), tolerance=1e-4
-        )
+        single = lbfgs(loss, in_chunks(*data(np.float32, loss=loss))[0], STRENGTH, zero_solution(D, T), tolerance=1e-4)
     assert single.coef.dtype == np.float64
     np.testing.assert_allclose(single.coef, exact.coef, atol=1e-2 * np.abs(exact.coef).max())
 
@@ -141,9 +132,7 @@ def test_separable_rows_stay_finite():
 
 def test_too_few_passes_warn():
     Z, Y = data()
-    with pytest.warns(
-        ConvergenceWarning, match=r"L-BFGS stopped after \d+ passes .* Allow more passes"
-    ) as told:
+    with pytest.warns(ConvergenceWarning, match=r"L-BFGS stopped after \d+ passes .* Allow more passes") as told:
         found = lbfgs(Logistic(), in_chunks(Z, Y)[0], 1e-3, zero_solution(D, T), tolerance=1e-9, max_passes=3)
     assert told[0].filename == __file__  # the line that called it is named
     assert not found.converged

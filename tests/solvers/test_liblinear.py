@@ -97,8 +97,6 @@ def test_short_rows_converge_whatever_their_unit():
 def test_what_does_not_converge_is_told_what_would():
     rng = np.random.default_rng(0)
     Z, y = rng.poisson(rng.gamma(0.5, 2000, (200, 20))).astype(float), rng.choice([-1.0, 1.0], (200, 1))
-    with pytest.warns(
-        ConvergenceWarning, match=r"alpha=1 is too small for rows of this length.*strength is"
-    ) as said:
+    with pytest.warns(ConvergenceWarning, match=r"alpha=1 is too small for rows of this length.*strength is") as said:
         margins(Z, y, np.ones(200), 1.0, 1e-4, 0, lambda passes: None)
     assert len(said) == 1  # and scikit-learn's advice, to increase max_iter, is not passed on

@@ -56,7 +56,5 @@ def test_each_strength_has_the_factor_that_preconditions_it():
 def test_too_few_passes_are_warned_of(scale, monkeypatch):
     monkeypatch.setattr(observed, "_MOST_STEPS", 2)
     machine, _, _ = problem(scale)
-    with pytest.warns(
-        ConvergenceWarning, match=r"stopped after 2 passes at 0\.00[1-9] of the residual of zero"
-    ):
+    with pytest.warns(ConvergenceWarning, match=r"stopped after 2 passes at 0\.00[1-9] of the residual of zero"):
         machine.solve(0.1)

@@ -90,9 +90,7 @@ def test_scores_are_those_of_refits(shape, mean):
     means = np.average(expected, axis=2, weights=np.bincount(folds))
     i, j = np.unravel_index(means.argmin(), means.shape)
     assert scores.best == {"n_components": components[i], "alpha": alphas[j]}
-    np.testing.assert_allclose(
-        scores.r2.reshape(3, 3), 1 - means / np.mean(np.sum((Y - Y.mean(0)) ** 2, 1)), atol=1e-7
-    )
+    np.testing.assert_allclose(scores.r2.reshape(3, 3), 1 - means / np.mean(np.sum((Y - Y.mean(0)) ** 2, 1)), atol=1e-7)
 
 
 def test_bad_requests():

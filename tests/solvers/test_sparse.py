@@ -11,12 +11,7 @@ from chimap.moments import Moments, fold_of_rows
 from chimap.penalties import check_groups
 from chimap.selection import score_path
 from chimap.solvers.groups import group_lasso, largest_group_alpha
-from chimap.solvers.sparse import (
-    elastic_net,
-    equivalent_rows,
-    held_out_error,
-    largest_alpha,
-)
+from chimap.solvers.sparse import elastic_net, equivalent_rows, held_out_error, largest_alpha
 
 from ..moments.cases import moments_of, rows
 from ..selection.test_folds import fold_moments

@@ -9,9 +9,7 @@ from chimap.solvers.lbfgs import stop_reason
 
 
 def reason(start: float = -1.2, **options: float) -> str:
-    return stop_reason(
-        minimize(rosen, np.array([start, 1.0]), jac=rosen_der, method="L-BFGS-B", options=options)
-    )
+    return stop_reason(minimize(rosen, np.array([start, 1.0]), jac=rosen_der, method="L-BFGS-B", options=options))
 
 
 def test_in_words():

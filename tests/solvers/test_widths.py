@@ -64,9 +64,7 @@ def test_values_and_slopes(objective):
 def test_folds_without_rows_are_named():
     Z, Y = rows()
     folds, whole = moments(Z, Y, np.where(FOLDS == 1, 2, FOLDS))
-    with pytest.raises(
-        DataError, match=r"fold 1 of 3 holds 0 of 30 rows: too few to hold out. Use fewer folds"
-    ):
+    with pytest.raises(DataError, match=r"fold 1 of 3 holds 0 of 30 rows: too few to hold out. Use fewer folds"):
         held_out(folds, whole, LAM)
     folds, whole = moments(Z, Y, np.zeros(30, int))
     with pytest.raises(DataError, match=r"fold 0 of 1 holds 30 of 30 rows"):

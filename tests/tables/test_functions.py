@@ -15,8 +15,7 @@ from ..histograms import histograms
 def functions():
     X = histograms(80)
     features = BlockFeatures(
-        [OptimalMap("chi2", 2), StaircaseMap(n_terms=5), DirectMap(n_terms=2)],
-        [slice(0, 8), [2, 6, 11], [9, 10]],
+        [OptimalMap("chi2", 2), StaircaseMap(n_terms=5), DirectMap(n_terms=2)], [slice(0, 8), [2, 6, 11], [9, 10]]
     ).fit(X)
     coef = np.random.default_rng(0).normal(size=(features._n_features_out, 2))
     return BinFunctions(features, coef), features, coef, X

@@ -109,8 +109,7 @@ def test_memory_as_it_is_looked_up():
 def test_blocks_that_share_columns():
     X = histograms(80)
     features = BlockFeatures(
-        [OptimalMap("chi2", 2), StaircaseMap(n_terms=5), DirectMap(n_terms=2)],
-        [slice(0, 8), [11, 6, 2], [9, 10]],
+        [OptimalMap("chi2", 2), StaircaseMap(n_terms=5), DirectMap(n_terms=2)], [slice(0, 8), [11, 6, 2], [9, 10]]
     ).fit(X)
     coef = np.random.default_rng(0).normal(size=(features._n_features_out, 2))
     tables = line_tables(BinFunctions(features, coef), np.zeros(2), 1e-3)

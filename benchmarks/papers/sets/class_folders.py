@@ -84,16 +84,7 @@ def scene15(path: str | os.PathLike[str]) -> ImageSet:
     return ImageSet(files, [name for folder in present for name in names[folder]], np.array(labels))
 
 
-SPORTS = (
-    "RockClimbing",
-    "badminton",
-    "bocce",
-    "croquet",
-    "polo",
-    "rowing",
-    "sailing",
-    "snowboarding",
-)
+SPORTS = ("RockClimbing", "badminton", "bocce", "croquet", "polo", "rowing", "sailing", "snowboarding")
 UIUC_SPORTS = PublishedSet(
     "UIUC Sports",
     "event_dataset/badminton/NAME.jpg",

@@ -179,19 +179,14 @@ class Ilsvrc2010Bow(StreamSource):
     dtype = np.dtype(np.float32)
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        split: str = "train",
-        grids: Sequence[tuple[int, int]] = ((1, 1),),
+        self, path: str | os.PathLike[str], split: str = "train", grids: Sequence[tuple[int, int]] = ((1, 1),)
     ) -> None:
         check_choice(split, "split", SPLITS)
         self.name = f"{plain_path(path)}, {split}"
         self._grids = [(int(rows), int(columns)) for rows, columns in grids]
         self._files = BAGS_OF_WORDS.open(path)
         root = BAGS_OF_WORDS.root(self._files, f"{split}/")
-        self._parts = [
-            p for p in self._files.paths if p.startswith(f"{root}{split}/") and p.endswith(".sbow.mat")
-        ]
+        self._parts = [p for p in self._files.paths if p.startswith(f"{root}{split}/") and p.endswith(".sbow.mat")]
         if not self._parts:
             raise BAGS_OF_WORDS.absent(self._files, f"{split}/*.sbow.mat")
         self.n_features = N_WORDS * sum(rows * columns for rows, columns in self._grids)

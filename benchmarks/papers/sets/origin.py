@@ -45,9 +45,7 @@ class PublishedSet:
 
     def absent(self, files: ImageFiles, what: str) -> DataError:
         """Return the error for files that are not of this data set."""
-        return DataError(
-            f"{files.name}: no {what} in it, so it is not {self.name} as published. {self.advice}"
-        )
+        return DataError(f"{files.name}: no {what} in it, so it is not {self.name} as published. {self.advice}")
 
     @property
     def advice(self) -> str:

@@ -92,9 +92,7 @@ def voc_classification(path: str | os.PathLike[str], year: int = 2007) -> ImageS
     for split in _lists(files, paths, root, "Main", data):
         listed = [line.split()[0] for line in lines_of(files, f"{root}ImageSets/Main/{split}.txt")]
         examples = _from_lists(files, paths, root, split, listed)
-        known = (
-            listed if examples is not None else [i for i in listed if f"{root}Annotations/{i}.xml" in paths]
-        )
+        known = listed if examples is not None else [i for i in listed if f"{root}Annotations/{i}.xml" in paths]
         ids += known
         splits += [split] * len(known)
         labels += [examples if examples is not None else _from_xml(files, root, known)]
@@ -164,9 +162,7 @@ def voc_objects(images: ImageSet, i: int) -> list[VocObject]:
     DataError
         If the annotation is damaged.
     """
-    return _objects(
-        images.files, images.names[i].replace("JPEGImages/", "Annotations/").removesuffix(".jpg") + ".xml"
-    )
+    return _objects(images.files, images.names[i].replace("JPEGImages/", "Annotations/").removesuffix(".jpg") + ".xml")
 
 
 def _root(files: ImageFiles, year: int, data: PublishedSet) -> str:
@@ -185,9 +181,7 @@ def _lists(files: ImageFiles, paths: set[str], root: str, task: str, data: Publi
     return lists
 
 
-def _from_lists(
-    files: ImageFiles, paths: set[str], root: str, split: str, ids: Sequence[str]
-) -> np.ndarray | None:
+def _from_lists(files: ImageFiles, paths: set[str], root: str, split: str, ids: Sequence[str]) -> np.ndarray | None:
     """Return labels (n, 20) from the lists of the classes; None if a list is missing."""
     lists = [f"{root}ImageSets/Main/{name}_{split}.txt" for name in CLASSES]
     if not set(lists) <= paths:
@@ -224,11 +218,7 @@ def _objects(files: ImageFiles, path: str) -> list[VocObject]:
 
 def _object(element: ElementTree.Element) -> VocObject:
     box = element.find("bndbox")
-    left, top, right, bottom = (
-        round(float(box.find(side).text)) for side in ("xmin", "ymin", "xmax", "ymax")
-    )
+    left, top, right, bottom = (round(float(box.find(side).text)) for side in ("xmin", "ymin", "xmax", "ymax"))
     name = element.findtext("name", "")
     # annotations count pixels from 1 and include the last pixel
-    return VocObject(
-        name, (left - 1, top - 1, right, bottom), element.findtext("difficult", "0").strip() == "1"
-    )
+    return VocObject(name, (left - 1, top - 1, right, bottom), element.findtext("difficult", "0").strip() == "1")

@@ -31,9 +31,7 @@ INRIA = PublishedSet(
 )
 
 
-def inria_person(
-    path: str | os.PathLike[str], windows_a_scene: int = 10, random_state: int | None = 0
-) -> ImageSet:
+def inria_person(path: str | os.PathLike[str], windows_a_scene: int = 10, random_state: int | None = 0) -> ImageSet:
     """Open INRIA person as windows of 64 x 128 pixels, "person" and "background", with the splits "train" and "test".
 
     A window of a person is the middle of a crop, without its margin of 16 pixels (3 in the test part). Windows of the
@@ -59,9 +57,7 @@ def inria_person(
     for split in ("train", "test"):
         examples = [(name, _middle(size)) for name, size in _sizes(files, _people(files, root, split))]
         scenes = _sizes(files, images_in(files, root + SCENES[split]))
-        examples += [
-            (n, _random(size, rng)) for n, size in scenes if _fits(size) for _ in range(windows_a_scene)
-        ]
+        examples += [(n, _random(size, rng)) for n, size in scenes if _fits(size) for _ in range(windows_a_scene)]
         for name, box in examples:
             names.append(name)
             boxes.append(box)

@@ -27,12 +27,7 @@ def _can_be_kept() -> bool:
 
 CACHE = _can_be_kept()
 
-SUMS = {
-    "cache": CACHE,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-}
+SUMS = {"cache": CACHE, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
 """Options for reductions: sums may be reassociated, which lets them use vector registers."""
 
 EXACT = {"cache": CACHE, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}

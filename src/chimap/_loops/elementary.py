@@ -49,9 +49,7 @@ def log(x):
     s = (m - 1.0) / (m + 1.0)
     z = s * s
     # ln 2 in two parts, the first with trailing zeros, so that k * high is exact
-    return k * 0.693147180369123816490 + (
-        k * 1.90821492927058770002e-10 + 2.0 * s * z * _atanh_tail(z) + 2.0 * s
-    )
+    return k * 0.693147180369123816490 + (k * 1.90821492927058770002e-10 + 2.0 * s * z * _atanh_tail(z) + 2.0 * s)
 
 
 @nb.njit(**EXACT)

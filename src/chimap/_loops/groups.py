@@ -107,9 +107,7 @@ def sweep_groups(H, V, W, starts, active, values, vectors, offsets, levels, shar
             turn = vectors[o : offsets[j + 1]].reshape(last - first, last - first)
             inner = np.dot(turn.T, W[first:last])  # the weights of the group, in its eigenvectors
             rest = np.dot(H[first:last], W)
-            for i in range(
-                last - first
-            ):  # differences and assignments of whole arrays take seconds to compile
+            for i in range(last - first):  # differences and assignments of whole arrays take seconds to compile
                 for t in range(W.shape[1]):
                     rest[i, t] = V[first + i, t] - rest[i, t]
             pull = np.dot(turn.T, rest)

@@ -47,9 +47,7 @@ def _sized_place(bits, mask, power, n_pieces, mirror):
 
 
 @nb.njit(**SUMS)
-def single_dense(
-    X, rates, mask, power, n_pieces, mirror, starts, tables, bins_at_once, rows_at_once, out, outside
-):
+def single_dense(X, rates, mask, power, n_pieces, mirror, starts, tables, bins_at_once, rows_at_once, out, outside):
     """Do the same as ``dense_table_scores`` for one output, entry by entry: the look-ups are gathers."""
     n, d = X.shape
     flat, entries, two = X.reshape(-1), tables.reshape(-1), np.uint32(2)
@@ -139,9 +137,7 @@ def _add_terms(typingctx, lanes, out, row, tables, places, x, first, n):
 
 def _dense_scores(lanes):
     @nb.njit(**SUMS)
-    def dense(
-        X, rates, mask, power, n_pieces, mirror, starts, tables, bins_at_once, rows_at_once, out, outside
-    ):
+    def dense(X, rates, mask, power, n_pieces, mirror, starts, tables, bins_at_once, rows_at_once, out, outside):
         """Add the scores of rows X to out (rows, lanes), and set outside (rows,) where a value is beyond the tables.
 
         The bins are taken in blocks whose tables stay in cache while a block of rows passes over them.

@@ -49,10 +49,7 @@ def _check_cuda(device: str) -> None:
         )
     import torch
 
-    if not torch.cuda.is_available() or torch.device(device).index not in (
-        None,
-        *range(torch.cuda.device_count()),
-    ):
+    if not torch.cuda.is_available() or torch.device(device).index not in (None, *range(torch.cuda.device_count())):
         n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
         raise InputError(
             Message(
@@ -65,10 +62,7 @@ def _check_cuda(device: str) -> None:
         )
 
 
-BACKENDS: dict[str, DeviceKind] = {
-    "cpu": DeviceKind(_host, _check_host),
-    "cuda": DeviceKind(_torch, _check_cuda),
-}
+BACKENDS: dict[str, DeviceKind] = {"cpu": DeviceKind(_host, _check_host), "cuda": DeviceKind(_torch, _check_cuda)}
 """The kinds of device by what stands before the colon of ``device``."""
 
 _DEVICES = "'cpu', 'cuda' or 'cuda:1'"

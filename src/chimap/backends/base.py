@@ -320,12 +320,7 @@ class Backend(Protocol):
         ...
 
     def scorer(
-        self,
-        features: RowFeatures,
-        shift: np.ndarray,
-        coef: np.ndarray,
-        intercept: np.ndarray,
-        dtype: np.dtype,
+        self, features: RowFeatures, shift: np.ndarray, coef: np.ndarray, intercept: np.ndarray, dtype: np.dtype
     ) -> Callable[[Rows], np.ndarray]:
         """Return a function of checked rows that computes f(x) = coef' z(x) + intercept, (n, t) float64."""
         ...

@@ -12,16 +12,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from chimap import _arrays
 from chimap._types import Rows, RowTargets
-from chimap.backends.base import (
-    BlockedFeatures,
-    BlockedMoments,
-    Clock,
-    FoldedMoments,
-    HostKernel,
-    Keep,
-    RowFeatures,
-    T,
-)
+from chimap.backends.base import BlockedFeatures, BlockedMoments, Clock, FoldedMoments, HostKernel, Keep, RowFeatures, T
 
 PIECE_ROWS = 2048  # rows of a fold whose features are in memory at once; enough for products at full rate
 
@@ -139,12 +130,7 @@ class Host:
         return BlockSums(features, moments)
 
     def scorer(
-        self,
-        features: RowFeatures,
-        shift: np.ndarray,
-        coef: np.ndarray,
-        intercept: np.ndarray,
-        dtype: np.dtype,
+        self, features: RowFeatures, shift: np.ndarray, coef: np.ndarray, intercept: np.ndarray, dtype: np.dtype
     ) -> Callable[[Rows], np.ndarray]:
         """See ``Backend``."""
         weights, constant = coef.astype(dtype, order="C"), shift @ coef + intercept

@@ -129,9 +129,7 @@ class TorchMap:
         if not _arrays.is_sparse(rows):
             return self._upload(rows)
         places = np.repeat(np.arange(rows.shape[0]) * rows.shape[1], np.diff(rows.indptr)) + rows.indices
-        dense = torch.zeros(
-            rows.shape[0] * rows.shape[1], dtype=self._shift.dtype, device=self._upload.device
-        )
+        dense = torch.zeros(rows.shape[0] * rows.shape[1], dtype=self._shift.dtype, device=self._upload.device)
         dense[self._upload(places.astype(np.int64, copy=False))] = self._upload(rows.data)
         return dense.reshape(rows.shape)
 
@@ -397,9 +395,7 @@ class TorchKernel:
     def outputs(self, rows: Rows, weights: np.ndarray) -> np.ndarray:
         """Return sum_j K(x, x_j) weights_j (m, t), float64, for checked rows x (m, bins) and weights (n, t)."""
         others = self._features.others(rows)
-        return self._outputs(
-            [own.placed(split) for own, split in zip(self._rows, others, strict=True)], weights
-        )
+        return self._outputs([own.placed(split) for own, split in zip(self._rows, others, strict=True)], weights)
 
     def _outputs(self, chosen: list[torch.Tensor], weights: np.ndarray, start: int = 0) -> np.ndarray:
         """Return the outputs of rows, in the form of each kernel's, by the training rows from ``start`` on."""
@@ -436,9 +432,7 @@ class TorchFactor:
     Factor and solutions are in the dtype of the values, refined by residuals in float64.
     """
 
-    def __init__(
-        self, square: torch.Tensor, diagonal: np.ndarray, row_weights: np.ndarray | None, upload: Uploads
-    ):
+    def __init__(self, square: torch.Tensor, diagonal: np.ndarray, row_weights: np.ndarray | None, upload: Uploads):
         self.diagonal = diagonal
         self._square, self._upload = square, upload
         self._noise = np.ones(diagonal.size) if row_weights is None else 1 / row_weights
@@ -447,9 +441,7 @@ class TorchFactor:
     def outputs_by_first(self, weights: np.ndarray) -> np.ndarray:
         """See ``BlockFactor``."""
         k, right = weights.shape[0], self._upload(weights).to(self._square.dtype)
-        total = torch.zeros(
-            (self._square.shape[0] - k, right.shape[1]), dtype=torch.float64, device=right.device
-        )
+        total = torch.zeros((self._square.shape[0] - k, right.shape[1]), dtype=torch.float64, device=right.device)
         with float32_products("highest"):
             for first in range(0, k, _STEP):
                 part = slice(first, min(first + _STEP, k))
@@ -495,10 +487,7 @@ class TorchFactor:
         """See ``BlockFactor``."""
         m = self.diagonal.size
         parts = [np.arange(start, min(start + _STEP, m)) for start in range(first, m, _STEP)]
-        norms = [
-            torch.linalg.vector_norm(self._inverse_columns(part), dim=0, dtype=torch.float64)
-            for part in parts
-        ]
+        norms = [torch.linalg.vector_norm(self._inverse_columns(part), dim=0, dtype=torch.float64) for part in parts]
         return np.square(np.concatenate([norm.cpu().numpy() for norm in norms]))
 
     def inverse_blocks(self, groups: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]) -> None:
@@ -599,19 +588,12 @@ class Torch:
             raise InputError(f"features on {self.device!r} cannot be kept in memory here: keep must be None.")
         return TorchFoldSums(features, moments, self.device)
 
-    def block_sums(
-        self, features: BlockedFeatures, moments: BlockedMoments, dtype: np.dtype
-    ) -> TorchBlockSums:
+    def block_sums(self, features: BlockedFeatures, moments: BlockedMoments, dtype: np.dtype) -> TorchBlockSums:
         """See ``Backend``."""
         return TorchBlockSums(features, moments, dtype, self.device)
 
     def scorer(
-        self,
-        features: RowFeatures,
-        shift: np.ndarray,
-        coef: np.ndarray,
-        intercept: np.ndarray,
-        dtype: np.dtype,
+        self, features: RowFeatures, shift: np.ndarray, coef: np.ndarray, intercept: np.ndarray, dtype: np.dtype
     ) -> Callable[[Rows], np.ndarray]:
         """See ``Backend``. Exact features with a map are multiplied tile by tile.
 

@@ -88,9 +88,7 @@ def open_data(
     """
     if image_rows.holds_images(data):
         if model is None:
-            raise DataError(
-                f"{data} holds images. Write their histograms first: chimap features IMAGES --output FILE."
-            )
+            raise DataError(f"{data} holds images. Write their histograms first: chimap features IMAGES --output FILE.")
         chosen_labels = labels if reads_labels else UNREAD
         return image_rows.rows_for(model, data, chosen_labels, part, silent, check_labels)
     if part is not None:
@@ -98,12 +96,8 @@ def open_data(
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
         options: JSON = _fitting(training, model) | ({"exclude": [*aside]} if aside else {}) | table.given()
-        not_bins = [
-            name for name in (options.pop(option, None) for option in _COLUMNS_ASIDE) if name is not None
-        ]
-        words = covariates_of(
-            TableOptions(**{name: options.pop(name, None) for name in ("covariates", "metadata")})
-        )
+        not_bins = [name for name in (options.pop(option, None) for option in _COLUMNS_ASIDE) if name is not None]
+        words = covariates_of(TableOptions(**{name: options.pop(name, None) for name in ("covariates", "metadata")}))
         _check_covariates(words, {"--labels": labels, "--id": options.get("id")} | table.asides())
         if words is not None:
             not_bins += columns_aside(words)
@@ -136,20 +130,13 @@ def _check_covariates(words: str | None, roles: dict[str, str | None]) -> None:
 
 
 def _opened(
-    data: str,
-    labels: str | None,
-    model: BaseEstimator | None,
-    aside: list[str],
-    needs_labels: bool,
-    options: JSON,
+    data: str, labels: str | None, model: BaseEstimator | None, aside: list[str], needs_labels: bool, options: JSON
 ) -> Source:
     """Open the source without the columns in ``aside`` and those that the model knows not to be bins."""
 
     def opened(labels: str | None, with_labels: bool) -> Source:
         known = _known_aside(model, labels if with_labels else None)
-        return open_source(
-            data, labels, like=model, aside=[*aside, *known], with_labels=with_labels, **options
-        )
+        return open_source(data, labels, like=model, aside=[*aside, *known], with_labels=with_labels, **options)
 
     if not options.pop("reads_labels"):
         return opened(labels, False)
@@ -163,19 +150,14 @@ def _opened(
         return opened(None, False)
 
 
-def _with_labels_of_fit(
-    opened: Callable[[str | None, bool], Source], model: BaseEstimator | None
-) -> Source | None:
+def _with_labels_of_fit(opened: Callable[[str | None, bool], Source], model: BaseEstimator | None) -> Source | None:
     """Return the source with the column or columns that the model was fitted with as labels; None if it lacks them."""
     labels = (getattr(model, "training_", None) or {}).get("labels")
     if labels is None or not _is_column(labels):
         return None
     try:
         source = opened(labels, True)
-    except (
-        NoColumnError,
-        FileNotFoundError,
-    ):  # if the file of the rows is missing, the next try raises again
+    except (NoColumnError, FileNotFoundError):  # if the file of the rows is missing, the next try raises again
         return None
     column = "column" if source.task_names is None else "columns"
     say("note", f"{source.name}: using the {column} {labels!r} as labels, as when the model was fitted.")

@@ -78,8 +78,7 @@ def describe(
         "bad entries": _bad_line(facts["negative"], facts["not_finite"]),
         "labels": _labels_line(facts["labels"]),
         "text columns": _text_line(texts),
-        "other columns": "\n".join([*map(_metadata_line, facts["metadata"]), *_further(source.metadata)])
-        or None,
+        "other columns": "\n".join([*map(_metadata_line, facts["metadata"]), *_further(source.metadata)]) or None,
         "other matrices": ", ".join(f"::{name}" for name in source.matrices) or None,
         "plan": facts["plan"] and _plan_line(facts["plan"]),
     }
@@ -179,10 +178,7 @@ def _labels(source: Source) -> JSON | None:
         return {"task": None, "reason": in_flags(error)}
     about: JSON = {"task": task.value, "reason": reason}
     if y.ndim == 2:
-        return about | {
-            "tasks": source.task_names or y.shape[1],
-            "entries": (~np.isnan(y)).sum(axis=0).tolist(),
-        }
+        return about | {"tasks": source.task_names or y.shape[1], "entries": (~np.isnan(y)).sum(axis=0).tolist()}
     if task is options.TaskName.regress:
         return about | {"least": float(y.min()), "most": float(y.max()), "mean": float(y.mean())}
     classes, counts = np.unique(y, return_counts=True)
@@ -207,11 +203,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     from chimap.solvers.blocks import BlockSolver
 
     y = source.labels()
-    task = (
-        options.TaskName.classify
-        if y is None
-        else data_rows.decide_task(y, options.TaskName.auto, source.name)[0]
-    )
+    task = options.TaskName.classify if y is None else data_rows.decide_task(y, options.TaskName.auto, source.name)[0]
     model = Settings(kernel="exp-chi2", components=components, memory=memory).estimator(task)
     loaded = show.resident_memory()  # every library of a fit is loaded now; of the data, only the labels are
     libraries = None if loaded is None else loaded + _RUNNING_BYTES

@@ -155,9 +155,7 @@ class Settings:
         blocks = flag_values.blocks_of(self.blocks)
         n_blocks = n_descriptors if blocks is None else len(blocks)
         if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
-            raise InputError(
-                f"--kernel names {len(self.kernels)} kernels: --blocks must then name as many blocks."
-            )
+            raise InputError(f"--kernel names {len(self.kernels)} kernels: --blocks must then name as many blocks.")
         flag_values.check_features(self.features)
         flag_values.check_sampling(self.sampling)
         check_device(self.device)

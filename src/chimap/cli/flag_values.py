@@ -97,9 +97,7 @@ def number_of_splits(text: str | None) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(
-            f"--splits must be a number of random splits, 1 or more, or leave-one-group-out; got {text}."
-        )
+        raise InputError(f"--splits must be a number of random splits, 1 or more, or leave-one-group-out; got {text}.")
     return int(text)
 
 
@@ -130,9 +128,7 @@ def seconds_of(text: str | None, flag: str) -> float | None:
     except ValueError:  # two dots
         seconds = 0.0
     if not seconds > 0:
-        raise InputError(
-            f"{flag} must be a time above 0, such as 10m, 90s, 1h30m or 600 (seconds); got {text!r}."
-        )
+        raise InputError(f"{flag} must be a time above 0, such as 10m, 90s, 1h30m or 600 (seconds); got {text!r}.")
     return seconds
 
 
@@ -206,9 +202,7 @@ def check_map(name: str, kernel: str, flag: str = "--map") -> None:
     if name not in CATALOGUE:
         raise InputError(f"{flag} must be one of {', '.join(suitable)} (for {additive.name}); got {name!r}.")
     if name not in suitable:
-        raise InputError(
-            f"{flag}: {name} does not approximate {additive.name}. Use one of {', '.join(suitable)}."
-        )
+        raise InputError(f"{flag}: {name} does not approximate {additive.name}. Use one of {', '.join(suitable)}.")
 
 
 def blocks_of(text: str | None) -> dict[str, slice | str] | None:

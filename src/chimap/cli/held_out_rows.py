@@ -83,17 +83,13 @@ class Parts:
         by_structure = table.splits_by_structure(source.reading)
         groups = groups_of(source, table)
         if table.split is not None and test_fraction and not by_structure:
-            raise InputError(
-                "--split names the held-out rows, but --test-fraction draws them: leave one of them out."
-            )
+            raise InputError("--split names the held-out rows, but --test-fraction draws them: leave one of them out.")
         about: JSON | None = None
         if table.split is not None and not by_structure:
             about = {"column": table.split}
         elif test_fraction:
             about = {"test_fraction": test_fraction, "seed": seed}
-            about |= (
-                {} if groups is None else {"split" if by_structure else "groups": table.split or table.groups}
-            )
+            about |= {} if groups is None else {"split" if by_structure else "groups": table.split or table.groups}
         is_held_out = np.zeros(source.n_rows, dtype=bool)
         if about is None:
             return cls(source, None, groups, is_held_out, None)
@@ -109,9 +105,7 @@ def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
     """
     if table.splits_by_structure(source.reading):
         if table.groups is not None:
-            raise InputError(
-                f"--split {table.split} groups the rows, and so does --groups: leave one of them out."
-            )
+            raise InputError(f"--split {table.split} groups the rows, and so does --groups: leave one of them out.")
         flag, groups = f"--split {table.split}", structures_of(source, str(table.split))
     elif table.groups is not None:
         flag, groups = f"--groups {table.groups}", source.column(table.groups)
@@ -217,9 +211,7 @@ def _was_split_by(training: JSON | None, column: str, source: Source) -> bool:
     return same_rows(training["fingerprint"], source.fingerprint())
 
 
-def choose_rows(
-    model: BaseEstimator, source: Source, all_rows: bool, table: TableOptions = AS_IT_IS
-) -> Chosen:
+def choose_rows(model: BaseEstimator, source: Source, all_rows: bool, table: TableOptions = AS_IT_IS) -> Chosen:
     """Choose the rows that the model has not seen, as far as its file and --split tell."""
     training = getattr(model, "training_", None)
     if table.split is not None and not all_rows and not table.splits_by_structure(source.reading):

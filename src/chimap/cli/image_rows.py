@@ -47,8 +47,7 @@ class ImageSettings:
     """
 
     descriptors: Annotated[
-        str,
-        options.value("NAMES", f"Image descriptors, separated by commas: {', '.join(names('descriptors'))}."),
+        str, options.value("NAMES", f"Image descriptors, separated by commas: {', '.join(names('descriptors'))}.")
     ] = default("descriptors", "ImageHistograms")
     words: int = default("n_words", "ImageHistograms")
     coding: str = default("coding", "ImageHistograms")
@@ -80,9 +79,7 @@ class ImageSettings:
         """Raise ValueError, naming the first one, if image options are set but DATA holds no images."""
         for field in dataclasses.fields(self):
             if getattr(self, field.name) != field.default:
-                raise InputError(
-                    f"--{field.name} is for images, but {data} holds rows of bins; leave it out."
-                )
+                raise InputError(f"--{field.name} is for images, but {data} holds rows of bins; leave it out.")
 
     def histograms(self, seed: int, jobs: int | None) -> ImageHistograms:
         """Return the unfitted histograms of these settings."""
@@ -209,12 +206,7 @@ def training_rows(
 
 
 def rows_for(
-    model: BaseEstimator,
-    data: str,
-    labels: Labels,
-    part: str | None,
-    silent: bool,
-    check_labels: CheckLabels | None,
+    model: BaseEstimator, data: str, labels: Labels, part: str | None, silent: bool, check_labels: CheckLabels | None
 ) -> Source:
     """Describe the images of DATA in the same way as the training images of the model.
 

@@ -190,9 +190,7 @@ def _what_came(error: Exception) -> str:
     return repr(details[0]["input"]) if details and "input" in details[0] else ""
 
 
-def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object
-) -> None:
+def _show_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object) -> None:
     kind = "note" if category.__name__ == "DataWarning" else "warning"
     messages.say(kind, messages.in_flags(message))
 

@@ -80,8 +80,7 @@ class _FlagSpelling:
 
 USAGE, INTERNAL, INTERRUPTED = 2, 1, 130
 HOW_TO_REPORT = (
-    "this is a bug in chimap, not in your data. Please report it with the lines above and "
-    "the output of 'chimap info'."
+    "this is a bug in chimap, not in your data. Please report it with the lines above and the output of 'chimap info'."
 )
 
 as_json = False  # whether errors also go to stdout as JSON
@@ -115,9 +114,7 @@ def is_fault_of_input(error: BaseException) -> bool:
     This holds for errors of files and folders, and for the exceptions of the package. All others, from NumPy, Python or
     scikit-learn, were not foreseen by any check, so they are bugs.
     """
-    return isinstance(
-        error, OSError | InputError | MissingPackageError
-    )  # OSError: files, disks, streams and hosts
+    return isinstance(error, OSError | InputError | MissingPackageError)  # OSError: files, disks, streams and hosts
 
 
 def say(kind: str, message: str, code: int = 2) -> None:

@@ -66,8 +66,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
 
     def run(**given: object) -> None:
         filled = {
-            name: kind(**{field: given.pop(field) for field in fields})
-            for name, (kind, fields) in bundles.items()
+            name: kind(**{field: given.pop(field) for field in fields}) for name, (kind, fields) in bundles.items()
         }
         command(**given, **filled)
 
@@ -92,9 +91,7 @@ def _options(kind: type) -> list[inspect.Parameter]:
     described: dict[str, Description] = {}
     for owner in reversed(kind.__mro__):  # a bundle may describe an option of the one that it extends anew
         described |= _about(owner)[1] if dataclasses.is_dataclass(owner) else {}
-    return [
-        _option(field.name, hints[field.name], field.default, described) for field in dataclasses.fields(kind)
-    ]
+    return [_option(field.name, hints[field.name], field.default, described) for field in dataclasses.fields(kind)]
 
 
 def _option(name: str, hint: Any, default: object, described: dict[str, Description]) -> inspect.Parameter:
@@ -104,9 +101,7 @@ def _option(name: str, hint: Any, default: object, described: dict[str, Descript
         flags: tuple[str, ...] = ("--output", "-o") if name == "output" else ()
         if default is False:  # the flag alone, without --no-...
             flags = (f"--{name.replace('_', '-')}",)
-        hint = Annotated[
-            hint, typer.Option(*flags, metavar=metavar, help=help, show_default=default is not None)
-        ]
+        hint = Annotated[hint, typer.Option(*flags, metavar=metavar, help=help, show_default=default is not None)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
@@ -163,9 +158,7 @@ DataOrImages = Annotated[str, typer.Argument(metavar="DATA", help=_ROWS + _OR_IM
 Model = Annotated[
     Path,
     typer.Argument(
-        metavar="MODEL",
-        help="A model file written by 'chimap fit' or 'chimap learn-kernel'.",
-        show_default=False,
+        metavar="MODEL", help="A model file written by 'chimap fit' or 'chimap learn-kernel'.", show_default=False
     ),
 ]
 Labels = Annotated[
@@ -244,9 +237,7 @@ TASK_RULE = (
     "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
     "rows each) and each occurs twice on average. Other numbers are a regression; regress reads text as numbers"
 )
-TaskOption = Annotated[
-    TaskName, typer.Option(help=f"Whether to fit a classifier or a regression. {TASK_RULE}.")
-]
+TaskOption = Annotated[TaskName, typer.Option(help=f"Whether to fit a classifier or a regression. {TASK_RULE}.")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -304,11 +295,7 @@ class TableOptions:
 
     def asides(self) -> dict[str, str | None]:
         """Return the columns of groups, parts and weights, by flag."""
-        return {
-            "--groups": self.groups,
-            "--split": self.split,
-            "--sample-weight": self.sample_weight,
-        }
+        return {"--groups": self.groups, "--split": self.split, "--sample-weight": self.sample_weight}
 
     def splits_by_structure(self, reading: Reading | None) -> bool:
         """Return whether --split names a way to group rows by what they are, such as molecules by scaffold."""
@@ -392,18 +379,12 @@ class CountedColumn:
             )
         if self.text is not None:
             return WordCounts(
-                self.text,
-                min_count=self.min_count,
-                tokens=self.tokens.value,
-                ngrams=self._neighbours(),
-                memory=memory,
+                self.text, min_count=self.min_count, tokens=self.tokens.value, ngrams=self._neighbours(), memory=memory
             )
         flags = {"tokens": self.tokens != _TOKENS, "ngrams": self.ngrams is not None}
         for name, is_given in (flags | {"min-count": self.min_count != type(self).min_count}).items():
             if is_given:
-                raise InputError(
-                    f"--{name} is for texts: name their column with --text, or leave --{name} out."
-                )
+                raise InputError(f"--{name} is for texts: name their column with --text, or leave --{name} out.")
         check_positive(self.morgan_size, "morgan_size", integer=True)
         if self.morgan_radius < 0:
             raise ParameterError("morgan_radius", self.morgan_radius, "a whole number, 0 or more")
@@ -462,15 +443,11 @@ def _words_of(path: Path) -> JSON:
         with path.open("rb") as file:
             options = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"--config {path} is not valid TOML: {error}. Write lines such as kernel = 'chi2'."
-        ) from error
+        raise DataError(f"--config {path} is not valid TOML: {error}. Write lines such as kernel = 'chi2'.") from error
     by_parameter: Parameters = {}
     for name, value in options.items():
         if isinstance(value, dict):
-            raise DataError(
-                f"--config {path}: [{name}] is a table; write options alone, such as kernel = 'chi2'."
-            )
+            raise DataError(f"--config {path}: [{name}] is a table; write options alone, such as kernel = 'chi2'.")
         by_parameter[name.replace("-", "_")] = ",".join(map(str, value)) if isinstance(value, list) else value
     return by_parameter
 
@@ -487,8 +464,7 @@ Config = Annotated[
     ),
 ]
 SaveConfig = Annotated[
-    Path | None,
-    optional("FILE", "Write the options of this command to a file for --config.", "--save-config"),
+    Path | None, optional("FILE", "Write the options of this command to a file for --config.", "--save-config")
 ]
 
 
@@ -506,9 +482,7 @@ def save_config(context: typer.Context, path: Path | None) -> None:
         and context.params[parameter.name] != parameter.default
     ]
     with replacing(path) as unfinished:
-        unfinished.write_text(
-            f"# {context.command_path} --config {path.name}\n{''.join(lines)}", encoding="utf-8"
-        )
+        unfinished.write_text(f"# {context.command_path} --config {path.name}\n{''.join(lines)}", encoding="utf-8")
 
 
 def _toml(value: object) -> str:

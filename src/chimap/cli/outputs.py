@@ -46,26 +46,18 @@ def check_outputs(
             continue
         is_store = path.suffix.lower() in stores
         if path.is_dir() and not is_store:
-            raise IsADirectoryError(
-                f"{flag} {path} is a folder; name a file in it, such as {path / 'my.model'}."
-            )
+            raise IsADirectoryError(f"{flag} {path} is a folder; name a file in it, such as {path / 'my.model'}.")
         for name, file in input_files.items():
             if file.exists() and _same(file, path):
                 raise FileExistsError(f"{flag} {path} is the input {name} itself; choose another name.")
         for other_flag, earlier in taken.items():
             if _same(earlier, path):
-                raise FileExistsError(
-                    f"{flag} {path} and {other_flag} {earlier} are the same file; choose two names."
-                )
+                raise FileExistsError(f"{flag} {path} and {other_flag} {earlier} are the same file; choose two names.")
         taken[flag] = path
         if path.exists() and not path.is_file() and not is_store:
-            raise FileExistsError(
-                f"{flag} {path} is not a regular file and will not be replaced; name a file."
-            )
+            raise FileExistsError(f"{flag} {path} is not a regular file and will not be replaced; name a file.")
         if flag in outputs and path.exists() and not overwrite:
-            raise FileExistsError(
-                f"{flag} {path} exists; choose another name, or add --overwrite to replace it."
-            )
+            raise FileExistsError(f"{flag} {path} exists; choose another name, or add --overwrite to replace it.")
         check_folder((path.resolve() if path.is_symlink() else path).parent, f"{flag} {path}")
 
 
@@ -76,9 +68,7 @@ def check_folder(folder: Path, where: str) -> None:
     if not folder.is_dir():
         raise NotADirectoryError(f"{where}: {folder} is a file, not a folder; choose another place.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(
-            f"{where}: no permission to write in the folder {folder}; choose another place."
-        )
+        raise PermissionError(f"{where}: no permission to write in the folder {folder}; choose another place.")
 
 
 def _file_of(given: str | Path) -> str:

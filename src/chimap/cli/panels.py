@@ -65,9 +65,7 @@ class PanelCommand(TyperCommand):
                     formatter.write_dl(records)
         if n_left:
             formatter.write_paragraph()
-            formatter.write_text(
-                f"For {n_left} more options and full descriptions: {ctx.command_path} {EVERYTHING}"
-            )
+            formatter.write_text(f"For {n_left} more options and full descriptions: {ctx.command_path} {EVERYTHING}")
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         """Write what the command does. Long commands show their first paragraph and some examples by default."""
@@ -94,9 +92,7 @@ def _first_sentence(record: tuple[str, str]) -> tuple[str, str]:
 def _panel_of(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return "Arguments"
-    return next(
-        (panel for panel, names in _PANELS.items() if parameter.name in names.split()), "Output and runtime"
-    )
+    return next((panel for panel, names in _PANELS.items() if parameter.name in names.split()), "Output and runtime")
 
 
 def as_help(arguments: Sequence[str] | None) -> tuple[list[str], bool]:

@@ -106,21 +106,13 @@ def writer(
     ending = ".csv" if str(output) == "-" else output.suffix.lower()
     write = FORMATS.get(ending)
     if write is None:
-        raise InputError(
-            f"--output {output}: the ending must be one of {', '.join(FORMATS)}; or give - for stdout."
-        )
+        raise InputError(f"--output {output}: the ending must be one of {', '.join(FORMATS)}; or give - for stdout.")
     for name in wanted:
         if (name == "intervals") == is_classifier(model):
-            kind, instead = (
-                ("a classifier", "--sets") if is_classifier(model) else ("a regression", "--intervals")
-            )
-            raise InputError(
-                f"--{name}: the model is {kind}, which has none; leave --{name} out, or use {instead}."
-            )
+            kind, instead = ("a classifier", "--sets") if is_classifier(model) else ("a regression", "--intervals")
+            raise InputError(f"--{name}: the model is {kind}, which has none; leave --{name} out, or use {instead}.")
         if ending == ".npy":
-            raise InputError(
-                f"--output {output}: .npy holds one array, so it cannot take --{name}; use .npz or .csv."
-            )
+            raise InputError(f"--output {output}: .npy holds one array, so it cannot take --{name}; use .npz or .csv.")
     extras = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
 
     if unassigned is not None:
@@ -183,9 +175,7 @@ def _scores(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
 
 def _probabilities(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     if not hasattr(model, "probabilities_of"):
-        raise InputError(
-            f"a {type(model).__name__} has no probabilities; leave --probabilities out, or use --scores."
-        )
+        raise InputError(f"a {type(model).__name__} has no probabilities; leave --probabilities out, or use --scores.")
     return _numbers(model, "probabilities", model.probabilities_of, n_kinds)
 
 
@@ -211,9 +201,7 @@ def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
 def _intervals(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     """Return the lower and upper ends of the intervals."""
     t = model.n_outputs
-    is_one = (
-        model.intervals_of(np.zeros((1, t)), 1 - coverage).ndim == 2
-    )  # that of several quantiles is one too
+    is_one = model.intervals_of(np.zeros((1, t)), 1 - coverage).ndim == 2  # that of several quantiles is one too
 
     def of(outputs: np.ndarray) -> np.ndarray:
         return np.asarray(model.intervals_of(outputs, 1 - coverage))
@@ -265,9 +253,7 @@ def _csv_lines(text: IO[str], model: BaseEstimator, source: Source, chunks: Chun
             columns.extend(extra.text(outputs))
         if source.unread:
             why = [source.unread.get(row, "") for row in range(first, first + len(outputs))]
-            columns = [
-                values if named and values is columns[0] else _blanked(values, why) for values in columns
-            ]
+            columns = [values if named and values is columns[0] else _blanked(values, why) for values in columns]
             columns.append(why)
         lines.writerows(zip(*columns, strict=True))
         first += len(outputs)

@@ -12,11 +12,7 @@ from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndat
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.arrow_files import IPC, PARQUET
 from chimap.data.formats.batches import is_stream, stream_source
-from chimap.data.formats.biom import (
-    biom_source,
-    biom_table_source,
-    is_biom_table,
-)
+from chimap.data.formats.biom import biom_source, biom_table_source, is_biom_table
 from chimap.data.formats.csv import CsvSource, is_text_table
 from chimap.data.formats.dask import DaskSource
 from chimap.data.formats.frames import check_same_order

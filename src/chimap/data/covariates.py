@@ -43,16 +43,12 @@ def table_of_values(data: object, n_rows: int) -> CovariateTable:
         array = np.asarray(data)
         array = array[:, None] if array.ndim == 1 else array
         if array.ndim != 2:
-            raise DataError(
-                Message("{covariates} must have a row for each row of X; got {} axes.", array.ndim)
-            )
+            raise DataError(Message("{covariates} must have a row for each row of X; got {} axes.", array.ndim))
         names, columns = [f"covariate {j}" for j in range(array.shape[1])], [*array.T]
     if not names:
         raise DataError(Message("{covariates} has no columns: name one, or leave it out."))
     pairs = zip(map(str, names), columns, strict=True)
-    return CovariateTable(
-        tuple(map(str, names)), tuple(_cleaned(column, n_rows, name) for name, column in pairs)
-    )
+    return CovariateTable(tuple(map(str, names)), tuple(_cleaned(column, n_rows, name) for name, column in pairs))
 
 
 def table_of_columns(source: Source, words: str | Sequence[str]) -> CovariateTable:
@@ -156,9 +152,7 @@ def _cleaned(values: ArrayLike, n_rows: int, name: str, is_factor: bool = False)
             data = np.zeros(n_rows)
             data[~missing] = numbers
     if missing.all():
-        raise DataError(
-            Message("{covariates}, {!r}: all values are missing. Leave it out, or name another.", name)
-        )
+        raise DataError(Message("{covariates}, {!r}: all values are missing. Leave it out, or name another.", name))
     if is_factor and not is_text(data):
         return np.ma.MaskedArray(texts_of(data), missing)
     if is_text(data):
@@ -167,9 +161,7 @@ def _cleaned(values: ArrayLike, n_rows: int, name: str, is_factor: bool = False)
     broken = np.flatnonzero(~np.isfinite(numbers))
     if broken.size:
         raise DataError(
-            Message(
-                "{covariates}, {!r}, row {}: {} is no finite number.", name, broken[0], numbers[broken[0]]
-            )
+            Message("{covariates}, {!r}, row {}: {} is no finite number.", name, broken[0], numbers[broken[0]])
         )
     return np.ma.MaskedArray(numbers, missing)
 

@@ -31,9 +31,7 @@ _FEWEST_ROWS_OF_CLASS = 5
 _MOST_CLASSES = 50
 _FEWEST_NUMBERS = 100  # fewer distinct whole numbers are no surprise
 _FEWEST_PARENTS = 3  # groups of columns that add up to another column
-_LARGEST_DEVIATION_OF_SUMS = (
-    0.01  # how far the sum of columns may be from the column that holds it, as a share
-)
+_LARGEST_DEVIATION_OF_SUMS = 0.01  # how far the sum of columns may be from the column that holds it, as a share
 _MOST_ROWS_SEARCHED = 200_000  # rows of a file whose contents are compared
 
 
@@ -53,13 +51,7 @@ def first_look(source: Source, most_bytes: float = LOOK_BYTES) -> tuple[Rows, np
     They take at most ``most_bytes``, unless even a few take more, and are spread over the source in runs where it can
     seek and rows are not stored in large groups.
     """
-    n = int(
-        min(
-            source.n_rows,
-            LOOK_ROWS,
-            max(FEWEST_ROWS, min(LOOK_BYTES, most_bytes) / max(1.0, source.row_bytes)),
-        )
-    )
+    n = int(min(source.n_rows, LOOK_ROWS, max(FEWEST_ROWS, min(LOOK_BYTES, most_bytes) / max(1.0, source.row_bytes))))
     if not source.can_seek or source.stored_rows > n or n == source.n_rows:
         chunk = next(iter(source.chunks(n)))
         return chunk.X, chunk.y
@@ -244,16 +236,10 @@ def _numbering(rows: Rows, names: Sequence[str] | None, source: Source) -> Itera
 def _bins_that_tell(rows: Rows, y: np.ndarray) -> np.ndarray:
     """Return the bins whose values tell every class: no two classes share a part of their range."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    if (
-        not 2 <= classes.size <= _MOST_CLASSES
-        or counts.min() < _FEWEST_ROWS_OF_CLASS
-        or y.size < 2 * FEWEST_ROWS
-    ):
+    if not 2 <= classes.size <= _MOST_CLASSES or counts.min() < _FEWEST_ROWS_OF_CLASS or y.size < 2 * FEWEST_ROWS:
         return np.zeros(0, np.intp)
     lowest, highest = (
-        np.stack(
-            [_extreme(_arrays.take_rows(rows, np.flatnonzero(codes == k)), way) for k in range(classes.size)]
-        )
+        np.stack([_extreme(_arrays.take_rows(rows, np.flatnonzero(codes == k)), way) for k in range(classes.size)])
         for way in ("min", "max")
     )
     order = np.argsort(lowest, axis=0, kind="stable")
@@ -267,15 +253,11 @@ def _bins_that_are(rows: Rows, y: np.ndarray) -> np.ndarray:
         return np.zeros(0, np.intp)
     centred = y - y.mean()
     products = np.asarray(rows.T @ centred).reshape(-1)
-    squares = np.asarray(
-        (rows.multiply(rows) if _arrays.is_sparse(rows) else np.square(rows)).sum(axis=0)
-    ).reshape(-1)
+    squares = np.asarray((rows.multiply(rows) if _arrays.is_sparse(rows) else np.square(rows)).sum(axis=0)).reshape(-1)
     variances = squares - y.size * np.square(_arrays.column_means(rows))
     scale = np.sqrt(np.maximum(variances, 0) * (centred @ centred))
     likely = np.flatnonzero((scale > 0) & (np.abs(products) > 0.9999 * scale))
-    exact = [
-        column for column in likely.tolist() if abs(np.corrcoef(_column(rows, column), y)[0, 1]) > 1 - 1e-9
-    ]
+    exact = [column for column in likely.tolist() if abs(np.corrcoef(_column(rows, column), y)[0, 1]) > 1 - 1e-9]
     return np.array(exact, dtype=np.intp)
 
 
@@ -405,10 +387,7 @@ def are_nearly_equal(rows: Rows) -> bool:
     distances = _distances(rows)
     distances[distances < _SAME] = np.nan  # a row itself, and those that are equal to it
     distances.sort(axis=1)  # NaN last
-    nearest, n_others = (
-        distances[:, : min(_NEIGHBOURS, n // 4)],
-        np.count_nonzero(~np.isnan(distances), axis=1),
-    )
+    nearest, n_others = (distances[:, : min(_NEIGHBOURS, n // 4)], np.count_nonzero(~np.isnan(distances), axis=1))
     typical = distances[np.arange(n), n_others // 2]
     with np.errstate(invalid="ignore"):
         has_gap = np.any(nearest[:, 1:] > _GAP * nearest[:, :-1], axis=1)

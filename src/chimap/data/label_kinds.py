@@ -133,9 +133,7 @@ def places_among(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.where(classes[place] == y, place, -1)
 
 
-def known_labels(
-    y: np.ndarray, classes: np.ndarray, where: str, rows: np.ndarray | None = None
-) -> np.ndarray:
+def known_labels(y: np.ndarray, classes: np.ndarray, where: str, rows: np.ndarray | None = None) -> np.ndarray:
     """Return labels in the type of the classes of a model. Raises DataError, naming the row, for an unknown one.
 
     ``rows`` are the numbers of the rows in the file, (n,); without them rows are counted from 0.

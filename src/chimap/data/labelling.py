@@ -32,13 +32,7 @@ from chimap.data.formats.records import (
     refuse_undecoded,
 )
 from chimap.data.formats.transposed import is_transposed
-from chimap.data.io.files import (
-    base_name,
-    existing_file,
-    is_address,
-    split_member,
-    uncompressed_name,
-)
+from chimap.data.io.files import base_name, existing_file, is_address, split_member, uncompressed_name
 from chimap.data.label_kinds import (
     TextLabels,
     as_number,
@@ -107,10 +101,7 @@ def labelled(source: Source, missing: object = None) -> Source:
     is_missing = np.ma.getmaskarray(y) | _marked(y, missing)
     values = np.ma.getdata(y)
     if not is_missing.any():
-        source.notes = (
-            *source.notes,
-            *(note for note in _doubts(source, values) if note not in source.notes),
-        )
+        source.notes = (*source.notes, *(note for note in _doubts(source, values) if note not in source.notes))
         return source
     rows = np.flatnonzero(~is_missing)
     if rows.size == 0:
@@ -135,9 +126,7 @@ def _readable(source: Source, y: np.ndarray) -> Source:
     """Return the rows whose record could be read. Raises DataError where that is less than half of them."""
     rows = np.setdiff1d(np.arange(source.n_rows), [*source.unread])
     if len(source.unread) > _MOST_SHARE_UNREAD * source.n_rows:
-        raise DataError(
-            f"{note_on_unread(source)}. Is this the column, and the encoding of the file, that you mean?"
-        )
+        raise DataError(f"{note_on_unread(source)}. Is this the column, and the encoding of the file, that you mean?")
     kept = ChosenRows(source, rows, y[rows])
     kept.notes = (*source.notes, f"{note_on_unread(source)}. They are left out.")
     return kept
@@ -181,9 +170,7 @@ def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:
     rows = np.flatnonzero(~is_missing.all(axis=1))
     if rows.size == 0:
         raise NoLabelsError(
-            Message(
-                "{}: every label is missing. Name other columns or another file with {labels}.", source.name
-            )
+            Message("{}: every label is missing. Name other columns or another file with {labels}.", source.name)
         )
     if not numbers and rows.size == y.shape[0]:
         return source
@@ -303,9 +290,7 @@ def table_of(address: str) -> Records:
     if uncompressed_name(file.name).endswith(_JOINED_TEXT):
         return QiimeMetadata(address) if is_qiime_metadata(file) else TextRecords(address)
     if file.suffix not in _ARROW_TABLES:
-        raise DataError(
-            f"{address}: not read while it is compressed as a whole. Unpack it: {file_remedy(address)}."
-        )
+        raise DataError(f"{address}: not read while it is compressed as a whole. Unpack it: {file_remedy(address)}.")
     return ArrowRecords(address)
 
 
@@ -322,9 +307,7 @@ def joined(source: Source, labels: str, id: str | int | None = None, missing: ob
     matches = [_matches(source, f"{address}::{name}", id, missing) for name in tasks]
     table_rows, y = matches[0]
     if len(tasks) > 1:
-        columns = [
-            task_column(y, f"{address}, column {name!r}") for name, (_, y) in zip(tasks, matches, strict=True)
-        ]
+        columns = [task_column(y, f"{address}, column {name!r}") for name, (_, y) in zip(tasks, matches, strict=True)]
         y = np.column_stack(columns)
     rows = np.flatnonzero(table_rows >= 0)
     note = (
@@ -337,9 +320,7 @@ def joined(source: Source, labels: str, id: str | int | None = None, missing: ob
     return view
 
 
-def values_by_id(
-    source: Source, column: str, id: str | int | None = None, missing: object = None
-) -> np.ma.MaskedArray:
+def values_by_id(source: Source, column: str, id: str | int | None = None, missing: object = None) -> np.ma.MaskedArray:
     """Return the values (n_rows,) of ``TABLE::COLUMN`` for the rows of a source.
 
     They are masked where the id is unknown, and where text is ``missing``.
@@ -350,9 +331,7 @@ def values_by_id(
     return joined
 
 
-def _matches(
-    source: Source, labels: str, id: str | int | None, missing: object
-) -> tuple[np.ndarray, np.ndarray]:
+def _matches(source: Source, labels: str, id: str | int | None, missing: object) -> tuple[np.ndarray, np.ndarray]:
     """Return the table row with the id of each row of a source, -1 for none, and the values of the table."""
     address, column = split_member(labels)
     if source.row_ids is None:
@@ -404,9 +383,7 @@ def _check_first_column(source: Source) -> None:
             unique_ids(texts_of(values), f"{source.name}, column {first!r}")
 
 
-def _id_and_label(
-    address: str, column: str, id: str | int | None, missing: object
-) -> tuple[np.ndarray, np.ndarray]:
+def _id_and_label(address: str, column: str, id: str | int | None, missing: object) -> tuple[np.ndarray, np.ndarray]:
     """Return the ids, as text, and the labels of all rows of a table."""
     table, where = table_of(address), f"{address}::{column}"
     places = _places(table.columns, column, id, address)
@@ -507,10 +484,7 @@ def with_tasks(
 
 
 def _candidates(
-    read: Callable[[Labels, ColumnChoice], Source],
-    data: object,
-    choice: ColumnChoice,
-    reading: Reading | None,
+    read: Callable[[Labels, ColumnChoice], Source], data: object, choice: ColumnChoice, reading: Reading | None
 ) -> _Candidates:
     """Return the columns that labels may name. They are read without any row where the kind of data allows it."""
     columns = [str(name) for name in names_of(data)] if is_frame(data) else stream_columns(data)
@@ -563,9 +537,7 @@ def present(y: np.ndarray | None, name: str, model: BaseEstimator | None = None)
     if fitted_with is not None:
         raise DataError(
             Message(
-                "{} has no labels. Name them; the model was fitted with {labels=!s}.",
-                name,
-                shlex.quote(fitted_with),
+                "{} has no labels. Name them; the model was fitted with {labels=!s}.", name, shlex.quote(fitted_with)
             )
         )
     raise DataError(

@@ -112,9 +112,7 @@ def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
     return masked(data, missing)
 
 
-def read_labels(
-    labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile | None = None
-) -> np.ndarray | None:
+def read_labels(labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile | None = None) -> np.ndarray | None:
     """Return labels from an array or a file, of shape (n_rows,) or (n_rows, t), masked where some are missing.
 
     A text file holds numbers if each of its words prints back from its number: int64 if all are whole, else float64.
@@ -159,9 +157,7 @@ def read_labels(
     address, member = split_member(labels)
     if address == "":
         if data_path is None:
-            raise DataError(
-                f"labels {labels!r} name a member of the data, but the data are not an .npz file."
-            )
+            raise DataError(f"labels {labels!r} name a member of the data, but the data are not an .npz file.")
         address = data_path.address
     column = None
     if member is None:
@@ -261,9 +257,7 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
         try:
             y = np.char.decode(y, "utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(
-                f"{where}: labels that are not text in UTF-8 ({error}). Write them again."
-            ) from error
+            raise DataError(f"{where}: labels that are not text in UTF-8 ({error}). Write them again.") from error
     if y.dtype.kind == "U":
         return composed_texts(y), missing | (np.char.strip(y) == "")
     if y.dtype.kind in "iu":
@@ -276,9 +270,7 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
     missing = missing | np.isnan(y)
     bad = np.flatnonzero(~np.isfinite(y) & ~missing)
     if bad.size:
-        raise DataError(
-            f"{where}, row {bad[0]}: {y[bad[0]]}. Every label must be finite; remove the rows without one."
-        )
+        raise DataError(f"{where}, row {bad[0]}: {y[bad[0]]}. Every label must be finite; remove the rows without one.")
     y = y.astype(np.float64)
     return (whole_numbers(y, missing) if missing.any() else y), missing
 
@@ -386,9 +378,7 @@ def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
     Y = Y.toarray() if _arrays.is_sparse(Y) else Y
     values = Y if isinstance(Y, np.ma.MaskedArray) else np.asarray(Y)
     if values.ndim != 2 or values.shape[1] != n_tasks:
-        raise DataError(
-            f"{where}: expected labels of {n_tasks} tasks, (rows, {n_tasks}), got shape {values.shape}."
-        )
+        raise DataError(f"{where}: expected labels of {n_tasks} tasks, (rows, {n_tasks}), got shape {values.shape}.")
     mask, values = np.ma.getmaskarray(values), np.ma.getdata(values)
     if is_text(values):
         values = _numbers(values, where)
@@ -439,9 +429,7 @@ def plain_labels(y: Any) -> ArrayLike:
     dtype = getattr(y, "dtype", None)
     if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
         if isinstance(y, list | tuple):
-            _check_none_missing(
-                np.array(y, dtype=object)
-            )  # objects, because NaN converted to text would be a class
+            _check_none_missing(np.array(y, dtype=object))  # objects, because NaN converted to text would be a class
         elif isinstance(y, np.ndarray) or getattr(dtype, "kind", "") == "O":
             _check_none_missing(np.asarray(y))
         return y.astype(object) if getattr(dtype, "kind", "") == "T" else y
@@ -495,10 +483,7 @@ def labels_elsewhere(labels: Labels, n_rows: int, where: str, columns: Sequence[
 
 
 def read_with(
-    read: Callable[[Labels], Source],
-    labels: Labels,
-    data: object,
-    has_arrays: Callable[[str], bool],
+    read: Callable[[Labels], Source], labels: Labels, data: object, has_arrays: Callable[[str], bool]
 ) -> Source:
     """Return the source that ``read(labels)`` makes of the data.
 
@@ -523,9 +508,7 @@ def _not_there(read: Callable[[Labels], Source], path: str, name: str, has_array
         try:
             read(f"::{name}")
         except DataError as error:
-            return NoColumnError(
-                f"{prefix}. {error} Name one of its arrays with '::' before it, or a file of labels."
-            )
+            return NoColumnError(f"{prefix}. {error} Name one of its arrays with '::' before it, or a file of labels.")
         return NoColumnError(f"{prefix}. It holds an array of that name: '::{name}'.")
     if read(UNREAD).row_ids is not None:
         return NoColumnError(

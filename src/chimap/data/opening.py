@@ -14,12 +14,7 @@ from chimap._frames import is_frame
 from chimap._messages import Message
 from chimap._types import Columns, Parameters
 from chimap._validation import DataError, check_choice
-from chimap.data.catalogue import (
-    CONTAINERS,
-    WITH_MEMBERS,
-    kind_of,
-    opener_of,
-)
+from chimap.data.catalogue import CONTAINERS, WITH_MEMBERS, kind_of, opener_of
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.batches import BatchSource
@@ -163,13 +158,7 @@ def open_source(
         aside_names = (*aside_names, *map(str, named), *(name for name in LABEL_NAMES if name not in bins))
         labels = UNREAD
     choice = replace(
-        choice_like(like),
-        id=id,
-        columns=columns,
-        exclude=exclude,
-        missing=missing,
-        aside=aside_names,
-        rank=rank,
+        choice_like(like), id=id, columns=columns, exclude=exclude, missing=missing, aside=aside_names, rank=rank
     )
     fitted_reading = getattr(like, "reading_", None)
     reading = reading or (
@@ -240,9 +229,7 @@ def _matched(source: Source, like: object, missing_columns: str | None) -> Sourc
     if not hasattr(like, "n_features_in_"):
         return source
     mass = getattr(like, "mass_", None)
-    return matched(
-        source, fitted_names(like), like.n_features_in_, type(like).__name__, mass, missing_columns
-    )
+    return matched(source, fitted_names(like), like.n_features_in_, type(like).__name__, mass, missing_columns)
 
 
 def _check_target(source: Source) -> None:
@@ -292,17 +279,11 @@ class _OpenedData:
 
     def _as_labels(self, name: str, missing: object) -> np.ndarray:
         """Return the values of a column of all rows; they are read as labels of the data, opened again."""
-        taken_for_labels = (
-            LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
-        )
+        taken_for_labels = LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
         aside = (*self.choice.aside, *(word for word in taken_for_labels if word != name))
         inside = None if is_join(name) else name
         opened = _read(
-            self.data,
-            inside,
-            replace(self.choice, missing=missing, aside=aside),
-            self.reading,
-            self.transpose,
+            self.data, inside, replace(self.choice, missing=missing, aside=aside), self.reading, self.transpose
         )
         values = values_by_id(opened, name, self.choice.id, missing) if is_join(name) else opened.labels()
         assert values is not None  # the labels are named

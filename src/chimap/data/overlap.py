@@ -127,9 +127,7 @@ class Overlap:
             free = _alone({key(name): i for i, name in enumerate(names)}, [key(name) for name in names])
             missing = np.flatnonzero(places < 0).tolist()
             wanted = _alone({key(bins[i]): i for i in missing}, [key(bins[i]) for i in missing])
-            found = [
-                (i, free[word]) for word, i in wanted.items() if word in free and free[word] not in taken
-            ]
+            found = [(i, free[word]) for word, i in wanted.items() if word in free and free[word] not in taken]
             if found:
                 for i, column in found:
                     places[i] = column
@@ -178,15 +176,12 @@ class Overlap:
             self.refuse(
                 where,
                 remedy=Message(
-                    " To take them as zero, although the model was not fitted on counts, say "
-                    "{missing_columns='zero'}."
+                    " To take them as zero, although the model was not fitted on counts, say {missing_columns='zero'}."
                 ),
             )
         there = self.places >= 0
         share = float(mass.shares[there].sum(dtype=np.float64))
-        overlap = (
-            f"{np.count_nonzero(there):,} of {there.size:,} columns, {100 * share:.3g} % of the training mass"
-        )
+        overlap = f"{np.count_nonzero(there):,} of {there.size:,} columns, {100 * share:.3g} % of the training mass"
         if share < LEAST_MASS:
             least = f"{100 * LEAST_MASS:g} %"
             self.refuse(where, f" There are {overlap}; from {least} of it on, the others are taken as zero.")
@@ -225,6 +220,4 @@ def _alone(place: dict[str, int], words: Sequence[str]) -> dict[str, int]:
 
 
 def _listed(names: Sequence[str], most: int = _MOST_NAMES_SHOWN) -> str:
-    return (
-        ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "") or "none"
-    )
+    return ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "") or "none"

@@ -45,8 +45,7 @@ FILES: dict[str, str] = {
     ".rdata": "in R, load('FILE') and arrow::write_parquet(frame, 'rows.parquet')",
     ".rda": "in R, load('FILE') and arrow::write_parquet(frame, 'rows.parquet')",
     ".json": "pandas.read_json('FILE').to_parquet('rows.parquet'), or if it is a BIOM table, name it .biom",
-    ".smi": "pandas.read_csv('FILE', sep=r'\\s+', names=['smiles', 'id'], header=None).to_csv('rows.csv', "
-    "index=False)",
+    ".smi": "pandas.read_csv('FILE', sep=r'\\s+', names=['smiles', 'id'], header=None).to_csv('rows.csv', index=False)",
     ".sdf": "rdkit.Chem.PandasTools.LoadSDF('FILE', smilesName='smiles', molColName=None).to_csv('rows.csv', "
     "index=False)",
     ".mat": "numpy.save('rows.npy', scipy.io.loadmat('FILE')['X'].copy('C')), with the name of the matrix",

@@ -97,11 +97,7 @@ class RowFile:
         start = bucket * self._bucket_rows
         shape = (min(self._bucket_rows, self._shape[0] - start), self._shape[1])
         size = sum(count for _, count in self._pieces[bucket])
-        rows, columns, values = (
-            np.empty(size, np.int32),
-            np.empty(size, np.int32),
-            np.empty(size, self._dtype),
-        )
+        rows, columns, values = (np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, self._dtype))
         done = 0
         for offset, count in self._pieces[bucket]:
             for out in (rows, columns, values):
@@ -150,9 +146,7 @@ def _read_into(file: IO[bytes], out: np.ndarray, offset: int) -> None:
     while len(view):
         count = os.preadv(file.fileno(), [view], offset)
         if not count:
-            raise DataError(
-                "the temporary file of rows is shorter than when it was written. Open the data again."
-            )
+            raise DataError("the temporary file of rows is shorter than when it was written. Open the data again.")
         view, offset = view[count:], offset + count
 
 

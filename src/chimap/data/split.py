@@ -188,10 +188,7 @@ def _draws(seed: int, *place: int) -> np.random.Generator:
 def drawn_for_test(start: int, stop: int, test_fraction: float, seed: int) -> np.ndarray:
     """Return whether ``split_source`` puts the rows from ``start`` up to ``stop`` in the test part, as bool."""
     first = start // BLOCK_ROWS
-    drawn = [
-        _draws(seed, block).random(BLOCK_ROWS) < test_fraction
-        for block in range(first, -(-stop // BLOCK_ROWS))
-    ]
+    drawn = [_draws(seed, block).random(BLOCK_ROWS) < test_fraction for block in range(first, -(-stop // BLOCK_ROWS))]
     return np.concatenate(drawn)[start - first * BLOCK_ROWS : stop - first * BLOCK_ROWS]
 
 
@@ -283,9 +280,7 @@ class PerClassSplits:
                 test.append(rows[self.n_train :][: self.n_test])
             yield np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
 
-    def get_n_splits(
-        self, X: Rows | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None
-    ) -> int:
+    def get_n_splits(self, X: Rows | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> int:
         """Return the number of splits.
 
         Parameters

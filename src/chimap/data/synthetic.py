@@ -105,9 +105,7 @@ def _prototypes(count: int, n_features: int, seed: int) -> np.ndarray:
     return (profiles / profiles.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
-def _fill(
-    rng: np.random.Generator, prototypes: np.ndarray, X: np.ndarray, work: list[np.ndarray]
-) -> np.ndarray:
+def _fill(rng: np.random.Generator, prototypes: np.ndarray, X: np.ndarray, work: list[np.ndarray]) -> np.ndarray:
     """Fill X with histograms and return their classes; ``work`` holds two buffers of the shape of X.
 
     All operations are in place: allocating fresh memory would cost more than the arithmetic.

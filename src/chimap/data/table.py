@@ -83,11 +83,7 @@ class ColumnChoice:
         It is called ``y`` or ``label``, and is no bin of the model. Raises DataError if there are both and neither is
         excluded.
         """
-        known = {
-            *(self.names or ()),
-            *self.aside,
-            *(() if self.columns is None else map(str, words_of(self.columns))),
-        }
+        known = {*(self.names or ()), *self.aside, *(() if self.columns is None else map(str, words_of(self.columns)))}
         there = [name for name in LABEL_NAMES if name in names and name not in known]
         if len(there) > 1 and self.exclude is not None:
             excluded = {names[place] for place in places_of(names, self.exclude, where, "exclude")}
@@ -159,9 +155,7 @@ class Roles:
         """Return a note for the user on the unknown columns; ``id`` is one of them that turned out to name the rows."""
         return (*ignored([name for name in self.unknown if name != id], where), *self.doubts)
 
-    def first_column(
-        self, names: Sequence[str], where: str, *, has_index: bool = False
-    ) -> FirstColumn | None:
+    def first_column(self, names: Sequence[str], where: str, *, has_index: bool = False) -> FirstColumn | None:
         """Return the first column besides the labels, if it may name the rows or be an index; else None.
 
         ``has_index`` says that the table itself has names of its rows.
@@ -289,9 +283,7 @@ def roles_of(
     id_place = aside[0] if aside else None
     aside += _present(names, choice.aside, has_names)
     candidates = [
-        place_of_name
-        for place_of_name in range(len(names))
-        if place_of_name != label and place_of_name not in {*aside}
+        place_of_name for place_of_name in range(len(names)) if place_of_name != label and place_of_name not in {*aside}
     ]
     if choice.names is not None and has_names:
         wanted, free = {*composed_names(choice.names)}, {*candidates}
@@ -354,14 +346,9 @@ def _present(names: Sequence[str], words: Iterable[str], has_names: bool) -> lis
 def check_same_names(names: Sequence[str], first: Sequence[str], where: str) -> None:
     """Raise DataError if a batch or part of the rows has other columns than the first one, in whatever order."""
     ours, theirs = {*names}, {*first}
-    unknown, missing = (
-        [name for name in names if name not in theirs],
-        [name for name in first if name not in ours],
-    )
+    unknown, missing = ([name for name in names if name not in theirs], [name for name in first if name not in ours])
     if unknown or missing:
-        faults = [
-            f"{what} {_shown(faulty)}" for what, faulty in (("has", unknown), ("lacks", missing)) if faulty
-        ]
+        faults = [f"{what} {_shown(faulty)}" for what, faulty in (("has", unknown), ("lacks", missing)) if faulty]
         raise DataError(
             f"{where}: it {' and '.join(faults)}, unlike the first. Columns are matched by name, and all parts need "
             "the same ones."
@@ -376,9 +363,7 @@ def ignored(names: Sequence[str], where: str) -> tuple[str, ...]:
     return (f"{where}: {what} {_shown(names, 4)} ignored: unknown to the fitted model.",)
 
 
-def places_of(
-    names: Sequence[str], words: Columns | Sequence[str | int], where: str, argument: str
-) -> list[int]:
+def places_of(names: Sequence[str], words: Columns | Sequence[str | int], where: str, argument: str) -> list[int]:
     """Return the positions of the columns that some words mean, each once, in the order of the words.
 
     Parameters
@@ -472,15 +457,11 @@ def named_blocks(blocks: Blocks | None, names: Sequence[str] | None) -> Blocks |
 
 
 def _block(block: Any, names: Sequence[str] | None) -> Columns:
-    is_named = isinstance(block, str) or (
-        not isinstance(block, slice) and any(isinstance(each, str) for each in block)
-    )
+    is_named = isinstance(block, str) or (not isinstance(block, slice) and any(isinstance(each, str) for each in block))
     if not is_named:
         return block
     if names is None:
-        raise InputError(
-            f"blocks name columns, {block!r}, but the rows have no names; give positions, such as 0:300."
-        )
+        raise InputError(f"blocks name columns, {block!r}, but the rows have no names; give positions, such as 0:300.")
     return places_of(names, block, "blocks", "blocks")
 
 
@@ -546,9 +527,7 @@ def checked_ids(values: np.ndarray, where: str) -> np.ndarray:
     """Return the ids of rows, of shape (n,), as text. Raises DataError, naming the row, where one is missing."""
     missing = np.flatnonzero([is_missing(value) for value in values.tolist()])
     if missing.size:
-        raise DataError(
-            f"{where}, row {missing[0]}: no id. Each row needs one; fill it, or name another column."
-        )
+        raise DataError(f"{where}, row {missing[0]}: no id. Each row needs one; fill it, or name another column.")
     return texts_of(values)
 
 

@@ -38,11 +38,7 @@ class View(Source):
         self.metadata, self.matrices = source.metadata, source.matrices
         self.first_column, self.is_logged = source.first_column, source.is_logged
         self.unread = dict(source.unread)
-        self.stored_rows, self.n_left_out, self.id_name = (
-            source.stored_rows,
-            source.n_left_out,
-            source.id_name,
-        )
+        self.stored_rows, self.n_left_out, self.id_name = (source.stored_rows, source.n_left_out, source.id_name)
 
     @property
     def whole(self) -> Source:

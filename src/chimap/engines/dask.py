@@ -60,14 +60,7 @@ class DaskEngine:
         self._sent: dict[int, tuple[Source, Future]] = {}
 
     def run(
-        self,
-        work: Work,
-        source: Source,
-        chunk_rows: int,
-        progress: Progress,
-        stage: str,
-        first: int,
-        reached: Reached,
+        self, work: Work, source: Source, chunk_rows: int, progress: Progress, stage: str, first: int, reached: Reached
     ) -> None:
         """See ``Engine``; ``reached`` is called after each group of parts."""
         if not source.can_seek:
@@ -92,8 +85,7 @@ class DaskEngine:
             except CancelledError:  # the last worker that held the sent data has died
                 n_lost += 1
                 self.workers.check_losses(
-                    n_lost,
-                    Message("Give workers more memory, or write the rows to a file that they can read."),
+                    n_lost, Message("Give workers more memory, or write the rows to a file that they can read.")
                 )
                 self._sent.clear()
             except OSError:
@@ -162,13 +154,9 @@ class DaskEngine:
             y = source.labels()
             X = self.workers.computed(source.lazy(start, stop), -start)
             labels = None if y is None else y[start:stop]
-            return self.workers.submit(
-                added_array, -start, template, X, labels, start, chunk_rows, source.name
-            )
+            return self.workers.submit(added_array, -start, template, X, labels, start, chunk_rows, source.name)
         on_workers = self._on_workers(source)
-        return self.workers.submit(
-            added, -start, template, on_workers, start, stop, chunk_rows, offered_to=worker
-        )
+        return self.workers.submit(added, -start, template, on_workers, start, stop, chunk_rows, offered_to=worker)
 
     def _tree(self, parts: list[Future]) -> Future:
         """Merge neighbours, then neighbours of the results, until one is left; merges run before new parts."""
@@ -176,9 +164,7 @@ class DaskEngine:
         while len(parts) > 1:
             level += 1
             pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-            parts = [
-                self.workers.submit(merged, level, *pair) if len(pair) == 2 else pair[0] for pair in pairs
-            ]
+            parts = [self.workers.submit(merged, level, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return parts[0]
 
     def _on_workers(self, source: Source) -> Future:
@@ -190,9 +176,7 @@ class DaskEngine:
             self._sent[id(source)] = (source, sent)
         return self._sent[id(source)][1]
 
-    def _watch(
-        self, parts: list[Future], starts: list[int], unreported: dict[int, int], progress: Progress
-    ) -> None:
+    def _watch(self, parts: list[Future], starts: list[int], unreported: dict[int, int], progress: Progress) -> None:
         """Report parts as they are summed and release them, so that merged parts leave the workers' memory."""
         from distributed import KilledWorker, as_completed
 

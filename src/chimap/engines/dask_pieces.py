@@ -62,9 +62,7 @@ class HeldOnWorkers:
                 self._workers.check_scheduler()
                 raise
 
-    def _mapped(
-        self, function: Callable[..., Result], shared: object, each: Sequence[object] | None
-    ) -> list[Result]:
+    def _mapped(self, function: Callable[..., Result], shared: object, each: Sequence[object] | None) -> list[Result]:
         from distributed import KilledWorker
 
         self._workers.check_scheduler()  # sending would wait for a lost one

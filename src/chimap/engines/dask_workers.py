@@ -33,9 +33,7 @@ class Workers:
         of_workers = sorted(self.client.nthreads().items())
         return [worker for worker, n_threads in of_workers for _ in range(n_threads)] or [""]
 
-    def submit(
-        self, task: Callable[..., object], priority: int, *arguments: object, offered_to: str = ""
-    ) -> Future:
+    def submit(self, task: Callable[..., object], priority: int, *arguments: object, offered_to: str = "") -> Future:
         """Return the future of a task. Those of higher priority run first.
 
         The worker at the address ``offered_to`` is offered the task first, but any may take it.

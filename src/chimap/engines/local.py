@@ -59,14 +59,7 @@ class Engine(Protocol):
     n_waiting: int
 
     def run(
-        self,
-        work: Work,
-        source: Source,
-        chunk_rows: int,
-        progress: Progress,
-        stage: str,
-        first: int,
-        reached: Reached,
+        self, work: Work, source: Source, chunk_rows: int, progress: Progress, stage: str, first: int, reached: Reached
     ) -> None:
         """Add all chunks from row ``first`` on to the work, and call ``reached`` after each."""
 
@@ -78,14 +71,7 @@ class LocalEngine:
     n_waiting = 0
 
     def run(
-        self,
-        work: Work,
-        source: Source,
-        chunk_rows: int,
-        progress: Progress,
-        stage: str,
-        first: int,
-        reached: Reached,
+        self, work: Work, source: Source, chunk_rows: int, progress: Progress, stage: str, first: int, reached: Reached
     ) -> None:
         """See ``Engine``."""
         progress.stage(stage, source.n_rows)
@@ -129,9 +115,7 @@ class Pass(Generic[S]):
         """
         self.sums.add(*self.prepared(X, y, start, name), self.clock)
 
-    def prepared(
-        self, X: Rows, y: np.ndarray | None, start: int, name: str
-    ) -> tuple[Rows, Targets, np.ndarray]:
+    def prepared(self, X: Rows, y: np.ndarray | None, start: int, name: str) -> tuple[Rows, Targets, np.ndarray]:
         """Return checked rows, targets with the weights of the rows, and folds of a chunk."""
         with self.clock("check"):
             rows = self.prepare(X, start, name)

@@ -169,9 +169,7 @@ class Job:
         """Return the largest memory of the stages, including what is kept through all of them."""
         passing = self.pass_bytes(chunk_rows)
         # A search computes features again besides its vectors, or reads kept ones.
-        searching = self.search_bytes + (
-            passing - self.moments_bytes if self.n_vectors and not self.n_kept else 0
-        )
+        searching = self.search_bytes + (passing - self.moments_bytes if self.n_vectors and not self.n_kept else 0)
         held = int(self.held_bytes)
         # Before the pass nothing is kept, and the sample is released when the pass begins.
         before = max(self.sample_bytes, self.start_bytes)
@@ -214,17 +212,9 @@ class KeepingJob(Job):
     leaves_folds: bool = False
 
     @classmethod
-    def of(
-        cls, job: Job, n_stored: int, is_sparse: bool, is_copied: bool, leaves_folds: bool = False
-    ) -> KeepingJob:
+    def of(cls, job: Job, n_stored: int, is_sparse: bool, is_copied: bool, leaves_folds: bool = False) -> KeepingJob:
         """Extend the sizes of a job."""
-        return cls(
-            **vars(job),
-            n_stored=n_stored,
-            is_sparse=is_sparse,
-            is_copied=is_copied,
-            leaves_folds=leaves_folds,
-        )
+        return cls(**vars(job), n_stored=n_stored, is_sparse=is_sparse, is_copied=is_copied, leaves_folds=leaves_folds)
 
     @property
     def kept_bytes(self) -> int:
@@ -232,10 +222,7 @@ class KeepingJob(Job):
 
         Stacking takes them twice for a moment, which is less than LIBLINEAR adds.
         """
-        return (
-            self.n_stored * self._entry_bytes * (1 if self.is_copied else 2)
-            + 4 * self.n_rows * self.n_targets
-        )
+        return self.n_stored * self._entry_bytes * (1 if self.is_copied else 2) + 4 * self.n_rows * self.n_targets
 
     @property
     def liblinear_bytes(self) -> int:

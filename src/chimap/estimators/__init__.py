@@ -1,12 +1,7 @@
 """Estimators that follow scikit-learn's conventions."""
 
 from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
-from chimap.estimators.from_moments import (
-    MomentsGroupLasso,
-    MomentsLasso,
-    MomentsRidge,
-    MomentsRidgeClassifier,
-)
+from chimap.estimators.from_moments import MomentsGroupLasso, MomentsLasso, MomentsRidge, MomentsRidgeClassifier
 from chimap.estimators.histogram import HistogramClassifier, HistogramRegressor
 from chimap.estimators.kernel_machine import KernelClassifier
 from chimap.estimators.lookup import LookupClassifier

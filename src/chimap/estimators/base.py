@@ -20,17 +20,7 @@ from chimap._errors import InputError
 from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._types import (
-    JSON,
-    ArrayLike,
-    Blocks,
-    ClassWeight,
-    MatrixLike,
-    Parameters,
-    RandomState,
-    Scoring,
-    Sometimes,
-)
+from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring, Sometimes
 from chimap._validation import checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.catalogue import check_rows_order
@@ -217,11 +207,7 @@ class HistogramModel(BaseEstimator):
     # --- fitting
 
     def fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Self:
         """Fit the model on rows X and labels or targets y.
 
@@ -365,10 +351,7 @@ class HistogramModel(BaseEstimator):
         recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, is_batch=True))
         batches = batches_of(Method.of(recipe, source.column_names), task, source)
         first = first_look(source)[0]
-        self.units_, self.mass_ = (
-            None if recipe.normalize == "l1" else Units.of(first),
-            TrainingMass.of(first),
-        )
+        self.units_, self.mass_ = (None if recipe.normalize == "l1" else Units.of(first), TrainingMass.of(first))
         return batches
 
     # --- the fitted model
@@ -389,16 +372,12 @@ class HistogramModel(BaseEstimator):
             check_is_fitted(self, "model_")  # it raises the error
         recipe = self.model_.recipe
         if (recipe.device, recipe.n_jobs) != (self._device, self.n_jobs):  # which do not belong to the model
-            self.model_ = replace(
-                self.model_, recipe=replace(recipe, device=self._device, n_jobs=self.n_jobs)
-            )
+            self.model_ = replace(self.model_, recipe=replace(recipe, device=self._device, n_jobs=self.n_jobs))
 
     @property
     def taken_covariates(self) -> Covariates | None:
         """The covariates that the model takes besides the bins; None if it takes none."""
-        model: Model | None = vars(self).get(
-            "model_"
-        )  # batches take none, so those to be solved are not waited for
+        model: Model | None = vars(self).get("model_")  # batches take none, so those to be solved are not waited for
         covariates: Covariates | None = None if model is None else model.learned.get("covariates_")
         return None if covariates is None or not covariates.n_columns else covariates
 

@@ -124,9 +124,7 @@ class CompiledModel(BaseEstimator):
         self.memory = memory
         self.n_jobs = n_jobs
 
-    def fit(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: object
-    ) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: object) -> Self:
         """Fit a clone of the model that was compiled, and compile it.
 
         This lets scikit-learn's tools, such as ``permutation_importance`` and AdaBoost, take a compiled model.
@@ -333,9 +331,7 @@ class CompiledRegressor(RealTargets, CompiledModel):
     """
 
 
-def compiled(
-    model: BaseEstimator, tolerance: float, memory: str | int
-) -> CompiledClassifier | CompiledRegressor:
+def compiled(model: BaseEstimator, tolerance: float, memory: str | int) -> CompiledClassifier | CompiledRegressor:
     """Return the tables of a fitted ``HistogramClassifier`` or ``HistogramRegressor`` with additive features.
 
     Raise ValueError for features that mix the bins or are rounded, and if no tables come within the tolerance.
@@ -363,9 +359,7 @@ def compiled_codes(model: BaseEstimator) -> CompiledClassifier:
     return tables
 
 
-def _made_from(
-    model: BaseEstimator, tolerance: float, memory: str | int
-) -> CompiledClassifier | CompiledRegressor:
+def _made_from(model: BaseEstimator, tolerance: float, memory: str | int) -> CompiledClassifier | CompiledRegressor:
     is_classifier = hasattr(model, "classes_")
     tables = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
     copied = (

@@ -219,9 +219,7 @@ class Learned:
         """Return the attribute; raise AttributeError where the model has none, or there is no model."""
         if estimator is None:  # as an attribute that is only annotated; ``dir`` lists it
             raise AttributeError(f"type object {owner.__name__!r} has no attribute {self.name!r}")
-        found: Mapping[str, Any] = (
-            attributes_of(estimator.fitted) if estimator.__sklearn_is_fitted__() else {}
-        )
+        found: Mapping[str, Any] = attributes_of(estimator.fitted) if estimator.__sklearn_is_fitted__() else {}
         if self.name not in found:
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
         return found[self.name]

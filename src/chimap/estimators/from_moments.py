@@ -165,9 +165,7 @@ class MomentsModel(Encoding, BaseEstimator):
         self.n_rows_ = choice.n_rows
         self._stale = False
         self._take_held_out(
-            None
-            if held_out is None
-            else HeldOutRows(held_out.outputs, rows.y, rows.weights, counts=rows.counts)
+            None if held_out is None else HeldOutRows(held_out.outputs, rows.y, rows.weights, counts=rows.counts)
         )
         return self
 
@@ -337,18 +335,14 @@ class RidgeFromMoments(MomentsModel):
         self._check_has_sums("curves")
         if self.n_components is None:
             raise InputError(
-                Message(
-                    "curves compare numbers of principal components: give {n_components}, a number or several."
-                )
+                Message("curves compare numbers of principal components: give {n_components}, a number or several.")
             )
         X, y = self._valid(X, y, reset=False)
         alphas = [self.alpha_] if self.selection_ is None else np.unique(self.selection_.alphas).tolist()
         Z = _arrays.to_dense(_arrays.as_rows(X, self._moments.dtype))
         Y = np.asarray(self._encode(y)) + self._moments.target_shift
         answers = self._answers
-        is_right = (
-            (lambda outputs: answers.labels(outputs) == y) if isinstance(answers, ClassAnswers) else None
-        )
+        is_right = (lambda outputs: answers.labels(outputs) == y) if isinstance(answers, ClassAnswers) else None
         return component_curves(
             self._moments.whole(), np.atleast_1d(self.n_components).tolist(), alphas, Z, Y, is_right
         )
@@ -455,11 +449,7 @@ class MomentsRidgeClassifier(ClassTargets, RidgeFromMoments):
     """
 
     def partial_fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Add rows to the moments; the first call fixes the point around which moments are taken.
 

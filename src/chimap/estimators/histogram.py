@@ -26,9 +26,7 @@ def keeps_moments(model: HistogramModel) -> bool:
     """Return whether the loss is solved from moments; raise AttributeError for other losses."""
     if not RidgeSolver().supports(model.loss):
         raise AttributeError(
-            Message(
-                "partial_fit needs {loss='square'}: {loss=} needs several passes over the rows.", model.loss
-            )
+            Message("partial_fit needs {loss='square'}: {loss=} needs several passes over the rows.", model.loss)
         )
     return True
 
@@ -261,11 +259,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
 
     @available_if(keeps_moments)
     def partial_fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Add a batch of rows; the weights are solved for at the next use.
 

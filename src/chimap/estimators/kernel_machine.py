@@ -16,12 +16,7 @@ from chimap._memory import format_bytes, parse_memory, whole_mebibytes
 from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Shape, Sometimes
-from chimap._validation import (
-    MemoryBudgetError,
-    check_choice,
-    check_histograms,
-    validated,
-)
+from chimap._validation import MemoryBudgetError, check_choice, check_histograms, validated
 from chimap.data.doubts import Units
 from chimap.data.formats.frames import frame_rows
 from chimap.data.views import fitted_names
@@ -185,11 +180,7 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
         self.random_state = random_state
 
     def fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Self:
         """Fit the machine.
 
@@ -280,9 +271,7 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
             holding = holding_out(selection, is_fixed=False, has_gcv=False, has_score=False)
             folds = holding.folds(n, labels, groups, 0)
             numbers = folds(0, n)
-            return [
-                (np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in range(folds.n_folds)
-            ]
+            return [(np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in range(folds.n_folds)]
         if not isinstance(selection, int):
             return list(selection.split(np.zeros(n), labels))
         n_folds = min(selection, n // 2)
@@ -373,9 +362,7 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
     def _recipe(self) -> Recipe:
         """Return the settings that prepared rows and answers depend on."""
         kernel = "linear" if self.map is not None or self._is_precomputed else self.kernel
-        return Recipe(
-            type(self).__name__, True, kernel, gamma=self.gamma, precision="float64", n_jobs=self.n_jobs
-        )
+        return Recipe(type(self).__name__, True, kernel, gamma=self.gamma, precision="float64", n_jobs=self.n_jobs)
 
     def _check_bins(self) -> None:
         """Raise ValueError for kernel="precomputed", whose columns are rows and not bins."""
@@ -454,9 +441,7 @@ def _features_of(map: AdditiveMap | TransformerMixin, n_features: int) -> Fitted
     return map if isinstance(map, FittedFeatures) else TransformerFeatures(map, n_features)
 
 
-def _with_labels(
-    held_out: HeldOut | None, rows: CountedRows, groups: np.ndarray | None
-) -> HeldOutRows | None:
+def _with_labels(held_out: HeldOut | None, rows: CountedRows, groups: np.ndarray | None) -> HeldOutRows | None:
     """Return the outputs of left-out rows with what is known of these rows; None if there are too few."""
     if held_out is None:
         return None

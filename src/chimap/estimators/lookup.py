@@ -15,14 +15,7 @@ from chimap import _arrays
 from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, Rows, Shape, Sometimes
-from chimap._validation import (
-    DataError,
-    ParameterError,
-    check_choice,
-    check_positive,
-    rows_as_fitted,
-    validated,
-)
+from chimap._validation import DataError, ParameterError, check_choice, check_positive, rows_as_fitted, validated
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.compiled import CompiledClassifier, compiled_codes
 from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, held_out_in_memory
@@ -173,16 +166,12 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
             raise ParameterError("map", psi, "an AnchorMap, whose codes are looked up")
         counted = self._counted(rows, labels, sample_weight)
         rows, weights = counted.X, counted.weights
-        sample = (
-            rows if weights is None else _arrays.take_rows(rows, rows_by_weight(weights, rows.shape[0], 0))
-        )
+        sample = rows if weights is None else _arrays.take_rows(rows, rows_by_weight(weights, rows.shape[0], 0))
         with threads(suited(self.n_jobs, rows.shape[0])):
             psi = clone(psi).fit(sample)
             return self._fit_codes(counted._replace(X=psi.encode(rows)), psi)
 
-    def fit_codes(
-        self, codes: Rows, y: ArrayLike, map: AnchorMap, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def fit_codes(self, codes: Rows, y: ArrayLike, map: AnchorMap, sample_weight: ArrayLike | None = None) -> Self:
         """Train on codes that a fitted map has made.
 
         Parameters
@@ -204,9 +193,7 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
         self._check_settings()
         codes = check_codes(codes, map.n_features_in_, map.n_codes_)
         if np.size(y) != codes.shape[0]:
-            raise DataError(
-                f"y must have a label for each of the {codes.shape[0]} rows of codes; got {np.size(y)}."
-            )
+            raise DataError(f"y must have a label for each of the {codes.shape[0]} rows of codes; got {np.size(y)}.")
         return self._fit_codes(self._counted(codes, np.asarray(y), sample_weight), map)
 
     def _fit_codes(self, counted: CountedRows, map: AnchorMap) -> Self:
@@ -224,9 +211,7 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
         self.codes_bytes_ = _arrays.stored_bytes(codes)
         return self
 
-    def _held_out(
-        self, counted: CountedRows, signs: np.ndarray, w: np.ndarray, map: AnchorMap
-    ) -> HeldOutRows | None:
+    def _held_out(self, counted: CountedRows, signs: np.ndarray, w: np.ndarray, map: AnchorMap) -> HeldOutRows | None:
         """Return outputs for a fifth of the rows, or for more where a class is rare; None if there are too few rows."""
         tolerance = max(self.tol, _ROUGH)
 

@@ -180,11 +180,7 @@ class OnlineIntersectionClassifier(ClassTargets, Encoding, BaseEstimator):
         return held_out_in_memory(counted, self._codec, outputs)
 
     def partial_fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Make one step for each row of X, in order; the first call fixes the ranges of the bins.
 

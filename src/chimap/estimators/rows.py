@@ -41,9 +41,7 @@ if TYPE_CHECKING:
     from chimap.data.formats.fields import Reading
     from chimap.features.covariates import Covariates
 
-_LOOK_SHARE = (
-    1 / 32
-)  # of the memory of a fit, for rows that are looked at first, and for what is made of them
+_LOOK_SHARE = 1 / 32  # of the memory of a fit, for rows that are looked at first, and for what is made of them
 
 
 class OfColumns(Protocol):
@@ -106,11 +104,7 @@ def source_as_fitted(model: OfColumns, source: Source) -> Source:
 
 def bind_columns(model: LearnsColumns, source: Source) -> None:
     """Keep with the estimator what the source says of its columns, or remove what an earlier fit has kept."""
-    model.n_features_in_, model.first_column_, model.reading_ = (
-        source.n_features,
-        source.first_column,
-        source.reading,
-    )
+    model.n_features_in_, model.first_column_, model.reading_ = (source.n_features, source.first_column, source.reading)
     model.__dict__.pop("feature_names_in_", None)
     if source.column_names is not None:
         model.feature_names_in_ = np.array(composed_names(source.column_names), dtype=object)
@@ -124,9 +118,7 @@ def source_to_fit(
     Raise DataError if there are no labels, if weights are invalid, or if weights or groups are in another order.
     """
     if not source.has_labels:
-        raise DataError(
-            Message("{} has no labels; name them where the data are opened, with {labels}.", source.name)
-        )
+        raise DataError(Message("{} has no labels; name them where the data are opened, with {labels}.", source.name))
     if source.row_ids is not None:
         for argument, values in {"sample_weight": sample_weight, "groups": groups}.items():
             check_order(source.row_ids, values, source.name, "source.row_ids", argument)
@@ -140,9 +132,7 @@ def source_to_fit(
     return source if recipe.is_classifier else with_numbers(source), groups
 
 
-def with_columns_beside(
-    source: Source, covariates: str | Sequence[str], groups: ArrayLike | str | None
-) -> Source:
+def with_columns_beside(source: Source, covariates: str | Sequence[str], groups: ArrayLike | str | None) -> Source:
     """Return the source with the columns that covariates name, if it has none yet.
 
     Raise DataError if one of them holds the groups of the rows.
@@ -154,9 +144,7 @@ def with_columns_beside(
     return beside(source, table_of_columns(source, covariates))
 
 
-def units_and_mass(
-    source: Source, recipe: Recipe, has_groups: bool
-) -> tuple[Units | None, TrainingMass | None]:
+def units_and_mass(source: Source, recipe: Recipe, has_groups: bool) -> tuple[Units | None, TrainingMass | None]:
     """Say what looks doubtful about some rows; return their units and mass, None where the fit will refuse the source.
 
     The rows take a share of the memory, and are let go before the fit.
@@ -224,9 +212,7 @@ def labelled_rows(
     Raises DataError where X has no named columns, or the model takes arrays only.
     """
     if not isinstance(y, str) and task_words(X, y) is None:
-        given = (
-            source_to_predict(model, X) if hasattr(model, "predict_source") else None
-        )  # others take arrays
+        given = source_to_predict(model, X) if hasattr(model, "predict_source") else None  # others take arrays
         if given is None or not given.unread or np.shape(y)[:1] != (given.n_rows,):
             return X if given is None else cast("MatrixLike", given), y, sample_weight
         say([f"{note_on_unread(given)}. They are left out."])
@@ -271,16 +257,12 @@ def checked_labels(
     y = checked_batch(y, codec)
     if is_matrix(y):
         if classes is not None:
-            raise InputError(
-                "classes are for a single task: labels of several tasks are 0 and 1. Leave classes out."
-            )
+            raise InputError("classes are for a single task: labels of several tasks are 0 and 1. Leave classes out.")
         return y, y if codec is None else None
     if codec is None:
         classes = known if classes is None else classes
         if classes is None:
-            raise InputError(
-                "classes must be given at the first call of partial_fit: all labels that will ever occur."
-            )
+            raise InputError("classes must be given at the first call of partial_fit: all labels that will ever occur.")
         return y, classes
     if classes is not None and not np.array_equal(np.unique(classes), np.asarray(known)):
         raise InputError(f"classes={classes!r} differs from those of the first call, {known!r}.")
@@ -288,12 +270,7 @@ def checked_labels(
 
 
 def source_of_batch(
-    model: LearnsColumns,
-    X: MatrixLike,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    y_checks: JSON,
-    is_first: bool,
+    model: LearnsColumns, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, y_checks: JSON, is_first: bool
 ) -> Source:
     """Return a source of the rows and labels of a batch, with their weights.
 

@@ -496,9 +496,7 @@ class Encoding:
     noise_variance_: Sometimes[np.ndarray | None]
     _calibration: Sometimes[Calibration | TaskCalibration]
     _conformal: Sometimes[Conformal | None]
-    first_column_: ClassVar[int | None] = (
-        None  # what estimators with a recipe know of the columns of their fit
-    )
+    first_column_: ClassVar[int | None] = None  # what estimators with a recipe know of the columns of their fit
     reading_: ClassVar[Reading | None] = None
     taken_covariates: ClassVar[None] = None
     mass_: ClassVar[None] = None
@@ -550,20 +548,13 @@ class Encoding:
         """Return the weights of the rows (n,), with class weights included, or None. Sets ``class_weight_``."""
         classes = None if not is_classifier(self) else self.classes_ if is_batch else classes_in(y)
         weights, of_classes = row_weights(
-            self.class_weight,
-            self.threshold,
-            classes,
-            y,
-            sample_weight,
-            is_batch=is_batch,
+            self.class_weight, self.threshold, classes, y, sample_weight, is_batch=is_batch
         )
         if classes is not None:
             self.class_weight_ = of_classes
         return weights
 
-    def _counted(
-        self, X: Rows, y: np.ndarray, sample_weight: ArrayLike | None, is_batch: bool = False
-    ) -> CountedRows:
+    def _counted(self, X: Rows, y: np.ndarray, sample_weight: ArrayLike | None, is_batch: bool = False) -> CountedRows:
         """Return the rows in memory with weight above 0, and say what looks doubtful of them.
 
         is_batch: whether more rows will come; nothing is said of one batch.
@@ -606,19 +597,11 @@ def answers_of(model: object) -> ClassAnswers | RealAnswers:
     """Return the answers of an estimator that keeps what they are made of as attributes."""
     state = vars(model)
     if "classes_" not in state:
-        return RealAnswers(
-            state.get("_conformal"), state.get("noise_variance_"), state.get("loss_") or Square()
-        )
+        return RealAnswers(state.get("_conformal"), state.get("noise_variance_"), state.get("loss_") or Square())
     classes, is_multilabel = state["classes_"], state.get("multilabel_", False)
-    usual = Calibration(
-        1.0, np.zeros(1 if classes.size == 2 else classes.size)
-    )  # of older files, which have none
+    usual = Calibration(1.0, np.zeros(1 if classes.size == 2 else classes.size))  # of older files, which have none
     return ClassAnswers(
-        classes,
-        is_multilabel,
-        state.get("_calibration", usual),
-        state.get("_conformal"),
-        state.get("threshold_"),
+        classes, is_multilabel, state.get("_calibration", usual), state.get("_conformal"), state.get("threshold_")
     )
 
 

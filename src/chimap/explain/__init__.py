@@ -3,12 +3,7 @@
 from chimap.explain.background import mean_and_deviation, rows_like
 from chimap.explain.contributions import Explanation, contributions_of
 from chimap.explain.effects import BinEffect
-from chimap.explain.importance import (
-    Importance,
-    gradient_importance,
-    permutation_importance,
-    variance_importance,
-)
+from chimap.explain.importance import Importance, gradient_importance, permutation_importance, variance_importance
 from chimap.explain.neighbours import Neighbours, nearest_landmarks
 from chimap.explain.removal import removal_importance
 

@@ -30,9 +30,7 @@ def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
     ([2.0, 2.0], [1.0, 0.0])
     """
     n = rows.shape[0]
-    units = np.where(
-        (largest := _arrays.column_maxima(rows)) > 0, largest, 1.0
-    )  # whose squares do not overflow
+    units = np.where((largest := _arrays.column_maxima(rows)) > 0, largest, 1.0)  # whose squares do not overflow
     mean = np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel() / n
     if _arrays.is_sparse(rows):  # sum of (x - m)^2 over stored entries, and m^2 for every zero
         stored = np.bincount(rows.indices, minlength=rows.shape[1])

@@ -113,7 +113,5 @@ def bin_effect(
     path[:, place] = unit.prepared(values)
     effects = outputs(path)
     means = [np.interp(column, values, effect).mean() for effect in effects.T]
-    counts, edges = (
-        np.histogram(column, _BARS, (low, high)) if known else (np.zeros(0, np.int64), np.zeros(0))
-    )
+    counts, edges = np.histogram(column, _BARS, (low, high)) if known else (np.zeros(0, np.int64), np.zeros(0))
     return BinEffect(place, name, values, effects - means, edges, counts)

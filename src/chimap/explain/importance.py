@@ -88,9 +88,7 @@ class Importance:
         top = self.top()
         width = max((len(name) for name, _ in top), default=0)
         places = len(str(len(top)))
-        return "\n".join(
-            f"{i:>{places}}  {name:<{width}}  {value:.4g}" for i, (name, value) in enumerate(top, 1)
-        )
+        return "\n".join(f"{i:>{places}}  {name:<{width}}  {value:.4g}" for i, (name, value) in enumerate(top, 1))
 
 
 def variance_importance(contributions: np.ndarray) -> np.ndarray:

@@ -77,9 +77,7 @@ def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.V
     return [g.info("label", labels.dtype, ["rows"]), *_declare_numbers(g, outputs, parts, shape)]
 
 
-def _declare_numbers(
-    g: Graph, outputs: Value, parts: ModelParts, shape: list[object]
-) -> list[onnx.ValueInfoProto]:
+def _declare_numbers(g: Graph, outputs: Value, parts: ModelParts, shape: list[object]) -> list[onnx.ValueInfoProto]:
     """Declare the probabilities and, of scores that are there, the type and shape."""
     assert parts.calibration is not None
     g.node("Identity", parts.calibration.onnx(outputs), name="probabilities")

@@ -163,9 +163,7 @@ def _of_rows_as_they_come(tables: BinTables, factors: np.ndarray | None) -> BinT
         return tables
     is_dropped = factors == 0
     knots = tables.knots / np.where(is_dropped, 1, factors)[:, None]
-    values = np.where(
-        is_dropped[:, None, None], tables.values[:, :1], tables.values
-    )  # the value at 0 everywhere
+    values = np.where(is_dropped[:, None, None], tables.values[:, :1], tables.values)  # the value at 0 everywhere
     return replace(tables, knots=knots, values=values)
 
 
@@ -173,9 +171,7 @@ def _of_codes(psi: AnchorMap, parts: ModelParts, common: JSON) -> BinTables:
     half = psi._factors.shape[2]
     values = psi.tables_by_bin(parts.coef.T)[:, :half]
     knots = psi.lower_borders()
-    return BinTables(
-        "steps", knots, values, np.zeros(parts.n_bins), is_signed=psi.kernel_.is_signed, **common
-    )
+    return BinTables("steps", knots, values, np.zeros(parts.n_bins), is_signed=psi.kernel_.is_signed, **common)
 
 
 def write_tables(tables: BinTables, path: Path, ending: str) -> None:
@@ -247,9 +243,7 @@ def _write_csv(tables: BinTables, path: Path) -> None:
         writer.writerow(["", "", *tables.intercept.tolist()])
         for i, (knots, values) in enumerate(zip(tables.knots, tables.values, strict=True)):
             writer.writerows(
-                [i, knot, *v]
-                for knot, v in zip(knots.tolist(), values.tolist(), strict=True)
-                if knot < np.inf
+                [i, knot, *v] for knot, v in zip(knots.tolist(), values.tolist(), strict=True) if knot < np.inf
             )
 
 

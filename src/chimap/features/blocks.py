@@ -227,11 +227,7 @@ def fitted_by_block(
     """
     if len(features) != len(columns):
         raise InputError(
-            Message(
-                "{features} must have one entry for each of the {} blocks; got {}.",
-                len(columns),
-                len(features),
-            )
+            Message("{features} must have one entry for each of the {} blocks; got {}.", len(columns), len(features))
         )
     fitted = []
     for unfitted, name, chosen in zip(features, names, columns, strict=True):

@@ -103,14 +103,8 @@ class CovariateCode:
             own = (texts[:, None] == np.array(self.levels)) & ~missing[:, None]
             unknown = np.unique(texts[~own.any(axis=1) & ~missing])
             if unknown.size:
-                listed = ", ".join(map(repr, unknown[:_SHOWN].tolist())) + (
-                    ", ..." if unknown.size > _SHOWN else ""
-                )
-                say(
-                    [
-                        f"{where}: {self.name!r} has levels that the model has not seen ({listed}): they say nothing."
-                    ]
-                )
+                listed = ", ".join(map(repr, unknown[:_SHOWN].tolist())) + (", ..." if unknown.size > _SHOWN else "")
+                say([f"{where}: {self.name!r} has levels that the model has not seen ({listed}): they say nothing."])
         return np.column_stack([own, missing]).astype(float) if self.has_gaps else own.astype(float)
 
 
@@ -158,9 +152,7 @@ class Covariates:
             distinct = np.unique(unit, axis=0).shape[0]
             features = NystroemFeatures(Gaussian(), min(_LANDMARKS, distinct), random_state=0)
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", UserWarning
-            )  # fewer landmarks than asked for are all that there are
+            warnings.simplefilter("ignore", UserWarning)  # fewer landmarks than asked for are all that there are
             features.fit(unit)
         return cls(codes, kernel, weight, features, {}, "", 0, table.words)
 

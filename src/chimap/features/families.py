@@ -71,9 +71,7 @@ def class_of(word: str, kernel: Kernel, sampling: str = "auto", form: str = "pai
             return chosen
         if "fourier" not in able:
             raise InputError(
-                Message(
-                    "{!r} has no random features: {sampling} must be 'auto'; got {!r}.", kernel.name, sampling
-                )
+                Message("{!r} has no random features: {sampling} must be 'auto'; got {!r}.", kernel.name, sampling)
             )
         return able["fourier"]
     if word not in able:

@@ -251,9 +251,7 @@ def kernel_errors(
                 shown.advance()
     if not bench.measured:
         first = bench.refused[0]
-        raise DataError(
-            Message("no features take these rows; {}, {}: {}", first.family, first.size, first.reason)
-        )
+        raise DataError(Message("no features take these rows; {}, {}: {}", first.family, first.size, first.reason))
     is_additive = isinstance(fitted, AdditiveKernel)
     return KernelErrors(
         fitted.name,
@@ -445,9 +443,7 @@ def candidates_for(
     terms, components = tuple(sorted(set(terms))), tuple(sorted(set(n_components)))
     if not isinstance(additive, AdditiveKernel):
         if maps is not None:
-            raise InputError(
-                f"maps need an additive kernel or an exponential form of one; got {kernel.name!r}."
-            )
+            raise InputError(f"maps need an additive kernel or an exponential form of one; got {kernel.name!r}.")
         return _without_map(kernel, components, random_state) + _landmarks(kernel, components, random_state)
     chosen = _chosen_maps(additive, maps)
     if isinstance(kernel, Exponential):
@@ -568,9 +564,7 @@ class GramOracle:
     def __init__(self, kernel: Kernel, rows: Rows):
         m = rows.shape[0]
         entries = max(1.0, rows.nnz / m if _arrays.is_sparse(rows) else float(rows.shape[1]))
-        self.rows = _arrays.take_rows(
-            rows, slice(min(m, _MOST_GRAM_ROWS, max(100, int(np.sqrt(_WORK / entries)))))
-        )
+        self.rows = _arrays.take_rows(rows, slice(min(m, _MOST_GRAM_ROWS, max(100, int(np.sqrt(_WORK / entries))))))
         self.gram = kernel(_arrays.as_rows(self.rows, np.float64))
         self._scale = float(np.diagonal(self.gram).mean()) or 1.0
         self._norm = float(np.linalg.norm(self.gram)) or 1.0

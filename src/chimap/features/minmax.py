@@ -81,11 +81,7 @@ class MinMaxFeatures(Features):
     offsets_: Annotated[np.ndarray, Shape("n_features_in_", "n_components")]
 
     def __init__(
-        self,
-        n_components: int = 512,
-        n_bits: int = 8,
-        n_level_bits: int = 0,
-        random_state: RandomState = None,
+        self, n_components: int = 512, n_bits: int = 8, n_level_bits: int = 0, random_state: RandomState = None
     ):
         self.n_components = n_components
         self.n_bits = n_bits

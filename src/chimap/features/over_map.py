@@ -52,9 +52,7 @@ def has_map(kernel: Kernel) -> bool:
     )
 
 
-def fitted_map(
-    kernel: Kernel, rows: Rows, n_terms: int, like: AdditiveMap | None = None
-) -> AdditiveMap | IdentityMap:
+def fitted_map(kernel: Kernel, rows: Rows, n_terms: int, like: AdditiveMap | None = None) -> AdditiveMap | IdentityMap:
     """Return the map of a kernel that has one, fitted on rows: a copy of ``like``, or ``OptimalMap`` with n_terms.
 
     Raises DataError for entries that the kernel does not take.

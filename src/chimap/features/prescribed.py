@@ -92,9 +92,7 @@ class AutomaticFeatures(BaseEstimator):
         """
         settings = {"n_components": n_components} | self.get_params(deep=False)
         made = class_of(settings.pop("family"), kernel, self.sampling, self.form)
-        return made.of(
-            kernel, **{name: value for name, value in settings.items() if not _is_usual(name, value)}
-        )
+        return made.of(kernel, **{name: value for name, value in settings.items() if not _is_usual(name, value)})
 
 
 class PrincipalFeatures(BaseEstimator):
@@ -122,9 +120,7 @@ class PrincipalFeatures(BaseEstimator):
     >>> model = HistogramClassifier("chi2", features=PrincipalFeatures(32, OptimalMap(n_terms=3)))
     """
 
-    def __init__(
-        self, n_components: int | Sequence[int], features: str | Features | AutomaticFeatures = "auto"
-    ):
+    def __init__(self, n_components: int | Sequence[int], features: str | Features | AutomaticFeatures = "auto"):
         self.n_components = n_components
         self.features = features
 
@@ -161,9 +157,7 @@ def with_features_taken_apart(given: Parameters, n_terms: int | str = "auto") ->
 
 def features_with(settings: Parameters) -> Prescribed:
     """Return what an estimator takes as ``features`` for these settings: a word if it says all."""
-    others = {
-        name: settings[name] for name in OPEN if name in settings and not _is_usual(name, settings[name])
-    }
+    others = {name: settings[name] for name in OPEN if name in settings and not _is_usual(name, settings[name])}
     n_principal = others.pop("n_principal", None)
     features: Prescribed = settings["features"]
     if others and isinstance(features, str):
@@ -174,11 +168,7 @@ def features_with(settings: Parameters) -> Prescribed:
 def _completed(features: Features, given: Parameters) -> Features:
     """Return features that are taken as they are, with the kernel and size of an estimator that names these."""
     own, named = features.get_params(deep=False), {}
-    if (
-        "kernel" in own
-        and isinstance(given["kernel"], str | Kernel)
-        and not _is_word(given["kernel"], "auto")
-    ):
+    if "kernel" in own and isinstance(given["kernel"], str | Kernel) and not _is_word(given["kernel"], "auto"):
         named["kernel"] = given["kernel"]
     if own.get("n_components", 0) is None and not isinstance(given["n_components"], str):
         named["n_components"] = given["n_components"]

@@ -71,10 +71,7 @@ class PrincipalCoordinates(FittedFeatures):
 
     def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the coordinates as one of the features: weights (D, t) and intercepts (t,)."""
-        parts = [
-            pca.components @ coef[self.borders[j] : self.borders[j + 1]]
-            for j, pca in enumerate(self.components)
-        ]
+        parts = [pca.components @ coef[self.borders[j] : self.borders[j + 1]] for j, pca in enumerate(self.components)]
         means = np.concatenate([pca.mean for pca in self.components])
         weights = np.concatenate(parts)
         return Folded(self.features, weights, intercept - means @ weights)

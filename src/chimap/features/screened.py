@@ -16,9 +16,7 @@ _FEW = 0.1  # least share of useless bins for which weights are computed
 _LARGE = 0.5  # p-values above it are taken to be those of useless bins
 
 
-def screened_weights(
-    rows: Rows, targets: np.ndarray, blocks: Sequence[np.ndarray] | None = None
-) -> np.ndarray | None:
+def screened_weights(rows: Rows, targets: np.ndarray, blocks: Sequence[np.ndarray] | None = None) -> np.ndarray | None:
     """Return weights (bins,), of mean 1, by an analysis of variance of each bin; None where hardly any bin is useless.
 
         w_i = (1 - pi_0 / f(p_i))^2,
@@ -67,9 +65,7 @@ def screened_weights(
     unexplained = np.maximum(scatter - explained, np.finfo(np.float64).eps * scatter) / n_residual
     varies = scatter > n * rounding * means**2
     for block in blocks or ():
-        explained[block], unexplained[block], varies[block] = (
-            v[block].sum() for v in (explained, unexplained, varies)
-        )
+        explained[block], unexplained[block], varies[block] = (v[block].sum() for v in (explained, unexplained, varies))
     ratio = explained[varies] / basis.shape[1] / unexplained[varies]
     useless = _useless(fdtrc(basis.shape[1], n_residual, ratio))
     if useless is None or not (useless < 1).any():

@@ -96,9 +96,7 @@ def learned_weights(
     return weights_of(weights * model.by_bin(squares[:, None], weights.size)[:, 0], weights, blocks)
 
 
-def weights_of(
-    relevance: np.ndarray, weights: np.ndarray, blocks: Sequence[np.ndarray] | None = None
-) -> np.ndarray:
+def weights_of(relevance: np.ndarray, weights: np.ndarray, blocks: Sequence[np.ndarray] | None = None) -> np.ndarray:
     """Return new weights (bins,), of mean 1: the square roots of ``relevance`` (bins,), which is not negative.
 
     ``weights`` are the old weights, which are returned if no bin is relevant; ``blocks`` are bins that share a weight.
@@ -259,9 +257,7 @@ def learn_weights(
         better.
     """
     tried, base = list[WeightRound](), 0
-    pending = list[
-        Callable[[], np.ndarray]
-    ]()  # popped to be called, so that the model is freed before the next fit
+    pending = list[Callable[[], np.ndarray]]()  # popped to be called, so that the model is freed before the next fit
 
     def run(weights: np.ndarray) -> None:
         score, following = fit_and_score(weights)

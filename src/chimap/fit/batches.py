@@ -416,8 +416,7 @@ def _check_gaps(method: Method) -> None:
     if method.holding.asked == "gcv":
         raise InputError(
             Message(
-                "{selection='gcv'} needs targets without missing entries, but some are missing. Use "
-                "{selection='auto'}."
+                "{selection='gcv'} needs targets without missing entries, but some are missing. Use {selection='auto'}."
             )
         )
     if not on_host(method.device):

@@ -160,9 +160,7 @@ class Checkpoint:
             )
         with model_file.checked(self.path):
             state = model_file.decode(meta["state"], arrays)
-            moments = [
-                _moments(state_of_moments, arrays, i) for i, state_of_moments in enumerate(meta["moments"])
-            ]
+            moments = [_moments(state_of_moments, arrays, i) for i, state_of_moments in enumerate(meta["moments"])]
             learned = FittedDesign(**{field.name: state[field.name] for field in fields(FittedDesign)})
             saved = SavedState(
                 meta["stage"],
@@ -252,9 +250,7 @@ def _settings(recipe: Recipe) -> JSON:
         settings |= {f.name: getattr(learner, f.name) for f in fields(learner)}  # type: ignore[arg-type]
     arrays: dict[str, np.ndarray] = {}
     encoded = {name: model_file.encode(value, name, arrays) for name, value in settings.items()}
-    return dict(
-        _files.plain_json(encoded | {"arrays": {name: array.tolist() for name, array in arrays.items()}})
-    )
+    return dict(_files.plain_json(encoded | {"arrays": {name: array.tolist() for name, array in arrays.items()}}))
 
 
 def _differing_entries(before: JSON, now: JSON) -> list[tuple[str, object, object]]:

@@ -129,9 +129,7 @@ def with_covariates(
         columns = unit.columns(table, "covariates")
         own = ArraySource(columns, rows.labels())
         own.weights = rows.weights
-        recipe_alone = replace(
-            sample.recipe, kernel="linear", normalize=None, blocks=None, bin_weights=None, map=None
-        )
+        recipe_alone = replace(sample.recipe, kernel="linear", normalize=None, blocks=None, bin_weights=None, map=None)
         others = _better(others, unit, sample.left_out(recipe_alone, own)[1])
         progress.advance()
         ratio = scatter / max(float(columns.var(axis=0).sum()), 1e-12)
@@ -190,10 +188,7 @@ def _told(
 
 def check_covariates(recipe: Recipe) -> None:
     """Raise ValueError for settings that do not go with covariates."""
-    refused = {
-        "principal components": recipe.n_principal is not None,
-        "a learned kernel": recipe.learner is not None,
-    }
+    refused = {"principal components": recipe.n_principal is not None, "a learned kernel": recipe.learner is not None}
     for name, is_refused in refused.items():
         if is_refused:
             raise InputError(Message("{covariates} cannot be combined with {}: leave one of them out.", name))

@@ -103,9 +103,7 @@ def fit(
     log = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
     task, source, groups = Task.of(source, recipe, groups)
     shown = scoring_of(recipe.scoring, recipe.is_classifier, source.labels())
-    request = Request(
-        can_keep(engine), log is not None, unlabelled is not None, has_curve, has_distances=races
-    )
+    request = Request(can_keep(engine), log is not None, unlabelled is not None, has_curve, has_distances=races)
     check_request(objective_of(recipe, task.has_gaps), recipe, request)
     n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
     with threads(suited(recipe.n_jobs, n_rows)):
@@ -113,9 +111,7 @@ def fit(
         covariates = None
         if source.covariates is not None:
             check_covariates(recipe)
-            recipe, source, covariates = with_covariates(
-                recipe, source, task, groups, fit_candidate, progress
-            )
+            recipe, source, covariates = with_covariates(recipe, source, task, groups, fit_candidate, progress)
         resolved = resolve(recipe, source, task, gamma_of_sample, groups, request)
         try:
             with progress, engine_of(engine) as running, compilation(clock, progress):
@@ -124,26 +120,13 @@ def fit(
                     return learn(recipe, task, rows, running, progress, request, clock, of_rows, shown=shown)
 
                 first = learn(
-                    resolved,
-                    task,
-                    source,
-                    running,
-                    progress,
-                    request,
-                    clock,
-                    groups,
-                    unlabelled,
-                    log,
-                    ends_at,
-                    shown,
+                    resolved, task, source, running, progress, request, clock, groups, unlabelled, log, ends_at, shown
                 )
                 model = first.model
                 if may_double(recipe, resolved, task, request):
                     model = doubled(first, resolved, task, source, groups, learned, progress)
                 if asks_for_rival(asked, model):
-                    model = better_of(
-                        model, asked, recipe, task, source, groups, learned, gamma_of_sample, progress
-                    )
+                    model = better_of(model, asked, recipe, task, source, groups, learned, gamma_of_sample, progress)
         except MemoryBudgetError as error:
             advice = advice_on_components(resolved, source, task)
             raise MemoryBudgetError(Message("{}{}", error, advice)) from None
@@ -226,13 +209,9 @@ def learn(
         collector = COLLECTORS[method.objective.solver.needs].planned(method, rows, engine, saved, request)
         method, rows = collector.method, collector.rows
         sample = collector.sample(progress, saved)
-    fitted = (
-        saved.fitted if saved is not None else _learn_features(method, rows, sample, engine, clock, progress)
-    )
+    fitted = saved.fitted if saved is not None else _learn_features(method, rows, sample, engine, clock, progress)
     sample = sample.after_features()
-    passes = Passes(
-        method, rows, sources, fitted, collector.chunk_rows, engine, checkpoint, saved, clock, progress
-    )
+    passes = Passes(method, rows, sources, fitted, collector.chunk_rows, engine, checkpoint, saved, clock, progress)
     principal = passes.components(sample.rows)
     features: Any = fitted.features if principal is None else PrincipalCoordinates(fitted.features, principal)
     collected = collector.collect(passes, features, sample)
@@ -355,13 +334,8 @@ def check_request(objective: PenalisedLoss, recipe: Recipe, request: Request) ->
     check_device(recipe.device)
     if not on_host(recipe.device) and (request.has_checkpoint or not request.can_keep):
         raise InputError(
-            Message(
-                "{device=} keeps its moments on the device: use {engine='local'} and no checkpoint.",
-                recipe.device,
-            )
+            Message("{device=} keeps its moments on the device: use {engine='local'} and no checkpoint.", recipe.device)
         )
     COLLECTORS[objective.solver.needs].check(request)
     if request.has_unlabelled and recipe.n_principal is None:
-        raise InputError(
-            Message("unlabelled rows contribute to principal components only: give {n_principal}.")
-        )
+        raise InputError(Message("unlabelled rows contribute to principal components only: give {n_principal}."))

@@ -72,9 +72,7 @@ class HoldingOut:
             return replace(self, asked="folds", n_folds=self.with_groups)
         return replace(self, n_folds=USUAL_FOLDS) if self.asked == "nothing" else self
 
-    def folds(
-        self, n_rows: int | None, y: ArrayLike | None, groups: np.ndarray | None, seed: int
-    ) -> RowFolds:
+    def folds(self, n_rows: int | None, y: ArrayLike | None, groups: np.ndarray | None, seed: int) -> RowFolds:
         """Assign each row to a fold, the rows of a group to the same one.
 
         Parameters
@@ -107,9 +105,7 @@ class HoldingOut:
                 return DealtFolds(1, seed)
             if n_rows is None:
                 raise InputError(
-                    Message(
-                        "rows that come in batches cannot use a splitter: give {selection} as a number of folds."
-                    )
+                    Message("rows that come in batches cannot use a splitter: give {selection} as a number of folds.")
                 )
             return _split(self.splitter, n_rows, y, groups)
         if self.asked == "leave-out":
@@ -118,9 +114,7 @@ class HoldingOut:
             n_folds = _HELD_PARTS if self.asked == "holdout" else self.of_groups().n_folds
             return folds_of_groups(groups, n_folds, self.asked == "holdout")
         if self.asked == "holdout":
-            return DealtFolds(
-                2, seed, _HELD_PARTS if n_rows is None else max(2, min(_HELD_PARTS, n_rows // 2))
-            )
+            return DealtFolds(2, seed, _HELD_PARTS if n_rows is None else max(2, min(_HELD_PARTS, n_rows // 2)))
         return DealtFolds(self.n_folds if n_rows is None else max(1, min(self.n_folds, n_rows // 2)), seed)
 
 
@@ -193,9 +187,7 @@ def leaving_out(selection: Any) -> HoldingOut:
         check_choice(selection, Message("{selection} (of {features='exact'})"), ("auto", "leave-one-out"))
         return HoldingOut("leave-out", 1, 1)
     if isinstance(selection, numbers.Integral) and selection < 2:
-        raise ParameterError(
-            "selection", selection, "'auto', at least 2 folds, or a splitter of scikit-learn"
-        )
+        raise ParameterError("selection", selection, "'auto', at least 2 folds, or a splitter of scikit-learn")
     return holding_out(selection, is_fixed=False, has_gcv=False, has_score=False)
 
 
@@ -215,9 +207,7 @@ def folds_of_groups(groups: np.ndarray, n_folds: int, is_holdout: bool = False) 
     return GivenFolds(folds, n_folds)
 
 
-def _split(
-    splitter: BaseCrossValidator, n_rows: int, y: ArrayLike | None, groups: np.ndarray | None
-) -> GivenFolds:
+def _split(splitter: BaseCrossValidator, n_rows: int, y: ArrayLike | None, groups: np.ndarray | None) -> GivenFolds:
     """Return the test sets of a splitter as folds; raise ValueError unless every row is in exactly one."""
     folds = np.full(n_rows, -1)
     times = np.zeros(n_rows, dtype=np.int64)
@@ -237,10 +227,7 @@ def _split(
                 int((times > 1).sum()),
             )
         )
-    if (
-        groups is not None
-        and len(set(zip(groups.tolist(), folds.tolist(), strict=True))) > np.unique(groups).size
-    ):
+    if groups is not None and len(set(zip(groups.tolist(), folds.tolist(), strict=True))) > np.unique(groups).size:
         raise InputError(
             Message(
                 "{selection=} parts rows of a group, whose held-out answers would know them. Use GroupKFold or the "

@@ -38,11 +38,7 @@ from chimap.selection.base import OpenSettings
 from chimap.solvers.base import Needs
 from chimap.solvers.kernel_matrix import KernelSolver
 
-_ON_DEVICES: tuple[Needs, ...] = (
-    "moments",
-    "kernel",
-    "blocks",
-)  # what a fit with a device can be solved from
+_ON_DEVICES: tuple[Needs, ...] = ("moments", "kernel", "blocks")  # what a fit with a device can be solved from
 
 
 class Design(Protocol):
@@ -64,13 +60,7 @@ class Design(Protocol):
         ...
 
     def learn(
-        self,
-        features: Any,
-        method: Method,
-        rows: PreparedRows,
-        sample: Rows,
-        clock: Stopwatch,
-        progress: Progress,
+        self, features: Any, method: Method, rows: PreparedRows, sample: Rows, clock: Stopwatch, progress: Progress
     ) -> tuple[FittedFeatures, JSON]:
         """Return features adapted to ``rows``, and further attributes that were learned, by name."""
         ...
@@ -130,9 +120,7 @@ class Method:
         objective.check(recipe)
         n_principal = checked_components(recipe.n_principal, objective)
         if recipe.selection == "gcv" and isinstance(n_principal, tuple):
-            raise InputError(
-                Message("several {n_principal} are compared by folds: use {selection='auto'}, not 'gcv'.")
-            )
+            raise InputError(Message("several {n_principal} are compared by folds: use {selection='auto'}, not 'gcv'."))
         if recipe.is_rounded and n_principal is not None:
             raise InputError(
                 Message(
@@ -276,9 +264,7 @@ def checked_loss(recipe: Recipe) -> str | Loss:
     return recipe.requested_loss
 
 
-def holding_of(
-    recipe: Recipe, objective: PenalisedLoss, n_principal: int | tuple[int, ...] | None
-) -> HoldingOut:
+def holding_of(recipe: Recipe, objective: PenalisedLoss, n_principal: int | tuple[int, ...] | None) -> HoldingOut:
     """Return which rows are held out to choose alpha and, where several are given, the number of components."""
     if objective.solver.leaves_out:
         return leaving_out(recipe.selection)

@@ -84,20 +84,13 @@ def rounded(method: Method, features: FittedFeatures, shift: np.ndarray) -> Fitt
 
 
 def witnesses_of(
-    method: Method,
-    rows: PreparedRows,
-    features: FittedFeatures,
-    moments: FoldMoments,
-    places: np.ndarray,
-    seen: Rows,
+    method: Method, rows: PreparedRows, features: FittedFeatures, moments: FoldMoments, places: np.ndarray, seen: Rows
 ) -> Witnesses:
     """Return features and targets, less the shifts of the moments, of the rows ``seen`` at ``places`` of the source."""
     Z = np.empty((places.size, moments.shift.size), dtype=method.dtype)
     features_by_pieces(rounded(method, features, moments.shift), seen, Z, moments.shift)
     Y = np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64)
-    weights, counts = (
-        None if part is None else part[places] for part in (rows.source.weights, rows.source.counts)
-    )
+    weights, counts = (None if part is None else part[places] for part in (rows.source.weights, rows.source.counts))
     return Witnesses(
         places,
         Z,
@@ -131,9 +124,7 @@ def witnesses_and_scored(
     if not n_scored:
         return witnesses, None
     # The number of scored rows is independent of the budget, which would otherwise influence the choice.
-    scored_places = (
-        rows.held_out(n_scored) if method.holding.asked == "holdout" else rows.representative(SCORED_ROWS)
-    )
+    scored_places = rows.held_out(n_scored) if method.holding.asked == "holdout" else rows.representative(SCORED_ROWS)
     is_there = witnesses is not None and np.array_equal(scored_places, places)
     scored = witnesses if is_there else make(scored_places, rows.take(scored_places))
     return witnesses, None if scored is None else rows.scored(scored, method.scoring)
@@ -178,15 +169,10 @@ class Passes:
         for i in range(place, len(self.sources)):
             work = replace(work, weights=RowWeights(self.sources[i].weights))
             first_row, reached = next_row if i == place else 0, self.reached("components", i)
-            self.engine.run(
-                work, self.sources[i], self.chunk_rows, self.progress, "components", first_row, reached
-            )
+            self.engine.run(work, self.sources[i], self.chunk_rows, self.progress, "components", first_row, reached)
         work.finish()
         with self.clock("components"):
-            return [
-                PCA.of(block, min(most, block.n_features), self.method.device)
-                for block in work.moments.blocks
-            ]
+            return [PCA.of(block, min(most, block.n_features), self.method.device) for block in work.moments.blocks]
 
     def overflow(self, features: FittedFeatures) -> DataError:
         """Return the error for sums that are not finite, which names the first row whose features are not."""
@@ -201,9 +187,7 @@ class Passes:
                     f"{rows.source.name}, row {chunk.start + row}: the features of this row overflow, because its bins "
                     "are many orders of magnitude larger than those of other rows. Check the row."
                 )
-        return DataError(
-            f"{rows.source.name}: sums of the features of all rows overflow. Scale the rows down."
-        )
+        return DataError(f"{rows.source.name}: sums of the features of all rows overflow. Scale the rows down.")
 
     def swept(self, fitted: FittedDesign, digest: str, swept: Swept) -> None:
         """Write the checkpoint between two blocks of a sweep if it is due.

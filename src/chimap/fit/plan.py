@@ -37,13 +37,7 @@ _LABEL_BYTES = 8  # bytes of the label of a row; a source holds the labels of al
 
 
 def job_of(
-    source: Source,
-    parts: list[FeatureBlock],
-    n_targets: int,
-    n_folds: int,
-    dtype: np.dtype,
-    *,
-    normalises: bool,
+    source: Source, parts: list[FeatureBlock], n_targets: int, n_folds: int, dtype: np.dtype, *, normalises: bool
 ) -> Job:
     """Return the sizes of one pass over the source, from features of these parts to moments of folds.
 
@@ -89,12 +83,7 @@ def principal_features(parts: list[FeatureBlock], n_principal: int, n_folds: int
     if n_principal > max(sizes):
         subject = "there are" if len(sizes) == 1 else "the largest block has"
         raise InputError(
-            Message(
-                "{n_principal=!s}, but {} {} features. Give at most that many.",
-                n_principal,
-                subject,
-                max(sizes),
-            )
+            Message("{n_principal=!s}, but {} {} features. Give at most that many.", n_principal, subject, max(sizes))
         )
     components = sum(min(n_principal, size) for size in sizes)
     return max(components, int(np.sqrt(np.square(sizes, dtype=float).sum() / n_folds)))
@@ -116,9 +105,7 @@ def largest_job(method: Method, source: Source, n_targets: int) -> Job:
 def planned_job(method: Method, rows: PreparedRows, engine: Engine) -> Job:
     """Return the sizes of the largest pass of a fit, with what the engine and the solver hold besides it."""
     job = largest_job(method, rows.source, rows.codec.n_targets)
-    return replace(
-        job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, method.objective.solver.n_vectors)
-    )
+    return replace(job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, method.objective.solver.n_vectors))
 
 
 @dataclass(frozen=True)
@@ -172,12 +159,7 @@ def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -
 
 
 def keeping_job(
-    job: Job,
-    source: Source,
-    sample: Rows,
-    features: FittedFeatures,
-    objective: PenalisedLoss,
-    leaves_folds: bool,
+    job: Job, source: Source, sample: Rows, features: FittedFeatures, objective: PenalisedLoss, leaves_folds: bool
 ) -> KeepingJob:
     """Return the memory that keeping these fitted features of all rows takes, estimated on a sample of prepared rows.
 

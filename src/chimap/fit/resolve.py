@@ -42,9 +42,7 @@ from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.kernel_matrix import exact_bytes
 from chimap.solvers.wide_ridge import WideRidgeSolver
 
-GAMMA_ROWS = (
-    2000  # of a sample that gamma is chosen on: a quarter of a second per gamma; more hardly change the best
-)
+GAMMA_ROWS = 2000  # of a sample that gamma is chosen on: a quarter of a second per gamma; more hardly change the best
 _FEWEST_GAMMA_ROWS = 100
 _GAMMA_SHARE = 4  # the kernel matrix of the sample may take a quarter of the memory budget
 
@@ -53,12 +51,7 @@ ChooseGamma = Callable[[Recipe, Source, np.ndarray | None], float | str]
 
 
 def resolve(
-    recipe: Recipe,
-    source: Source,
-    task: Task,
-    choose_gamma: ChooseGamma,
-    groups: np.ndarray | None,
-    request: Request,
+    recipe: Recipe, source: Source, task: Task, choose_gamma: ChooseGamma, groups: np.ndarray | None, request: Request
 ) -> Recipe:
     """Return the recipe with a value for each setting that depends on the rows.
 
@@ -130,9 +123,7 @@ def _may_be_rounded(recipe: Recipe) -> bool:
     return not recipe.keeps_rows and recipe.solver is None and recipe.n_principal is None
 
 
-def room_for(
-    recipe: Recipe, source: Source, task: Task, groups: np.ndarray | None = None
-) -> Callable[[int], None]:
+def room_for(recipe: Recipe, source: Source, task: Task, groups: np.ndarray | None = None) -> Callable[[int], None]:
     """Return a function that takes a number of components and raises MemoryBudgetError if it does not fit."""
 
     def check(n: int) -> None:
@@ -169,9 +160,7 @@ def gamma_sample(
     """
     if recipe.blocks is not None or isinstance(recipe.kernel, list | tuple):
         raise InputError(
-            Message(
-                "{gamma='auto'} chooses one gamma for all columns: with {blocks} give numbers, or 'mean'."
-            )
+            Message("{gamma='auto'} chooses one gamma for all columns: with {blocks} give numbers, or 'mean'.")
         )
     if not isinstance(recipe.exact_kernel, Exponential):
         return None
@@ -182,11 +171,7 @@ def gamma_sample(
     if source.weights is not None:
         sample = with_weights(sample, of_rows(source.weights[places]))
     of_sample = None if groups is None else groups[places]
-    return (
-        exact_machine_of(recipe),
-        sample,
-        None if of_sample is None or np.unique(of_sample).size < 2 else of_sample,
-    )
+    return (exact_machine_of(recipe), sample, None if of_sample is None or np.unique(of_sample).size < 2 else of_sample)
 
 
 def exact_machine_of(recipe: Recipe) -> Recipe:

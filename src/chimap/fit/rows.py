@@ -32,9 +32,7 @@ _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 # Rows, or groups, that suffice to calibrate by, and rows of a rare class. With 28 rows of a fold probabilities were off
 # by .07, with 140 rows left out by a Newton step by .02.
 FEWEST_UNITS = 100
-_NEGATIVES = (
-    50  # rows of the other classes that have the largest outputs, to find the threshold of a rare class among
-)
+_NEGATIVES = 50  # rows of the other classes that have the largest outputs, to find the threshold of a rare class among
 _MOST_WITNESSES = 2**16  # however rare a class is
 _OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
 
@@ -46,9 +44,7 @@ def features_by_pieces(features: RowFeatures, rows: Rows, out: np.ndarray, shift
         features.features_into(_arrays.take_rows(rows, piece), out[piece], shift)
 
 
-def sufficient_folds(
-    folds: np.ndarray, n_held: int, is_rare: np.ndarray, groups: np.ndarray | None
-) -> tuple[int, ...]:
+def sufficient_folds(folds: np.ndarray, n_held: int, is_rare: np.ndarray, groups: np.ndarray | None) -> tuple[int, ...]:
     """Return the first of ``n_held`` folds whose rows are enough to calibrate by, each of which takes a fit.
 
     They are enough with ``FEWEST_UNITS`` rows, or groups, and as many rows of rare classes. ``folds``, ``is_rare`` and
@@ -184,9 +180,7 @@ class PreparedRows:
         places = self._apart if is_enough else np.arange(self.source.n_rows)
         if self.folds.n_held < self.n_folds:
             held = places[self.folds(0, self.source.n_rows)[places] < self.folds.n_held]
-            places = (
-                held if held.size else np.flatnonzero(self.folds(0, self.source.n_rows) < self.folds.n_held)
-            )
+            places = held if held.size else np.flatnonzero(self.folds(0, self.source.n_rows) < self.folds.n_held)
         places = np.random.default_rng([self.seed, 1]).permutation(places)
         # the first row of every group comes first, then the second, and so on; rare classes before all
         order = np.argsort(groups[places], kind="stable")
@@ -324,14 +318,7 @@ class PreparedRows:
         score = self.codec.score(self.labels[witnesses.rows], scoring, witnesses.counted)
         shift = np.asarray(self.codec.shift)
         return ScoredRows(
-            witnesses.Z,
-            witnesses.Y,
-            shift,
-            score,
-            score.name,
-            score.sample_weight,
-            witnesses.weights,
-            self.codec.units,
+            witnesses.Z, witnesses.Y, shift, score, score.name, score.sample_weight, witnesses.weights, self.codec.units
         )
 
     def over(self, source: Source, n_folds: int, groups: np.ndarray | None = None) -> PreparedRows:

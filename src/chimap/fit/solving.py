@@ -30,9 +30,7 @@ def check_choosing(recipe: Recipe, loss: str | Loss, *, has_gcv: bool) -> None:
     """Raise ValueError for settings that ask for a choice which sums of features do not allow."""
     if recipe.scoring is not None and not has_gcv:
         raise InputError(
-            Message(
-                "{scoring} needs rows held out by {loss='square'}; got {loss=}. Leave {scoring} out.", loss
-            )
+            Message("{scoring} needs rows held out by {loss='square'}; got {loss=}. Leave {scoring} out.", loss)
         )
     if is_auto(recipe.gamma):
         raise InputError(Message("{gamma='auto'} needs {features='exact'}; use {gamma='mean'}."))
@@ -112,9 +110,7 @@ class PenalisedLoss:
         working_bytes = self.solver.working_bytes(sizes, job.n_folds)
         return replace(job, solver_bytes=job.solver_bytes + working_bytes)
 
-    def learn(
-        self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress
-    ) -> ChosenSolution:
+    def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> ChosenSolution:
         """Choose what is open, and return the weights of the features."""
         evidence = replace(evidence, progress=progress, ends_at=self.ends_at)
         if np.ndim(self.n_principal):

@@ -97,11 +97,7 @@ class ImageSource(Source):
 
     def fingerprint(self) -> JSON:
         """Return a fingerprint of the images, rather than of their histograms."""
-        return {
-            "shape": [self.n_rows, self.n_features],
-            "dtype": str(self.dtype),
-            **fingerprint_of(self._images),
-        }
+        return {"shape": [self.n_rows, self.n_features], "dtype": str(self.dtype), **fingerprint_of(self._images)}
 
 
 def fingerprint_of(images: ImageSet) -> JSON:

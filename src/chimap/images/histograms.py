@@ -232,14 +232,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
                     self.vocabularies_.append(None)
                     continue
                 learner = WordLearner(
-                    name,
-                    descriptor,
-                    self.n_words,
-                    self.n_sample,
-                    self.max_side,
-                    self.learner,
-                    seed,
-                    self.n_jobs,
+                    name, descriptor, self.n_words, self.n_sample, self.max_side, self.learner, seed, self.n_jobs
                 )
                 self.vocabularies_.append(learner.words(images, chosen, progress, keep))
         self._lay_out(pyramid)
@@ -345,9 +338,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         pool = self._pyramid.pool
         return np.concatenate([pool(coded, n, image.shape, mask) for _, coded, n in self._coded(image)])
 
-    def painted(
-        self, image: np.ndarray, contributions: ArrayLike, mask: np.ndarray | None = None
-    ) -> np.ndarray:
+    def painted(self, image: np.ndarray, contributions: ArrayLike, mask: np.ndarray | None = None) -> np.ndarray:
         """Spread contributions to the score of one image over the pixels that they come from.
 
         The pixels are those of the image as it is described, scaled down to ``max_side``. A contribution of a word that
@@ -403,9 +394,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         """The coding, as an object."""
         return CODINGS[self.coding] if isinstance(self.coding, str) else self.coding
 
-    def coded(
-        self, image: np.ndarray, descriptor: Descriptor, vocabulary: Vocabulary | None
-    ) -> tuple[Coded, int]:
+    def coded(self, image: np.ndarray, descriptor: Descriptor, vocabulary: Vocabulary | None) -> tuple[Coded, int]:
         """Return the words at the points of an image, which is not scaled down.
 
         Parameters

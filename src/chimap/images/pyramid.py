@@ -82,9 +82,7 @@ class Pyramid:
                 yield f"{rows}x{columns}{suffix}", slice(start, stop)
                 start = stop
 
-    def pool(
-        self, coded: Coded, n_words: int, shape: tuple[int, ...], mask: np.ndarray | None = None
-    ) -> np.ndarray:
+    def pool(self, coded: Coded, n_words: int, shape: tuple[int, ...], mask: np.ndarray | None = None) -> np.ndarray:
         """Return the histograms of an image.
 
         Parameters
@@ -119,12 +117,7 @@ class Pyramid:
         return out
 
     def painted(
-        self,
-        values: np.ndarray,
-        coded: Coded,
-        n_words: int,
-        shape: tuple[int, ...],
-        mask: np.ndarray | None = None,
+        self, values: np.ndarray, coded: Coded, n_words: int, shape: tuple[int, ...], mask: np.ndarray | None = None
     ) -> np.ndarray:
         """Spread the values of columns over the pixels of the image that they come from.
 
@@ -173,9 +166,7 @@ class Pyramid:
                 picture[pixels] += absent[cell] / picture[pixels].size
         return picture
 
-    def _levels(
-        self, coded: Coded, n_words: int, shape: tuple[int, ...], mask: np.ndarray | None
-    ) -> Iterator[_Level]:
+    def _levels(self, coded: Coded, n_words: int, shape: tuple[int, ...], mask: np.ndarray | None) -> Iterator[_Level]:
         """Yield the points of each level and their columns in it; raises as ``pool`` does."""
         if (mask is not None) != (self.n_regions > 1):
             raise InputError(

@@ -59,11 +59,7 @@ class PartFolder:
         if learning is not None:
             job["learning"] = _files.plain_json(fingerprint_of(learning))
         learned = getattr(histograms, "vocabularies_", None)
-        arrays |= (
-            {}
-            if learned is None
-            else {f"given.{i}": v.centres for i, v in enumerate(learned) if v is not None}
-        )
+        arrays |= {} if learned is None else {f"given.{i}": v.centres for i, v in enumerate(learned) if v is not None}
         self.path.mkdir(exist_ok=True)
         self._claim = _files.claim(self.path / _LOCK)  # refuses a second process that writes the same output
         if not (self.path / _JOB).exists():
@@ -74,9 +70,7 @@ class PartFolder:
         if meta["job"] != job or not same:
             self._claim.close()
             inputs = ("images", "learning")
-            changed = (
-                "images" if any(meta["job"].get(name) != job.get(name) for name in inputs) else "settings"
-            )
+            changed = "images" if any(meta["job"].get(name) != job.get(name) for name in inputs) else "settings"
             raise DataError(
                 f"{self.path} holds parts of a job with other {changed}. Use those again to resume the job, or "
                 "remove the folder to start afresh."
@@ -276,18 +270,13 @@ def writer(output: Path) -> Callable[[Path, PartFolder, ImageSet, int, Progress]
     return FORMATS[output.suffix.lower()]
 
 
-def _write_parquet(
-    output: Path, parts: PartFolder, images: ImageSet, n_columns: int, progress: Progress
-) -> None:
+def _write_parquet(output: Path, parts: PartFolder, images: ImageSet, n_columns: int, progress: Progress) -> None:
     arrow = needed("pyarrow", "Parquet files")
     parquet = needed("pyarrow.parquet", "Parquet files")
     row = arrow.list_(arrow.float32(), n_columns)
     label = [] if images.labels is None else [("y", arrow.array(images.labels[:1]).type)]
     schema = arrow.schema([("X", row), *label, ("name", arrow.string())])
-    with (
-        _files.replacing(output) as unfinished,
-        parquet.ParquetWriter(unfinished, schema, compression="zstd") as file,
-    ):
+    with _files.replacing(output) as unfinished, parquet.ParquetWriter(unfinished, schema, compression="zstd") as file:
         for part in parts:
             lists = arrow.FixedSizeListArray.from_arrays(arrow.array(part.rows.ravel()), n_columns)
             table = arrow.table({"X": lists, **columns_of(part, images)}, schema=schema)
@@ -296,9 +285,7 @@ def _write_parquet(
             progress.advance(table.num_rows)
 
 
-def _write_zarr(
-    output: Path, parts: PartFolder, images: ImageSet, n_columns: int, progress: Progress
-) -> None:
+def _write_zarr(output: Path, parts: PartFolder, images: ImageSet, n_columns: int, progress: Progress) -> None:
     zarr = needed("zarr", "Zarr stores")
     unfinished, chunk = parts.path / "store.zarr", max(1, min(PART_IMAGES, 2**22 // (4 * n_columns)))
     root = zarr.open_group(str(unfinished), mode="w")

@@ -136,21 +136,14 @@ def _by_sklearn(sample: np.ndarray, n_words: int, seed: int) -> np.ndarray:
     from sklearn.cluster import MiniBatchKMeans
 
     batch = max(1024, 4 * n_words)
-    learner = MiniBatchKMeans(
-        n_words, batch_size=batch, init_size=2 * batch, n_init=1, max_iter=20, random_state=seed
-    )
+    learner = MiniBatchKMeans(n_words, batch_size=batch, init_size=2 * batch, n_init=1, max_iter=20, random_state=seed)
     return learner.fit(sample).cluster_centers_
 
 
 def _by_faiss(sample: np.ndarray, n_words: int, seed: int) -> np.ndarray:
     faiss = needed("faiss", "Words of learner=faiss", "faiss")
     learner = faiss.Kmeans(
-        sample.shape[1],
-        n_words,
-        niter=20,
-        seed=seed,
-        min_points_per_centroid=1,
-        max_points_per_centroid=len(sample),
+        sample.shape[1], n_words, niter=20, seed=seed, min_points_per_centroid=1, max_points_per_centroid=len(sample)
     )
     learner.train(np.ascontiguousarray(sample, dtype=np.float32))
     return learner.centroids
@@ -199,9 +192,7 @@ def reservoir(parts: Iterable[np.ndarray], size: int, seed: int) -> np.ndarray:
             smallest = np.sort(np.argpartition(numbers, size - 1)[:size])
             kept, numbers = kept[smallest], numbers[smallest]
     if kept is None or not len(kept):
-        raise DataError(
-            "there are no descriptors to learn words from: the images are too small. Use larger images."
-        )
+        raise DataError("there are no descriptors to learn words from: the images are too small. Use larger images.")
     return kept
 
 

@@ -9,17 +9,8 @@ from chimap.kernel_learning.estimators import (
 )
 from chimap.model_files.model_file import register
 
-__all__ = [
-    "FourierKernelLearner",
-    "FourierKernelRegressor",
-    "MultipleKernelLearner",
-    "MultipleKernelRegressor",
-]
+__all__ = ["FourierKernelLearner", "FourierKernelRegressor", "MultipleKernelLearner", "MultipleKernelRegressor"]
 
 register(
-    FourierKernelLearner,
-    FourierKernelRegressor,
-    MultipleKernelLearner,
-    MultipleKernelRegressor,
-    older=gather_features,
+    FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor, older=gather_features
 )

@@ -91,9 +91,7 @@ class ChannelWidths:
 
         Raise ValueError, naming the width, if one leaves the range of the dtype.
         """
-        features = [
-            channel.at(part) for channel, part in zip(self.channels, self._each(log_widths), strict=True)
-        ]
+        features = [channel.at(part) for channel, part in zip(self.channels, self._each(log_widths), strict=True)]
         blocks = {part.name: part.columns for part in self.parts}
         return BlockFeatures.of_fitted(features, blocks, self.columns_.size)
 
@@ -162,9 +160,7 @@ class ChannelObjective(WidthObjective):
         self._last_solution = solved
         self.solution = solved if self.loss == Square() else unshifted(solved, self.whole)
         scale = 1 / (at_zero or 1.0)
-        return plain, ObjectiveSlopes(
-            solved.objective * scale, 0.0, ScoreSlopes(self.loss, self.solution, scale)
-        )
+        return plain, ObjectiveSlopes(solved.objective * scale, 0.0, ScoreSlopes(self.loss, self.solution, scale))
 
     def weights(self, x: np.ndarray) -> LinearSolution:
         """Return the weights of the last evaluation."""
@@ -182,9 +178,7 @@ class ChannelObjective(WidthObjective):
             )
         return problem.solve(alpha, self._last_solution or problem.zero()), problem.at_zero
 
-    def _features(
-        self, plain: BlockFeatures, whole: Moments
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def _features(self, plain: BlockFeatures, whole: Moments) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield features and targets of the rows, minus their shifts, and weights."""
         shift, target_shift = whole.shifts
         for rows, Y, _, weights in self.rows.chunks():
@@ -207,9 +201,7 @@ class ChannelDesign(WidthDesign):
     def adaptable(self, n_components: int, sample: Rows, seed: int) -> ChannelWidths:
         """See ``WidthDesign``; each column belongs to one channel."""
         partition(self.blocks, sample.shape[1])
-        return ChannelWidths(self.parts(sample.shape[1]), self.recipe, n_components, self.widths, seed).fit(
-            sample
-        )
+        return ChannelWidths(self.parts(sample.shape[1]), self.recipe, n_components, self.widths, seed).fit(sample)
 
     def objective(self, features: Adaptable, rows: TuningRows, method: Method) -> ChannelObjective:
         """See ``WidthDesign``."""
@@ -229,8 +221,7 @@ class ChannelDesign(WidthDesign):
             largest = largest_alpha(whole, penalty)
             # At the largest strength no kernel is used, and the width of an unused kernel has no gradient.
             alphas = np.minimum(
-                self.weights.open.path_below(largest, GroupPassesProblem.smallest),
-                LARGEST_SHARE_OF_ALPHA * largest,
+                self.weights.open.path_below(largest, GroupPassesProblem.smallest), LARGEST_SHARE_OF_ALPHA * largest
             )
             problem = GroupProblem(Square.name, Evidence(moments=moments, penalty=penalty))
             return compare(problem, OpenSettings(tuple(alphas.tolist())))[1]
@@ -239,9 +230,7 @@ class ChannelDesign(WidthDesign):
         """See ``WidthDesign``: features of the tuning rows stay in memory while weights of other losses are found."""
         recipe = replace(self.recipe, n_components=n_components)
         source, parts = rows.source, parts_of(recipe, self.blocks, rows.source.n_features)
-        job = job_of(
-            source, parts, rows.codec.n_targets, n_folds, method.dtype, normalises=method.changes_rows
-        )
+        job = job_of(source, parts, rows.codec.n_targets, n_folds, method.dtype, normalises=method.changes_rows)
         if self.weights.solver.needs == "moments":
             return job
         n_rows = source.n_rows if self.tuning.n_rows is None else min(self.tuning.n_rows, source.n_rows)

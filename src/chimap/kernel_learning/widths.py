@@ -255,17 +255,9 @@ class WidthSearch:
             method="L-BFGS-B",
             bounds=bounds,
             callback=self._stop,
-            options={
-                "maxiter": self.max_iter,
-                "maxfun": 3 * self.max_iter + 3,
-                "ftol": 0.0,
-                "gtol": 1e-9,
-                "maxls": 10,
-            },
+            options={"maxiter": self.max_iter, "maxfun": 3 * self.max_iter + 3, "ftol": 0.0, "gtol": 1e-9, "maxls": 10},
         )
-        best = min(
-            self.history, key=lambda step: step["validation_error"] if self.validation else step["objective"]
-        )
+        best = min(self.history, key=lambda step: step["validation_error"] if self.validation else step["objective"])
         reason = self.reason or stop_reason(end)
         return WidthsFound(np.log(best["widths"]), best["alpha"], self.history, reason)
 
@@ -370,9 +362,7 @@ class WidthRounds(WidthSearch):
         for i in range(1, len(self.history)):
             best = i if self._score_of(i).beats(self._score_of(best)) else best
         step = self.history[best]
-        return WidthsFound(
-            np.log(step["widths"]), step["alpha"], self.history, self.reason or "max_iter rounds"
-        )
+        return WidthsFound(np.log(step["widths"]), step["alpha"], self.history, self.reason or "max_iter rounds")
 
     def _score_of(self, i: int) -> Scored:
         """Return the score of a round: on the validation rows, or on the folds if there are none."""
@@ -469,20 +459,12 @@ class WidthRounds(WidthSearch):
         return solution.coef, solution.intercept
 
 
-MOST_ENTRIES_OF_ONE_THREAD = (
-    2**19
-)  # with so few entries of features, one thread is done before two have synchronised
-FEWEST_COMPONENTS = (
-    128  # smallest number of features to learn widths with; above it, no more than rows are useful
-)
+MOST_ENTRIES_OF_ONE_THREAD = 2**19  # with so few entries of features, one thread is done before two have synchronised
+FEWEST_COMPONENTS = 128  # smallest number of features to learn widths with; above it, no more than rows are useful
 FEWEST_VALIDATION_ROWS = 10  # with fewer validation rows, all rows are used to learn
 
 
-SEARCHES: dict[str, type[WidthSearch]] = {
-    "held-out": WidthSearch,
-    "training": WidthSearch,
-    "gradients": WidthRounds,
-}
+SEARCHES: dict[str, type[WidthSearch]] = {"held-out": WidthSearch, "training": WidthSearch, "gradients": WidthRounds}
 """How widths are found, by the name of the objective."""
 
 
@@ -596,14 +578,7 @@ class WidthDesign:
     def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """Return the plan of a pass with ``n_components`` features."""
         parts = parts_of(replace(self.recipe, n_components=n_components), None, rows.source.n_features)
-        return job_of(
-            rows.source,
-            parts,
-            rows.codec.n_targets,
-            n_folds,
-            method.dtype,
-            normalises=method.changes_rows,
-        )
+        return job_of(rows.source, parts, rows.codec.n_targets, n_folds, method.dtype, normalises=method.changes_rows)
 
     def _tuning_rows(
         self, method: Method, rows: PreparedRows, n_components: int, clock: Stopwatch
@@ -623,9 +598,7 @@ class WidthDesign:
                 groups = groups[chosen]
             with clock("sample"):
                 labels = source.labels()
-                whole = ArraySource(
-                    source.take(chosen), np.asarray(labels)[chosen], f"{source.name}, rows to tune on"
-                )
+                whole = ArraySource(source.take(chosen), np.asarray(labels)[chosen], f"{source.name}, rows to tune on")
                 whole.weights = None if source.weights is None else source.weights[chosen]
         learning, validation = whole, None
         can_validate = groups is None or np.unique(groups).size > 2

@@ -27,12 +27,7 @@ from chimap.kernels.stationary import (
     stationary_student,
 )
 
-CATALOGUE = {
-    "chi2": chi2,
-    "intersection": intersection,
-    "jensen_shannon": jensen_shannon,
-    "hellinger": hellinger,
-}
+CATALOGUE = {"chi2": chi2, "intersection": intersection, "jensen_shannon": jensen_shannon, "hellinger": hellinger}
 
 OTHERS: dict[str, type[Kernel]] = {
     "linear": Linear,

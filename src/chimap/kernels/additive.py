@@ -229,9 +229,7 @@ class AdditiveKernel(Kernel):
             )
             out[rows] = terms.sum(axis=2)
 
-    def _fill_dense(
-        self, form: int, left: np.ndarray, right: np.ndarray, squared: bool, out: np.ndarray
-    ) -> None:
+    def _fill_dense(self, form: int, left: np.ndarray, right: np.ndarray, squared: bool, out: np.ndarray) -> None:
         work = right.size
         tile = max(1, _TILE_BYTES // max(1, right.shape[1] * right.itemsize))
         if self.gamma == 1:
@@ -340,23 +338,15 @@ def _hellinger_spectrum(frequency: np.ndarray) -> np.ndarray:
 chi2 = AdditiveKernel("chi2", _chi2_signature, _chi2_spectrum, _loops.CHI2, is_analytic=True)
 """The additive chi-square kernel, k(x, y) = 2xy/(x+y)."""
 
-intersection = AdditiveKernel(
-    "intersection", _intersection_signature, _intersection_spectrum, _loops.INTERSECTION
-)
+intersection = AdditiveKernel("intersection", _intersection_signature, _intersection_spectrum, _loops.INTERSECTION)
 """The histogram intersection kernel, k(x, y) = min(x, y)."""
 
 jensen_shannon = AdditiveKernel(
-    "jensen_shannon",
-    _jensen_shannon_signature,
-    _jensen_shannon_spectrum,
-    _loops.JENSEN_SHANNON,
-    is_analytic=True,
+    "jensen_shannon", _jensen_shannon_signature, _jensen_shannon_spectrum, _loops.JENSEN_SHANNON, is_analytic=True
 )
 """The Jensen-Shannon kernel, k(x, y) = x/2 log2((x+y)/x) + y/2 log2((x+y)/y)."""
 
-hellinger = AdditiveKernel(
-    "hellinger", _hellinger_signature, _hellinger_spectrum, _loops.HELLINGER, is_analytic=True
-)
+hellinger = AdditiveKernel("hellinger", _hellinger_signature, _hellinger_spectrum, _loops.HELLINGER, is_analytic=True)
 """The Hellinger (Bhattacharyya) kernel, k(x, y) = sqrt(xy); its map sqrt(x) is exact."""
 
 

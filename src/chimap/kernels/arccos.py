@@ -85,12 +85,8 @@ class ArccosKernel(Kernel):
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the squared distances (4/pi) arccos k(x, y), (n, m), without cancellation for close rows."""
         left, right, filled, dtype = self._normalised_pair(X, Y)
-        left_filled, right_filled = (
-            np.asarray(_scaling.row_norms_l1(rows) > 0, float) for rows in (left, right)
-        )
-        return np.where(filled, 4 * self._angle(left, right), left_filled[:, None] + right_filled).astype(
-            dtype
-        )
+        left_filled, right_filled = (np.asarray(_scaling.row_norms_l1(rows) > 0, float) for rows in (left, right))
+        return np.where(filled, 4 * self._angle(left, right), left_filled[:, None] + right_filled).astype(dtype)
 
     def _angle(self, left: Rows, right: Rows) -> np.ndarray:
         """Return arccos k / pi, computed as (2/pi) arcsin(D/2) with D^2 = 2 - 2k.
@@ -102,9 +98,7 @@ class ArccosKernel(Kernel):
         half *= 0.5
         return (2 / np.pi) * np.arcsin(np.minimum(half, 1, out=half), out=half)
 
-    def _normalised_pair(
-        self, X: MatrixLike, Y: MatrixLike | None
-    ) -> tuple[Rows, Rows, np.ndarray, np.dtype]:
+    def _normalised_pair(self, X: MatrixLike, Y: MatrixLike | None) -> tuple[Rows, Rows, np.ndarray, np.dtype]:
         rows, others = paired_rows(X, Y, signed=self.is_signed)
         dtype = rows.dtype
         left = self._normalised(rows, "X")

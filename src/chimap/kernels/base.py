@@ -311,9 +311,7 @@ def paired_rows(X: MatrixLike, Y: MatrixLike | None, *, signed: bool) -> tuple[R
     Raises DataError for negative (unless ``signed``), NaN or infinite entries, and for widths that differ.
     """
     if is_frame(X) and is_frame(Y) and [*names_of(X)] != [*names_of(Y)]:
-        raise DataError(
-            "X and Y have other columns, or the same in another order. Give both the same: Y[X.columns]."
-        )
+        raise DataError("X and Y have other columns, or the same in another order. Give both the same: Y[X.columns].")
     left = _rows(X, "X", signed)
     right = left if Y is None else _rows(Y, "Y", signed)
     if left.shape[1] != right.shape[1]:
@@ -330,9 +328,7 @@ def paired_rows(X: MatrixLike, Y: MatrixLike | None, *, signed: bool) -> tuple[R
 def _rows(X: MatrixLike, name: str, signed: bool) -> Rows:
     dtype = X.dtype if _arrays.is_sparse(X) else np.asarray(X).dtype
     if dtype.kind not in "fiubO":
-        raise DataError(
-            f"{name} holds {dtype}, and bins are real numbers. Convert it, such as by X.astype(float)."
-        )
+        raise DataError(f"{name} holds {dtype}, and bins are real numbers. Convert it, such as by X.astype(float).")
     rows = _arrays.as_rows(X)
     if rows.ndim != 2:
         raise DataError(f"{name} must be a matrix of rows of bins; got {rows.ndim} axes.")

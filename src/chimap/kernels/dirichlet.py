@@ -125,9 +125,7 @@ class LogStatistics:
             first += _sums(p, 0)
             second += _sums(_arrays.map_values(p, np.square), 0)
         means = first / n
-        return LogStatistics(
-            logs, n - filled, row_zeros, means, np.maximum(second / n - means**2, 0), smallest
-        )
+        return LogStatistics(logs, n - filled, row_zeros, means, np.maximum(second / n - means**2, 0), smallest)
 
     def log_means(self, f: float) -> np.ndarray:
         """Return the mean ln p (bins,) if zeros count as ``f``."""
@@ -321,10 +319,7 @@ class DirichletKernel(Kernel):
         if isinstance(self.offset, str):
             beta, offset = with_quartile_offset(statistics)
         else:
-            beta, offset = (
-                maximum_likelihood(statistics.log_means(self.offset), statistics.beginning()),
-                self.offset,
-            )
+            beta, offset = (maximum_likelihood(statistics.log_means(self.offset), statistics.beginning()), self.offset)
         return replace(self, beta=beta, offset=offset)
 
     @cached_property
@@ -414,7 +409,5 @@ def _checked_beta(beta: str | Sequence[float] | np.ndarray) -> tuple[float, ...]
     values = np.asarray(beta)
     ok = values.dtype.kind in "fiu" and values.ndim == 1 and values.size > 1
     if not ok or not np.all((values > 0) & np.isfinite(values)):
-        raise InputError(
-            f"beta must be 'auto' or at least two positive numbers, one for each bin; got {beta!r}."
-        )
+        raise InputError(f"beta must be 'auto' or at least two positive numbers, one for each bin; got {beta!r}.")
     return tuple(values.astype(np.float64).tolist())

@@ -57,11 +57,7 @@ class MinMax(Kernel):
         return self._shares(X, Y, lambda total, apart: 4 * apart / (total + apart), empty=0.0)
 
     def _shares(
-        self,
-        X: MatrixLike,
-        Y: MatrixLike | None,
-        share: Callable[[np.ndarray, np.ndarray], np.ndarray],
-        empty: float,
+        self, X: MatrixLike, Y: MatrixLike | None, share: Callable[[np.ndarray, np.ndarray], np.ndarray], empty: float
     ) -> np.ndarray:
         left, right = paired_rows(X, Y, signed=False)
         out = intersection.distance(left, None if Y is None else right)

@@ -88,9 +88,7 @@ class Skewed(Kernel):
         n_pairs = max(1, rows.shape[0] * (rows.shape[0] - 1))
 
         def surplus(log_factor: float) -> float:
-            return (
-                -float(replace(self, c=median * np.exp(log_factor))._log_gram(rows, None).sum()) / n_pairs - 1
-            )
+            return -float(replace(self, c=median * np.exp(log_factor))._log_gram(rows, None).sum()) / n_pairs - 1
 
         if surplus(0.0) <= 0:
             return 1.0

@@ -61,9 +61,7 @@ class ScaledSpectrum:
             )
         mass = 2 * cosine_integral(function, 0.0)
         if not (np.isfinite(mass) and mass > 0):
-            raise InputError(
-                f"the spectrum of {name!r} must have a finite, positive integral; it is {mass:g}."
-            )
+            raise InputError(f"the spectrum of {name!r} must have a finite, positive integral; it is {mass:g}.")
         return cls(function, mass)
 
     def __call__(self, frequency: np.ndarray) -> np.ndarray:
@@ -285,9 +283,7 @@ class StationaryKernel(Kernel):
         rows, _ = paired_rows(X, None, signed=True)
         return np.full(rows.shape[0], rows.shape[1], dtype=rows.dtype)
 
-    def _sums(
-        self, X: MatrixLike, Y: MatrixLike | None, term: Callable[[np.ndarray], np.ndarray]
-    ) -> np.ndarray:
+    def _sums(self, X: MatrixLike, Y: MatrixLike | None, term: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         left, right = paired_rows(X, Y, signed=True)
         out = np.empty((left.shape[0], right.shape[0]), dtype=left.dtype)
         right_dense = _arrays.to_dense(right).astype(np.float64)

@@ -14,9 +14,7 @@ from chimap.losses.base import Domain, Loss
 if TYPE_CHECKING:
     from chimap._onnx import Value
 
-_LARGEST_SCORE = (
-    60.0  # exp of it is 1e26: beyond, the loss goes on as a parabola, which overflows in no precision
-)
+_LARGEST_SCORE = 60.0  # exp of it is 1e26: beyond, the loss goes on as a parabola, which overflows in no precision
 _LEAST_MEAN = 1e-6  # least expected count, relative to the mean of all targets, that a search begins from
 
 

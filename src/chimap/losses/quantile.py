@@ -61,18 +61,9 @@ class Quantile(Loss):
 
     def __post_init__(self) -> None:
         levels = np.atleast_1d(np.asarray(self.quantile, dtype=object))
-        are_numbers = all(
-            isinstance(q, float | int) and not isinstance(q, bool) and 0 < q < 1 for q in levels
-        )
-        if (
-            levels.ndim != 1
-            or not levels.size
-            or not are_numbers
-            or (np.diff(levels.astype(float)) <= 0).any()
-        ):
-            raise ParameterError(
-                "quantile", self.quantile, "a number between 0 and 1, or several that ascend"
-            )
+        are_numbers = all(isinstance(q, float | int) and not isinstance(q, bool) and 0 < q < 1 for q in levels)
+        if levels.ndim != 1 or not levels.size or not are_numbers or (np.diff(levels.astype(float)) <= 0).any():
+            raise ParameterError("quantile", self.quantile, "a number between 0 and 1, or several that ascend")
         if self.width is not None:
             check_positive(self.width, "width")
 

@@ -230,20 +230,14 @@ OLDER: dict[str, Callable[[JSON], None]] = {"WordCounts": _older_words}
 # Learned arrays that older files lack, with values under which the object computes the same as before.
 YOUNGER: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {
     "FourierFeatures": {"centre_": lambda state: np.zeros(state["projection_"].n_inputs)},
-    "SkewedFourierFeatures": {
-        "centre_": lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c)
-    },
+    "SkewedFourierFeatures": {"centre_": lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c)},
 }
 
 
 def _errors_by_output(state: JSON) -> np.ndarray:
     """Return error bounds (bins, pieces, t). Older files hold a common bound for all outputs, which holds for each."""
     errors, lines = state["errors"], state.get("lines")
-    if not (
-        isinstance(errors, np.ndarray)
-        and isinstance(lines, np.ndarray)
-        and (errors.ndim, lines.ndim) == (2, 4)
-    ):
+    if not (isinstance(errors, np.ndarray) and isinstance(lines, np.ndarray) and (errors.ndim, lines.ndim) == (2, 4)):
         return errors
     return np.repeat(errors[:, :, None], lines.shape[3], axis=2)
 
@@ -298,8 +292,7 @@ def _check_array(name: str, array: object, axes: Shape, sizes: dict[str, int]) -
     if not (isinstance(array, np.ndarray) or _arrays.is_sparse(array)) or array.ndim != len(axes):
         raise InputError(f"{name} is not an array of {len(axes)} axes")
     wanted = [
-        sizes.setdefault(axis, n) if isinstance(axis, str) else axis
-        for axis, n in zip(axes, array.shape, strict=True)
+        sizes.setdefault(axis, n) if isinstance(axis, str) else axis for axis, n in zip(axes, array.shape, strict=True)
     ]
     if list(array.shape) != wanted:
         raise InputError(f"{name} has shape {array.shape}, but the other attributes need {tuple(wanted)}")
@@ -331,11 +324,7 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
         ]
     if "padded" in sizes:
         padded = sizes["padded"]
-        fits = (
-            padded & (padded - 1) == 0
-            and state["n_inputs"] <= padded
-            and sizes["m"] <= sizes["blocks"] * padded
-        )
+        fits = padded & (padded - 1) == 0 and state["n_inputs"] <= padded and sizes["m"] <= sizes["blocks"] * padded
         agreeing.append(("whether the sizes of its transforms fit", fits, True))
     outputs = sizes.get("t", getattr(tables, "n_outputs", None))
     if isinstance(classes, np.ndarray) and outputs is not None:
@@ -349,9 +338,7 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
 
 
 # Classes whose objects are always fitted.
-_FITTED = frozenset(
-    {"CodeTables", "Covariates", "KeptRows", "LineTables", "RoundedMatrix", "UnitGaussianMap"}
-)
+_FITTED = frozenset({"CodeTables", "Covariates", "KeptRows", "LineTables", "RoundedMatrix", "UnitGaussianMap"})
 
 
 def _is_fitted(name: str, state: JSON) -> bool:

@@ -141,9 +141,7 @@ def _settings(cls: type, names: JSON) -> dict[str, Stated]:
         return {}
     module = vars(sys.modules[constructor.__module__])
     hints = typing.get_type_hints(constructor, module, names, include_extras=True)
-    return {
-        name: Stated(hints[name], False, False) for name in inspect.signature(cls).parameters if name in hints
-    }
+    return {name: Stated(hints[name], False, False) for name in inspect.signature(cls).parameters if name in hints}
 
 
 def _hints(cls: type, names: JSON) -> JSON:

@@ -104,9 +104,7 @@ def load(path: str | Path, kind: str | None = None) -> Any:
     ...     load(f"{folder}/my.model").predict(X[:3]).tolist()
     [0, 1, 2]
     """
-    meta, arrays = _files.read_tensors(
-        path, *(("model", "estimator", "transformer") if kind is None else (kind,))
-    )
+    meta, arrays = _files.read_tensors(path, *(("model", "estimator", "transformer") if kind is None else (kind,)))
     with checked(path):
         model = decode(meta["model"], arrays)
         check_is_fitted(model)

@@ -138,9 +138,7 @@ def _check_arrays(name: str, state: JSON) -> None:
     if n is not None and n < 1:
         raise InputError(f"{name} has {n} columns")
     learned = {
-        k: np.asarray(state[k])
-        for k in ("coef_", "intercept_", "scale_", "mean_", "min_")
-        if state.get(k) is not None
+        k: np.asarray(state[k]) for k in ("coef_", "intercept_", "scale_", "mean_", "min_") if state.get(k) is not None
     }
     for key, values in learned.items():
         n_columns = None if key == "intercept_" else values.shape[-1]
@@ -152,6 +150,4 @@ def _check_arrays(name: str, state: JSON) -> None:
     if "coef_" in learned and classes is not None:
         n_outputs = 1 if len(classes) == 2 else len(classes)
         if learned["coef_"].shape[0] != n_outputs or learned["intercept_"].size not in (1, n_outputs):
-            raise InputError(
-                f"{name} has weights of {learned['coef_'].shape[0]} outputs but {len(classes)} classes"
-            )
+            raise InputError(f"{name} has weights of {learned['coef_'].shape[0]} outputs but {len(classes)} classes")

@@ -57,12 +57,7 @@ def coded_by_levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     >>> levels.tolist(), bool((decoded_by_levels(codes, levels)[:2] == [[0.5, 2.0], [0.25, 2.0]]).all())
     ([[0.5, 0.25], [2.0, 0.0]], True)
     """
-    if (
-        values.ndim != 2
-        or values.shape[0] < _FEWEST_ROWS
-        or not values.shape[1]
-        or values.dtype not in _arrays.FLOATS
-    ):
+    if values.ndim != 2 or values.shape[0] < _FEWEST_ROWS or not values.shape[1] or values.dtype not in _arrays.FLOATS:
         return None
     bits = np.ascontiguousarray(_arrays.float_bits(np.ascontiguousarray(values)))
     levels = np.zeros((values.shape[1], _N_LEVELS), bits.dtype)
@@ -94,9 +89,7 @@ def register(*classes: type, older: Callable[[JSON], None] | None = None) -> Non
 
 
 register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
-register(
-    *LOSSES.values(), Observed, PCA, WordCounts, *FINGERPRINTS.values(), NamedCounts, TrainingMass, Units
-)
+register(*LOSSES.values(), Observed, PCA, WordCounts, *FINGERPRINTS.values(), NamedCounts, TrainingMass, Units)
 
 
 def _import_folders() -> None:
@@ -185,9 +178,7 @@ def _encoded_stationary(kernel: StationaryKernel, place: str) -> JSON:
     except (KeyError, ValueError):
         known = False
     if not known:
-        raise DataError(
-            f"cannot save {place}: the functions of kernel {kernel.name!r} are not part of a model file."
-        )
+        raise DataError(f"cannot save {place}: the functions of kernel {kernel.name!r} are not part of a model file.")
     return {"stationary": kernel.name, "width": kernel.width}
 
 

@@ -67,9 +67,7 @@ class ClassAnswers:
         counts = counts_of(held_out, class_weight, classes)
         calibration: Calibration | TaskCalibration
         if held_out is None:
-            calibration = (
-                TaskCalibration.unknown(n_targets) if is_multilabel else Calibration(1.0, np.zeros(n_targets))
-            )
+            calibration = TaskCalibration.unknown(n_targets) if is_multilabel else Calibration(1.0, np.zeros(n_targets))
         elif is_multilabel:
             weights = held_out.weights
             if weights is not None:  # a missing entry has no weight
@@ -83,9 +81,7 @@ class ClassAnswers:
             calibration = Calibration.of(held_out.outputs, place, held_out.counted(held_out.weights))
             scores = -calibration.log(held_out.outputs)[np.arange(place.size), place]
             conformal = Conformal(scores[:, None], counts)
-        chosen = (
-            None if threshold is None else chosen_threshold(threshold, held_out, classes, counts, positive)
-        )
+        chosen = None if threshold is None else chosen_threshold(threshold, held_out, classes, counts, positive)
         novelty = None
         if held_out is not None and not is_multilabel:
             novelty = novelty_of(-largest(held_out.outputs), counts, distances)
@@ -120,9 +116,7 @@ class ClassAnswers:
     def sets(self, outputs: np.ndarray, alpha: float) -> np.ndarray:
         """Return which classes each row may have: (n, classes) or, with several tasks, (n, t, 2)."""
         threshold = known(self.conformal).threshold(alpha)
-        return -self.log_probabilities(outputs) <= (
-            threshold[:, None] if self.is_multilabel else threshold[0]
-        )
+        return -self.log_probabilities(outputs) <= (threshold[:, None] if self.is_multilabel else threshold[0])
 
 
 @dataclass(frozen=True, eq=False)

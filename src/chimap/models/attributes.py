@@ -83,9 +83,7 @@ def _codec_of(attributes: JSON) -> Codec:
     return ClassCodec(np.asarray(attributes["classes_"]))
 
 
-def model_of(
-    attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns: Sequence[str] | None
-) -> Model:
+def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns: Sequence[str] | None) -> Model:
     """Return the model with these attributes; those that older files lack have the values that they stood for.
 
     asked: the settings that the parameters of the estimator ask for. columns: names of the bins.

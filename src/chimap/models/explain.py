@@ -136,9 +136,7 @@ def importance(
         return Importance.of(kind, variances_of_bins(model, rows, units), names)
 
 
-def effects(
-    model: Model, bins: Sequence[int] | Sequence[str], X: MatrixLike | None = None
-) -> list[BinEffect]:
+def effects(model: Model, bins: Sequence[int] | Sequence[str], X: MatrixLike | None = None) -> list[BinEffect]:
     """Return how the scores change with each of these bins, the others being as in the mean row.
 
     For an additive model, the effects are the functions of the bins whose sum the scores are, up to a constant. The
@@ -173,13 +171,7 @@ def effects(
     with threads(model.recipe.n_jobs):
         return [
             bin_effect(
-                model.outputs_of_all,
-                reference,
-                i,
-                str(names[i]),
-                rows,
-                X is not None,
-                model.preparation.unit_of_bin(i),
+                model.outputs_of_all, reference, i, str(names[i]), rows, X is not None, model.preparation.unit_of_bin(i)
             )
             for i in places
         ]
@@ -223,9 +215,7 @@ def nearest(model: Model, X: MatrixLike, k: int = 5) -> list[Neighbours]:
     chosen = scores.argmax(axis=1)
     signs = np.sign(scores[:, 0]) if is_by_sign(model) else np.ones(len(scores))
     answers = model.answers.predicted(outputs)
-    neighbours = [
-        strongest(v, weights[:, c], k, sign) for v, c, sign in zip(values, chosen, signs, strict=True)
-    ]
+    neighbours = [strongest(v, weights[:, c], k, sign) for v, c, sign in zip(values, chosen, signs, strict=True)]
     numbers = model.learned.get("row_numbers_", np.arange(len(outputs)))
     return [replace(n, places=numbers[n.places], answers=answers[n.places]) for n in neighbours]
 
@@ -239,9 +229,7 @@ def mean_row_of_fit(model: Model) -> np.ndarray:
     """Return the mean row (bins,) of the fit's sample. Raise DataError if the model does not know it."""
     mean: np.ndarray | None = model.learned.get("mean_row_")
     if mean is None:
-        raise DataError(
-            "this model does not know the mean row of its fit: give rows to compare with as background=X."
-        )
+        raise DataError("this model does not know the mean row of its fit: give rows to compare with as background=X.")
     return mean
 
 

@@ -31,9 +31,7 @@ def header_of(path: Path) -> JSON:
 
     meta = read_header(path)
     if meta.get("kind") != "model":
-        raise DataError(
-            f"{path} holds {kind_named(meta.get('kind'))}, not a chimap model. Name another file."
-        )
+        raise DataError(f"{path} holds {kind_named(meta.get('kind'))}, not a chimap model. Name another file.")
     try:
         with safe_open(path, framework="numpy") as file:
             state = _plain(meta["model"]["state"], file)

@@ -137,11 +137,7 @@ class Model:
             name = f"{kernel.name} + {covariates.kernel} of {', '.join(covariates.names)}"
         gamma = getattr(kernel, "gamma", None)
         is_plain = isinstance(kernel, AdditiveKernel) and gamma == 1
-        return {
-            "kernel": name,
-            "gamma": None if is_plain else gamma,
-            "features": self.features.describe(),
-        }
+        return {"kernel": name, "gamma": None if is_plain else gamma, "features": self.features.describe()}
 
     @property
     def bin_names(self) -> np.ndarray:
@@ -149,9 +145,7 @@ class Model:
         if self.columns is not None:
             return np.array(self.columns, dtype=object)
         histograms = self.learned.get("histograms_")
-        return (
-            np.arange(self.n_bins) if histograms is None else np.asarray(histograms.get_feature_names_out())
-        )
+        return np.arange(self.n_bins) if histograms is None else np.asarray(histograms.get_feature_names_out())
 
     @property
     def output_names(self) -> np.ndarray:
@@ -174,9 +168,7 @@ class Model:
     def preparation(self) -> Preparation:
         """How rows become the input of the features."""
         recipe = self.recipe
-        return Preparation(
-            self.parts, recipe.dtype, self.normalization, recipe.given_bin_weights, self.columns
-        )
+        return Preparation(self.parts, recipe.dtype, self.normalization, recipe.given_bin_weights, self.columns)
 
     @cached_property
     def mapping(self) -> FittedFeatures:

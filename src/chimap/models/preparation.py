@@ -61,9 +61,7 @@ class Preparation:
         factors = self.factors
         return rows if factors is None else _scaling.scale_columns(rows, factors)
 
-    def _normalized(
-        self, normalize: Normalization, rows: Rows, first_row: int | np.ndarray, name: str
-    ) -> Rows:
+    def _normalized(self, normalize: Normalization, rows: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Return checked rows with normalised bins; covariates behind them stay."""
         places, behind = np.arange(rows.shape[1]), self.n_covariates
         bins = _arrays.take_columns(rows, places[: places.size - behind]) if behind else rows
@@ -105,6 +103,5 @@ class Preparation:
         if normalize is None or any(place in columns for columns in covariates):
             return BinUnit(lambda values: factor * values, lambda prepared: prepared / factor)
         return BinUnit(
-            lambda values: factor * normalize.redone(values),
-            lambda prepared: normalize.undone(prepared / factor),
+            lambda values: factor * normalize.redone(values), lambda prepared: normalize.undone(prepared / factor)
         )

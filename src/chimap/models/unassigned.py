@@ -77,14 +77,10 @@ def with_shares(model: Model) -> ModelWithShares:
     """
     answers = model.answers
     if not isinstance(answers, ClassAnswers):
-        raise InputError(
-            Message("{unassigned} is for classifiers: a regression has no classes that a row could lack.")
-        )
+        raise InputError(Message("{unassigned} is for classifiers: a regression has no classes that a row could lack."))
     if answers.is_multilabel:
         raise InputError(
-            Message(
-                "{unassigned} is for one label per row: a model of several tasks answers 0 or 1 for each of them."
-            )
+            Message("{unassigned} is for one label per row: a model of several tasks answers 0 or 1 for each of them.")
         )
     if answers.novelty is None:
         raise InputError(
@@ -106,11 +102,7 @@ def with_shares(model: Model) -> ModelWithShares:
 
 def checked_share(unassigned: object) -> float:
     """Return the share of rows that may be unassigned; raise ValueError if it is not between 0 and 1."""
-    if (
-        not isinstance(unassigned, numbers.Real)
-        or isinstance(unassigned, bool)
-        or not 0 < float(unassigned) < 1
-    ):
+    if not isinstance(unassigned, numbers.Real) or isinstance(unassigned, bool) or not 0 < float(unassigned) < 1:
         raise ParameterError("unassigned", unassigned, "above 0 and below 1, a share of rows such as .05")
     return float(unassigned)
 

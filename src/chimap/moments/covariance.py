@@ -14,16 +14,7 @@ from chimap._types import JSON, ArrayLike, MatrixLike, Rows
 from chimap._validation import DataError
 from chimap.moments.product import BatchProduct
 from chimap.moments.symmetric import PANEL, Symmetric
-from chimap.moments.targets import (
-    ClassSums,
-    OneVersusAll,
-    Targets,
-    count_of,
-    split,
-    sums_of,
-    sums_with,
-    weighted,
-)
+from chimap.moments.targets import ClassSums, OneVersusAll, Targets, count_of, split, sums_of, sums_with, weighted
 from chimap.moments.weights import of_rows
 
 
@@ -73,11 +64,7 @@ class Moments:
     """
 
     def __init__(
-        self,
-        n_features: int,
-        n_targets: int,
-        shift: np.ndarray | None = None,
-        target_shift: np.ndarray | None = None,
+        self, n_features: int, n_targets: int, shift: np.ndarray | None = None, target_shift: np.ndarray | None = None
     ):
         self.n_features = n_features
         self.n_targets = n_targets
@@ -437,11 +424,7 @@ class Moments:
         """
         shift, target_shift = self.shifts
         selected = Moments(chosen.size, self.n_targets, shift[chosen], target_shift)
-        selected.count, selected.n_rows, selected.feature_sum = (
-            self.count,
-            self.n_rows,
-            self.feature_sum[chosen],
-        )
+        selected.count, selected.n_rows, selected.feature_sum = (self.count, self.n_rows, self.feature_sum[chosen])
         selected.features = self.features.taken(chosen)
         selected.cross = self.cross[chosen]
         selected.target_sum, selected.target_squares = self.target_sum.copy(), self.target_squares.copy()
@@ -506,9 +489,7 @@ def provisional_mean(Z: Rows) -> np.ndarray:
     return np.asarray(_arrays.column_means(Z).astype(Z.dtype).astype(np.float64))
 
 
-def checked_rows(
-    Z: MatrixLike, Y: ArrayLike, n_features: int, n_targets: int
-) -> tuple[np.ndarray, np.ndarray]:
+def checked_rows(Z: MatrixLike, Y: ArrayLike, n_features: int, n_targets: int) -> tuple[np.ndarray, np.ndarray]:
     """Return features (n, D) and targets (n, t) as dense arrays of finite numbers; raise DataError for other input."""
     Z = _arrays.to_dense(_arrays.as_rows(Z))
     Y = np.asarray(Y, dtype=np.float64)
@@ -521,9 +502,7 @@ def checked_rows(
     for name, values in (("Z", Z), ("Y", Y)):
         if not np.isfinite(values).all():
             row, column = np.argwhere(~np.isfinite(values))[0]
-            raise DataError(
-                f"{name}, row {row}, column {column}: {values[row, column]}; moments need finite numbers."
-            )
+            raise DataError(f"{name}, row {row}, column {column}: {values[row, column]}; moments need finite numbers.")
     return Z, Y
 
 

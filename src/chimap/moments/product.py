@@ -12,9 +12,7 @@ from chimap.backends.units import has_bfloat16_units
 from chimap.moments.symmetric import PANEL, Symmetric
 
 MOST_ROWS = 8192  # rows summed in the precision of the features before they join the float64 sums
-_TILE = (
-    768  # rows and columns of a tile: larger ones waste more of the lower triangle, smaller ones copy more
-)
+_TILE = 768  # rows and columns of a tile: larger ones waste more of the lower triangle, smaller ones copy more
 _PAD = 48  # unused numbers between the rows: rows a power of two apart would share a few sets of the cache
 
 
@@ -52,9 +50,7 @@ class BatchProduct:
             _threads.over_rows(
                 sums.n,
                 sums.n // 2,
-                lambda rows: _loops.add_triangle(
-                    sums.flat, sums.starts, PANEL, square, rows.start, rows.stop
-                ),
+                lambda rows: _loops.add_triangle(sums.flat, sums.starts, PANEL, square, rows.start, rows.stop),
             )
         self.rows = 0
 

@@ -93,9 +93,7 @@ class ClassSums:
         _threads.over_rows(
             Z.shape[1],
             Z.shape[0],
-            lambda columns: _loops.add_by_class(
-                Z, Y.classes, scales, columns.start, columns.stop, cross, total
-            ),
+            lambda columns: _loops.add_by_class(Z, Y.classes, scales, columns.start, columns.stop, cross, total),
         )
         self.total += total
         return total
@@ -123,9 +121,7 @@ def filled(Y: np.ndarray) -> np.ndarray:
     return np.where(missing, 0.0, Y) if missing.any() else Y
 
 
-def sums_with(
-    Z: np.ndarray, Y: np.ndarray, scales: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def sums_with(Z: np.ndarray, Y: np.ndarray, scales: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return (sum s z (D,), sum s y z' (t, D)) over C-contiguous rows Z (n, D), in the dtype of Z.
 
     Y (n, t) holds the targets and ``scales`` (n,) the factors s (None: 1). Missing entries, NaN, add nothing.

@@ -81,9 +81,7 @@ def unit_of(weights: np.ndarray | None, counts: np.ndarray | None = None) -> flo
     return float((np.square(w) if counts is None else np.square(w) / counts).sum() / w.sum())
 
 
-def as_counts(
-    weights: np.ndarray, counts: np.ndarray | None = None, groups: np.ndarray | None = None
-) -> np.ndarray:
+def as_counts(weights: np.ndarray, counts: np.ndarray | None = None, groups: np.ndarray | None = None) -> np.ndarray:
     """Return weights (n,) of rows, scaled so that their sum is the number of independent rows, or of groups.
 
     That number is (sum w)^2 / sum (w^2 / c), see ``unit_of``. Rows of a group are not independent: with ``groups`` (n,)

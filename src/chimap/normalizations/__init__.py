@@ -15,14 +15,4 @@ CATALOGUE: dict[str, Normalization] = {
 
 register(*(type(each) for each in CATALOGUE.values()))
 
-__all__ = [
-    "CATALOGUE",
-    "LogCP10K",
-    "LogCPM",
-    "Log1p",
-    "Normalization",
-    "Presence",
-    "Roots",
-    "Shares",
-    "TfIdf",
-]
+__all__ = ["CATALOGUE", "LogCP10K", "LogCPM", "Log1p", "Normalization", "Presence", "Roots", "Shares", "TfIdf"]

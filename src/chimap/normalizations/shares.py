@@ -111,9 +111,7 @@ def _inverse(norms: np.ndarray) -> np.ndarray:
     return 1 / np.where(norms > 0, norms, 1)
 
 
-def onnx_divided_by(
-    x: Value, blocks: Sequence[np.ndarray], n_bins: int, norms: Callable[[Value], Value]
-) -> Value:
+def onnx_divided_by(x: Value, blocks: Sequence[np.ndarray], n_bins: int, norms: Callable[[Value], Value]) -> Value:
     """Return rows divided, block by block, by the norms (n, 1) of their parts, in float64."""
     for columns in blocks:
         is_whole = np.array_equal(columns, np.arange(n_bins))

@@ -37,9 +37,7 @@ def check_groups(groups: Sequence[Group], n_features: int) -> list[np.ndarray]:
     >>> [group.tolist() for group in check_groups([slice(0, 2), [2]], 3)]
     [[0, 1], [2]]
     """
-    indices = [
-        np.arange(n_features)[g] if isinstance(g, slice) else np.asarray(g, dtype=np.int64) for g in groups
-    ]
+    indices = [np.arange(n_features)[g] if isinstance(g, slice) else np.asarray(g, dtype=np.int64) for g in groups]
     for i, group in enumerate(indices):
         if group.size == 0:
             raise InputError(f"group {i} is empty: every group needs at least one column.")
@@ -50,7 +48,5 @@ def check_groups(groups: Sequence[Group], n_features: int) -> list[np.ndarray]:
     if np.any(times != 1):
         column = int(np.flatnonzero(times != 1)[0])
         place = "in no group" if times[column] == 0 else f"in {times[column]} groups"
-        raise InputError(
-            f"column {column} is {place}; each of the {n_features} columns must be in exactly one."
-        )
+        raise InputError(f"column {column} is {place}; each of the {n_features} columns must be in exactly one.")
     return indices

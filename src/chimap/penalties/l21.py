@@ -65,13 +65,10 @@ class L21(Penalty):
         check_positive(self.alpha, "alpha")
         check_positive(self.n_features, "n_features", integer=True)
         groups = check_groups(self.groups, self.n_features)
-        weights = (
-            np.ones(len(groups)) if self.group_weights is None else np.asarray(self.group_weights, float)
-        )
+        weights = np.ones(len(groups)) if self.group_weights is None else np.asarray(self.group_weights, float)
         if weights.shape != (len(groups),) or not np.all((weights > 0) & np.isfinite(weights)):
             raise InputError(
-                f"group_weights must be {len(groups)} positive numbers, one for each group; "
-                f"got {self.group_weights!r}."
+                f"group_weights must be {len(groups)} positive numbers, one for each group; got {self.group_weights!r}."
             )
         sizes = [group.size for group in groups]
         group_of = np.empty(self.n_features, dtype=np.intp)

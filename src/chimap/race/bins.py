@@ -204,9 +204,7 @@ class WeighedBins:
             if not learned.is_promising:
                 break
         if race.leaves_out:
-            score = min(
-                first.score + learned.gain, max(1.0, first.score)
-            )  # gains of parts can add up to too much
+            score = min(first.score + learned.gain, max(1.0, first.score))  # gains of parts can add up to too much
             learned = replace(learned, trial=replace(learned.trial, score=score, deviations=first.deviations))
         if learned.weights is not None and learned.is_screened:
             everything = self._screened(np.arange(race.rows.shape[0]))
@@ -379,9 +377,7 @@ def weigh_bins(
         return asked.chosen(bin_weights=None), None
 
 
-def _bins_within(
-    asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit
-) -> WeighedBins:
+def _bins_within(asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit) -> WeighedBins:
     """Return the race of weights of bins on as many rows as fit in the memory budget, and what it fits.
 
     Raise MemoryBudgetError if not even a few rows fit.
@@ -389,9 +385,7 @@ def _bins_within(
     race, normalization = Race.on(asked, source, task, groups, fit), asked.normalization
     while True:
         takes = None if race.shared is None else race.shared.weighs
-        bins = WeighedBins(
-            race, named_candidate(asked, None if normalization is None else normalization.name, takes)
-        )
+        bins = WeighedBins(race, named_candidate(asked, None if normalization is None else normalization.name, takes))
         n_rows = race.rows.shape[0]
         needed = bins.footprint + _COPIES * n_rows * source.row_bytes
         if needed <= asked.room:
@@ -431,17 +425,12 @@ def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
     with fewer rows, it is ranked among the trials of fewer rows.
     """
     first = result.trials[0]
-    is_best = (
-        bins.weights is not None and bins.trial.round == first.round and bins.trial.score > first.score + SAME
-    )
+    is_best = bins.weights is not None and bins.trial.round == first.round and bins.trial.score > first.score + SAME
     ahead = [(t.round, t.score) >= (bins.trial.round, bins.trial.score) for t in result.trials if not t.error]
     place = 0 if is_best else max(1, sum(ahead))
     trials = [*result.trials[:place], bins.trial, *result.trials[place:]]
     return replace(
-        result,
-        trials=trials,
-        seconds=result.seconds + bins.trial.seconds,
-        history=[*result.history, bins.trial],
+        result, trials=trials, seconds=result.seconds + bins.trial.seconds, history=[*result.history, bins.trial]
     )
 
 

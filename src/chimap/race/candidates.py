@@ -49,9 +49,7 @@ _TOTALS = (1.0, 100.0)  # sums of rows of shares; bins that were left out may be
 _MISSING, _ROUNDED = 0.5, 1.01  # share of the total that may be missing, and how far rounding may exceed it
 _TAIL = 20  # times the median of filled entries: a 99th percentile beyond it spans more than an order of magnitude
 _FILLED = 0.9  # on rows with a larger share of filled bins, presence says little
-_MOST_FILLED = (
-    300  # filled bins of a row of many: the min-max kernel compares them pair by pair, without products
-)
+_MOST_FILLED = 300  # filled bins of a row of many: the min-max kernel compares them pair by pair, without products
 _LOGS_OF_SHARES = ("log-cpm", "log-cp10k")
 
 PREFERRED_AMOUNTS: tuple[tuple[str, str | None], ...] = (
@@ -138,8 +136,7 @@ class Look:
             n_classes=n_classes,
             is_counted=bool((filled == np.round(filled)).all()),
             has_shares=any(
-                bool(np.median(sums) > _MISSING * total and sums.max(initial=0) < _ROUNDED * total)
-                for total in _TOTALS
+                bool(np.median(sums) > _MISSING * total and sums.max(initial=0) < _ROUNDED * total) for total in _TOTALS
             ),
             has_tail=bool(high > _TAIL * middle),
             n_bins=rows.shape[1],
@@ -155,9 +152,7 @@ class Look:
     @property
     def _has_amounts(self) -> bool:
         """Whether rows are counts whose totals mean nothing, or shares."""
-        return not self.is_signed and (
-            self.has_shares or (self.is_counted and self.has_counts and self.has_sums)
-        )
+        return not self.is_signed and (self.has_shares or (self.is_counted and self.has_counts and self.has_sums))
 
     @property
     def has_log_shares(self) -> bool:
@@ -171,9 +166,7 @@ class Look:
     @property
     def has_presence(self) -> bool:
         """Whether it may matter more which bins are filled than by how much."""
-        return (
-            self._has_amounts and self.density < _FILLED and (self.is_few or (self.has_tail and self.is_wide))
-        )
+        return self._has_amounts and self.density < _FILLED and (self.is_few or (self.has_tail and self.is_wide))
 
     @property
     def has_words(self) -> bool:
@@ -183,9 +176,7 @@ class Look:
     @property
     def compares_pairs(self) -> bool:
         """Whether the min-max kernel is worth its time, as it compares rows pair by pair and bin by bin."""
-        return not self.is_signed and (
-            self.is_few or (self.is_counted and self.density * self.n_bins < _MOST_FILLED)
-        )
+        return not self.is_signed and (self.is_few or (self.is_counted and self.density * self.n_bins < _MOST_FILLED))
 
 
 @dataclass(frozen=True)
@@ -284,15 +275,11 @@ def most_candidates(n_rows: int) -> int:
     return max(FEWEST, n_rows // ROWS_A_CANDIDATE)
 
 
-def on_normalizations(
-    entered: Sequence[Entry], normalizations: Sequence[str | None], look: Look
-) -> list[Entry]:
+def on_normalizations(entered: Sequence[Entry], normalizations: Sequence[str | None], look: Look) -> list[Entry]:
     """Return the machines on these normalisations: those that enter anyway, and the most different kernels."""
     kept = [entry for entry in entered if entry.normalize in normalizations]
     names = {(entry.kernel, entry.normalize) for entry in kept}
-    kernels = (
-        ("linear", "gaussian") if look.is_signed else ("linear", "gaussian", "exp-chi2", "exp-hellinger")
-    )
+    kernels = ("linear", "gaussian") if look.is_signed else ("linear", "gaussian", "exp-chi2", "exp-hellinger")
     return kept + [
         Entry(kernel, normalize, is_baseline=kernel == "linear")
         for normalize in normalizations
@@ -313,9 +300,7 @@ def within(entered: Sequence[Entry], asked: Recipe) -> list[Candidate]:
     return [entry.candidate_within(asked) for entry in unique.values()]
 
 
-def within_room(
-    entered: Sequence[Entry], density: float, source: Source, room: int, in_race: int
-) -> list[Entry]:
+def within_room(entered: Sequence[Entry], density: float, source: Source, room: int, in_race: int) -> list[Entry]:
     """Return the machines that fit into memory.
 
     Margins keep the features of all rows, with LIBLINEAR's copy, or a kernel matrix and linear systems of its rows,
@@ -405,9 +390,7 @@ def _exponential(look: Look) -> list[Entry]:
     logs = [Entry("gaussian", "log1p")] if look.has_counts else []
     words = [Entry("gaussian", "tf-idf")] if look.has_words else []
     return [raw, *logs, *words] + [
-        Entry(f"exp-{kernel}", normalize)
-        for normalize in _normalizations(look)
-        for kernel in HISTOGRAM_KERNELS
+        Entry(f"exp-{kernel}", normalize) for normalize in _normalizations(look) for kernel in HISTOGRAM_KERNELS
     ]
 
 
@@ -428,8 +411,7 @@ def _shares_of_rows(look: Look) -> list[Entry]:
     if look.compares_pairs:
         raw = [None] if look.is_few or not look.is_wide else []
         shares += [
-            Entry("minmax", normalize)
-            for normalize in [*logs, *presence, *(counts if look.is_few else []), *raw]
+            Entry("minmax", normalize) for normalize in [*logs, *presence, *(counts if look.is_few else []), *raw]
         ]
     return shares
 
@@ -462,9 +444,7 @@ def _name(kernel: str, normalize: str | None) -> str:
 # --- kernels that the user named
 
 
-def named_candidate(
-    asked: Recipe, normalize: str | None, takes: Callable[[Recipe], bool] | None
-) -> Candidate:
+def named_candidate(asked: Recipe, normalize: str | None, takes: Callable[[Recipe], bool] | None) -> Candidate:
     """Return the candidate with the kernel of a recipe: an exact machine, or the recipe as it is.
 
     takes: whether there are machines of a recipe that share their products, and can do what is asked of them; None if
@@ -525,10 +505,7 @@ def features_of_kernel(
     which bounds the landmarks.
     """
     exact = winner.recipe
-    kernel, recipe = (
-        replace(exact, gamma=1.0).exact_kernel,
-        exact.unchosen("features", "loss", of=asked),
-    )
+    kernel, recipe = (replace(exact, gamma=1.0).exact_kernel, exact.unchosen("features", "loss", of=asked))
     if "gamma" in recipe.raced:
         recipe = recipe.chosen(gamma=learned.get("gamma", recipe.gamma))
     recipes: list[Recipe] = []
@@ -558,14 +535,7 @@ def variant_of(winner: Candidate, recipe: Recipe) -> Candidate:
 
 
 def recipe_for_all(
-    recipe: Recipe,
-    asked: Recipe,
-    learned: Parameters,
-    *,
-    n_rows: int,
-    n_bins: int,
-    fits: bool,
-    is_sparse: bool = False,
+    recipe: Recipe, asked: Recipe, learned: Parameters, *, n_rows: int, n_bins: int, fits: bool, is_sparse: bool = False
 ) -> Recipe:
     """Return the recipe of a candidate for all rows.
 

@@ -40,9 +40,7 @@ from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
 from chimap.selection.leave_one_out import FEW_ROWS
 
-_SEARCHED_AGAIN = (
-    2  # times the rows that settings are compared on: a search of so many takes as long as their fit
-)
+_SEARCHED_AGAIN = 2  # times the rows that settings are compared on: a search of so many takes as long as their fit
 
 
 def race(
@@ -80,13 +78,7 @@ def race(
 
 
 def _raced(
-    asked: Recipe,
-    source: Source,
-    task: Task,
-    groups: np.ndarray | None,
-    fit: Fit,
-    progress: Progress,
-    keeps_rows: bool,
+    asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit, progress: Progress, keeps_rows: bool
 ) -> tuple[Recipe, RaceResult]:
     running = Race.on(asked, source, task, groups, fit, keeps_rows=keeps_rows)
     if running.look.is_signed and is_auto(asked.kernel):

@@ -117,9 +117,7 @@ class Entrant:
             return "exact" if features == "exact" and not self.fits else "ridge"
         n = self.settings.get("n_components", "")
         size = f"{n:,} " if isinstance(n, int) else ""
-        return {"landmarks": f"{size}landmarks", "fourier": f"{size}random features"}.get(
-            features, str(features)
-        )
+        return {"landmarks": f"{size}landmarks", "fourier": f"{size}random features"}.get(features, str(features))
 
     @property
     def words(self) -> str:
@@ -325,9 +323,7 @@ class _Bench:
             return blocks.first_seconds + blocks.seconds
         recipe, n, n_rows = self._recipes[chosen.name], self._rounds[-1], self._source.n_rows
         if recipe.keeps_rows:
-            fits = [
-                (n_fitted, sum(self._stages(recipe, n_fitted).values())) for n_fitted in self._rounds[-2:]
-            ]
+            fits = [(n_fitted, sum(self._stages(recipe, n_fitted).values())) for n_fitted in self._rounds[-2:]]
             return seconds_of_exact(fits, n_rows)
         return seconds_of_pass(self._stages(recipe, n), n, n_rows)
 
@@ -359,13 +355,7 @@ class _Bench:
         """Return an entrant with the runs of its candidate that succeeded."""
         succeeded = [t for t in history if t.candidate.name == trial.candidate.name and not t.error]
         runs = tuple(
-            Run(
-                t.n_rows,
-                t.score,
-                t.standard_error,
-                t.seconds / self._racing.splits_of[t.n_rows],
-                t.predict_seconds,
-            )
+            Run(t.n_rows, t.score, t.standard_error, t.seconds / self._racing.splits_of[t.n_rows], t.predict_seconds)
             for t in succeeded
         )
         candidate = trial.candidate
@@ -389,10 +379,7 @@ class _Bench:
 
 def _is_same_machine(one: Recipe, other: Recipe) -> bool:
     """Whether recipes differ only in what a fit chooses by itself."""
-    chosen = [
-        {name: value for name, value in recipe.choice.items() if name not in _CHOSEN}
-        for recipe in (one, other)
-    ]
+    chosen = [{name: value for name, value in recipe.choice.items() if name not in _CHOSEN} for recipe in (one, other)]
     return chosen[0] == chosen[1]
 
 

@@ -124,9 +124,7 @@ class Products:
             seconds += time.perf_counter() - began
         square, began = np.empty((train.n_rows, train.n_rows), dtype), time.perf_counter()
         train.gram_into(square, None)
-        seconds = (
-            seconds if test.size else 2 * (time.perf_counter() - began)
-        )  # half of the matrix is computed
+        seconds = seconds if test.size else 2 * (time.perf_counter() - began)  # half of the matrix is computed
         counts, share = np.diff(train.starts).astype(float), test.size / max(1, train.n_rows)
         pairs = float(counts @ counts) * (0.5 + share)
         work = 2 * train.columns.size * (square.size / 2 + cross.size) / _PRODUCTS + pairs / _PAIRS

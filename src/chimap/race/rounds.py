@@ -13,17 +13,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.race.trials import (
-    SAME,
-    Candidate,
-    Outcome,
-    RaceResult,
-    Runner,
-    Trial,
-    is_behind,
-    loss_of,
-    trial_of,
-)
+from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Runner, Trial, is_behind, loss_of, trial_of
 
 KEPT = 1 / 2  # share of the candidates that enters the next round
 HOPELESS = 2.0  # standard errors of the difference; a candidate further behind the best leaves the race
@@ -259,9 +249,7 @@ def expected_score(compared: Sequence[Sequence[Outcome]], errors: float) -> tupl
     (n_parts,) = sizes
     values = []
     for part in range(n_parts):
-        chosen = [
-            max((_without(outcome, part) for outcome in tried), key=_score_without) for tried in compared
-        ]
+        chosen = [max((_without(outcome, part) for outcome in tried), key=_score_without) for tried in compared]
         place = preferred([rest for rest, _ in chosen], errors)
         values.append(chosen[place][1])
     score = float(np.mean(values))

@@ -44,9 +44,7 @@ def held_out_rows(
     rng, test_size = np.random.RandomState(seed % 2**32), min(most_held_out(y), max(n // 3, n - ROUNDS[-1]))
     is_classification = is_classification and y.ndim == 1
     if groups is not None and np.unique(groups).size < 2:
-        raise DataError(
-            "all rows are of one group: none can be held out. Leave groups out, or give several groups."
-        )
+        raise DataError("all rows are of one group: none can be held out. Leave groups out, or give several groups.")
     if n < 4:
         raise DataError(f"n_samples = {n} are too few to compare kernels on held-out rows. Name a kernel.")
     stratifies = is_classification and np.unique(y, return_counts=True)[1].min() >= 2
@@ -97,9 +95,7 @@ def n_repeated(rows: Rows, groups: np.ndarray | None) -> int:
     keys = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in edges]
     _, number = np.unique(np.array([hash(key) for key in keys]), return_inverse=True)
     of_row = np.arange(rows.shape[0]) if groups is None else np.unique(groups, return_inverse=True)[1]
-    pairs = np.unique(
-        np.column_stack([number, of_row]), axis=0
-    )  # each content once for every group that has it
+    pairs = np.unique(np.column_stack([number, of_row]), axis=0)  # each content once for every group that has it
     return int((np.bincount(pairs[:, 0])[number] > 1).sum())
 
 
@@ -154,9 +150,7 @@ def shared_tasks(
     if y.ndim == 1:
         return y
     parts = [part for train, test in splits for part in (train[:fewest], test)]
-    shared = np.flatnonzero(
-        np.all([(~np.isnan(y[part])).sum(axis=0) >= _FEWEST_ENTRIES for part in parts], axis=0)
-    )
+    shared = np.flatnonzero(np.all([(~np.isnan(y[part])).sum(axis=0) >= _FEWEST_ENTRIES for part in parts], axis=0))
     if shared.size < 2:
         raise DataError(
             "fewer than two tasks have enough labels to compare kernels on held-out rows. Name a kernel, such as "

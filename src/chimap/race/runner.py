@@ -130,12 +130,7 @@ class Race:
         places = choose_rows(source.n_rows, n_sampled, asked.seed)
         rows, y = source.take(places), labels[places]
         check_histograms(
-            rows,
-            name=source.name,
-            signed=True,
-            first_row=places,
-            columns=source.column_names,
-            ids=source.row_ids,
+            rows, name=source.name, signed=True, first_row=places, columns=source.column_names, ids=source.row_ids
         )
         sampled = None if groups is None else np.asarray(groups)[places]
         weights = None if source.weights is None else of_rows(source.weights[places])
@@ -264,9 +259,7 @@ class Race:
             outcomes.append(self.scored(fitted, test))
         return mean_of(outcomes)
 
-    def _run_shared(
-        self, machines: SharedMachines, candidate: Candidate, recipe: Recipe, n_rows: int
-    ) -> Outcome:
+    def _run_shared(self, machines: SharedMachines, candidate: Candidate, recipe: Recipe, n_rows: int) -> Outcome:
         """Run a candidate by machines that share their products.
 
         The first round searches for the best setting, starting from that of the first candidate of the family. Later
@@ -304,10 +297,7 @@ class Race:
     def _tried(self, fitted: BestSetting, splits: list[Split]) -> list[Outcome]:
         """Return the outcomes of the settings among which the score chose: one if the squared error did."""
         tried = [trial for trial in fitted.tried if not self.by_error or trial.outputs is fitted.outputs]
-        return [
-            Outcome(trial.score, deviations=tuple(self._all_deviations(splits, trial.outputs)))
-            for trial in tried
-        ]
+        return [Outcome(trial.score, deviations=tuple(self._all_deviations(splits, trial.outputs))) for trial in tried]
 
     @property
     def errors(self) -> float:
@@ -327,11 +317,7 @@ class Race:
         """
         n_rows = result.trials[0].n_rows
         compared = [tried for name in names if (tried := self.compared.get(n_rows, {}).get(name))]
-        trials = {
-            trial.candidate.name: trial
-            for trial in result.trials
-            if trial.n_rows == n_rows and not trial.error
-        }
+        trials = {trial.candidate.name: trial for trial in result.trials if trial.n_rows == n_rows and not trial.error}
         raced = [name for name in names if name in trials]
         leader = preferred([trials[name] for name in raced], self.errors)
         return replace(
@@ -390,9 +376,7 @@ class Race:
             weights="importance",  # the weights of the rows include those of classes already
         )
         groups = None if self.groups is None else self.groups[chosen]
-        source = ArraySource(
-            _arrays.take_rows(self.rows, chosen), self.y[chosen], column_names=self.column_names
-        )
+        source = ArraySource(_arrays.take_rows(self.rows, chosen), self.y[chosen], column_names=self.column_names)
         source.weights = None if self.weights is None else self.weights[chosen]
         is_grouped = groups is not None and np.unique(groups).size > 1
         return self.fit(recipe, source, groups if is_grouped else None)

@@ -57,9 +57,7 @@ _STEPS = ((-1, 0), (1, 0), (0, 1), (0, -1))
 _UNTHREADED_ROWS = 1200  # rows whose machine is solved before two threads could have synchronised
 _COUNTED_ROWS = 1000  # rows whose frequent columns are counted to estimate the size of mapped rows
 _MANY_ROWS = 2000  # dense rows whose maps have a feature a bin in trials
-_WELL_FILLED = (
-    0.15  # share of entries: pictures and descriptors have more, words, species and substructures less
-)
+_WELL_FILLED = 0.15  # share of entries: pictures and descriptors have more, words, species and substructures less
 _UNCOUNTED_SECONDS = 0.05  # of a trial, which are not counted as operations: maps, scores
 _NOTHING: tuple[object, Scale, list[Products]] = (None, Scale(), [])
 
@@ -198,10 +196,7 @@ class Search(SettingSearch[ScoredOutputs]):
     def scored(self, setting: Setting, alpha: float) -> ScoredOutputs:
         """See ``SettingSearch``; there are no outputs where one of the machines cannot be solved."""
         few = max(train.size for train, _ in self.splits) <= _UNTHREADED_ROWS
-        with (
-            warnings.catch_warnings(),
-            _threads.one_thread() if few and len(self.machines) == 1 else nullcontext(),
-        ):
+        with warnings.catch_warnings(), _threads.one_thread() if few and len(self.machines) == 1 else nullcontext():
             # A machine that LIBLINEAR stopped early remains a candidate: its score on the held-out rows decides.
             warnings.simplefilter("ignore", ConvergenceWarning)
             answers = _threads.tasks(self.machines, lambda machine: machine.outputs(alpha, setting[1]))
@@ -271,11 +266,7 @@ class SharedMachines:
 
         They are the kernel values and mapped rows of each split, one block of mapped rows to score, and a copy of it.
         """
-        row, size, total = (
-            KeptRows.bytes_of(self.rows[:_COUNTED_ROWS], self._terms),
-            self.asked.dtype.itemsize,
-            0.0,
-        )
+        row, size, total = (KeptRows.bytes_of(self.rows[:_COUNTED_ROWS], self._terms), self.asked.dtype.itemsize, 0.0)
         for n, m in ((train.size, test.size) for train, test in splits):
             total += size * KernelMachine.n_values(n, m) + n * row
         return int(total + 2 * min(MAPPED_BYTES, row * max(test.size for _, test in splits)))
@@ -284,9 +275,7 @@ class SharedMachines:
         """Return the bytes of machines on these splits, and of learning bin weights from one of them at a time."""
         n = max(train.size for train, _ in splits)
         row = KeptRows.bytes_of(self.rows[:_COUNTED_ROWS], self._terms)
-        return self.footprint(splits) + int(
-            n * (self.asked.dtype.itemsize * KernelMachine.RELEVANCE * n + row)
-        )
+        return self.footprint(splits) + int(n * (self.asked.dtype.itemsize * KernelMachine.RELEVANCE * n + row))
 
     @staticmethod
     def weighs(recipe: Recipe) -> bool:
@@ -376,9 +365,7 @@ class SharedMachines:
             for split_products, (train, _) in zip(products, splits, strict=True)
         ], outer
 
-    def _kernel_of(
-        self, recipe: Recipe, splits: Sequence[Split]
-    ) -> tuple[list[Products], float | None, float | None]:
+    def _kernel_of(self, recipe: Recipe, splits: Sequence[Split]) -> tuple[list[Products], float | None, float | None]:
         """Return the products of each split, and the gamma of scaled and of unscaled rows, if the kernel has one."""
         kernel = recipe.exact_kernel
         base = kernel.kernel if isinstance(kernel, Exponential) else kernel
@@ -392,18 +379,11 @@ class SharedMachines:
             gamma, outer = float(scaled.gamma), float(scaled.rescaled(1 / scale.factor).gamma)
         return products, gamma, outer
 
-    def _products(
-        self, base: Kernel, recipe: Recipe, splits: Sequence[Split]
-    ) -> tuple[Scale, list[Products]]:
+    def _products(self, base: Kernel, recipe: Recipe, splits: Sequence[Split]) -> tuple[Scale, list[Products]]:
         """Return the products of the splits under an additive kernel, and the scale of the rows before the map."""
         weights = recipe.given_bin_weights
         weighed = None if weights is None else weights.tobytes()
-        key = (
-            base.name,
-            recipe.normalize,
-            weighed,
-            tuple(hash(part.tobytes()) for split in splits for part in split),
-        )
+        key = (base.name, recipe.normalize, weighed, tuple(hash(part.tobytes()) for split in splits for part in split))
         if self._shared[0] != key:
             self._shared = _NOTHING  # free the old products before new ones are allocated
             taken, places = _taken(splits)

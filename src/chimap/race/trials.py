@@ -52,9 +52,7 @@ class Candidate:
     shares: str
     family: str
 
-    def __init__(
-        self, name: str, recipe: Recipe, is_baseline: bool = False, shares: str = "", family: str = ""
-    ):
+    def __init__(self, name: str, recipe: Recipe, is_baseline: bool = False, shares: str = "", family: str = ""):
         self.name, self.recipe, self.settings = name, recipe, recipe.choice
         self.is_baseline, self.shares, self.family = is_baseline, shares, family
 
@@ -249,9 +247,7 @@ def trial_of(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Tria
     trial = Trial(candidate, place, n_rows, -np.inf, 0.0)
     try:
         outcome = run(candidate, n_rows)
-    except (
-        ValueError
-    ) as error:  # settings that do not suit the rows; programming errors raise other exceptions
+    except ValueError as error:  # settings that do not suit the rows; programming errors raise other exceptions
         return replace(trial, seconds=time.perf_counter() - began, error=message_of(error))
     if np.isnan(outcome.score):
         return replace(trial, seconds=time.perf_counter() - began, error="the score is not a number")

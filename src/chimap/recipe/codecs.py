@@ -193,9 +193,7 @@ class TaskCodec:
         is_rare = np.zeros(len(y), dtype=bool)
         for label in (0, 1):
             has_label = y == label
-            is_rare |= has_label @ _are_few(
-                has_label.sum(axis=0), (~np.isnan(y)).sum(axis=0), 2, n_drawn, fewest
-            )
+            is_rare |= has_label @ _are_few(has_label.sum(axis=0), (~np.isnan(y)).sum(axis=0), 2, n_drawn, fewest)
         return is_rare
 
 
@@ -404,9 +402,7 @@ class LossCodec:
         return np.zeros(len(y), dtype=bool)
 
 
-def _are_few(
-    counts: np.ndarray, n_rows: int | np.ndarray, n_classes: int, n_drawn: int, fewest: int
-) -> np.ndarray:
+def _are_few(counts: np.ndarray, n_rows: int | np.ndarray, n_classes: int, n_drawn: int, fewest: int) -> np.ndarray:
     """Return whether classes of so many rows are few in a draw, and fewer than half of what they would equally be."""
     expected = counts * np.minimum(1.0, n_drawn / np.maximum(n_rows, 1))
     return np.asarray((expected < fewest) & (2 * n_classes * counts < n_rows))
@@ -421,11 +417,7 @@ def is_matrix(y: ArrayLike) -> bool:
 def with_positive(codec: Codec, label: object) -> Codec:
     """Return the codec with a label as the positive one of two classes. Raise ValueError where it is none."""
     if not isinstance(codec, ClassCodec) or codec.classes.size != 2:
-        came = (
-            f"y has {codec.classes.size}"
-            if isinstance(codec, ClassCodec)
-            else "y has numbers or several tasks"
-        )
+        came = f"y has {codec.classes.size}" if isinstance(codec, ClassCodec) else "y has numbers or several tasks"
         raise InputError(Message("{positive=} names one of two classes, but {}. Leave it out.", label, came))
     place = int(places_among(np.asarray([label]), codec.classes)[0])
     if place < 0:

@@ -62,9 +62,7 @@ def check_targets(y: np.ndarray, mean: np.ndarray | float) -> None:
     top = float(np.nanmax(np.abs(y), initial=0.0))
     if _LEAST_TARGET <= largest <= _LARGEST_TARGET or (largest < 1 and largest <= _ROUNDING * top):
         return
-    what, limit = (
-        ("large", f"above {_LARGEST_TARGET:g}") if largest > 1 else ("small", f"below {_LEAST_TARGET:g}")
-    )
+    what, limit = ("large", f"above {_LARGEST_TARGET:g}") if largest > 1 else ("small", f"below {_LEAST_TARGET:g}")
     raise DataError(
         f"y: targets deviate from their mean by {largest:.2g} at most, {limit}, which is too {what} for sums of "
         f"products. Give them in another unit, y / {10.0 ** np.floor(np.log10(top)):.0e}, and multiply predictions by "

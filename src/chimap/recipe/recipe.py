@@ -133,17 +133,13 @@ class Recipe:
     resolved: frozenset[str] = frozenset()
 
     @classmethod
-    def of(
-        cls, estimator: BaseEstimator, learner: Learner | None = None, *, keeps_posterior: bool = False
-    ) -> Recipe:
+    def of(cls, estimator: BaseEstimator, learner: Learner | None = None, *, keeps_posterior: bool = False) -> Recipe:
         """Return the settings that the parameters of an estimator ask for.
 
         It draws the seed, so that an estimator with a generator as ``random_state`` has another recipe each time.
         ``learner`` holds the parameters that are not settings of every fit.
         """
-        given = with_features_taken_apart(
-            estimator.get_params(deep=False), 2 if learner is not None else AUTO
-        )
+        given = with_features_taken_apart(estimator.get_params(deep=False), 2 if learner is not None else AUTO)
         names = {field.name for field in fields(cls)} & given.keys()
         return cls(
             type(estimator).__name__,

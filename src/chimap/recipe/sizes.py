@@ -43,9 +43,7 @@ _GROWTH = 8  # landmarks per square root of the rows: 2000 for 60,000 rows
 _LESS = 0.8  # factor on the number of landmarks while they do not fit in the memory
 _LEAST = 64  # landmarks; if these do not fit, the budget itself is too small
 MOST_SUMMED = 8192  # features whose products an ordinary machine can sum up
-BLOCK_TERMS = (
-    1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
-)
+BLOCK_TERMS = 1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
 _STEP_OF_BLOCKS = 500  # rows by which blocks differ that are tried for the memory
 _FIRST_SHARE = 0.3  # of the seconds of a fit that its first block may take
 _CHOICE = 3  # the first block takes as long as so many factors
@@ -57,9 +55,7 @@ _SPARSE_ENTRY = 5
 # .9366 for a share of .53, .9389 for .63 and .9376 for .77.
 _SHARE_TWICE = 0.65
 _SUMS = 2e11  # operations per second of two cores, of sums of features
-MOST_ITERATED_ROWS = (
-    3000  # of machines with iterated weights, each strength of which takes half a dozen factors
-)
+MOST_ITERATED_ROWS = 3000  # of machines with iterated weights, each strength of which takes half a dozen factors
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch that landmarks for later batches can be chosen from
 
 

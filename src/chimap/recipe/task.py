@@ -103,17 +103,9 @@ class Task:
         y = source.labels()
         assert y is not None
         classes = classes_in(y) if recipe.is_classifier else None
-        weights, of_classes = row_weights(
-            recipe.class_weight, recipe.threshold, classes, y, source.weights, names
-        )
-        task = cls(
-            codec_of(recipe, y), names, of_classes, has_gaps, source.has_object_labels, recipe.threshold
-        )
-        return (
-            task,
-            source if weights is source.weights else with_weights(source, weights, source.counts),
-            groups,
-        )
+        weights, of_classes = row_weights(recipe.class_weight, recipe.threshold, classes, y, source.weights, names)
+        task = cls(codec_of(recipe, y), names, of_classes, has_gaps, source.has_object_labels, recipe.threshold)
+        return (task, source if weights is source.weights else with_weights(source, weights, source.counts), groups)
 
     @classmethod
     def of_batches(cls, recipe: Recipe, y: np.ndarray, first: Source) -> Task:
@@ -206,9 +198,7 @@ def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
     if labels.shape != (n_rows,):
         raise DataError(
             Message(
-                "{groups} must have one entry for each of the {} rows that have labels; got {}.",
-                n_rows,
-                labels.shape,
+                "{groups} must have one entry for each of the {} rows that have labels; got {}.", n_rows, labels.shape
             )
         )
     missing = np.array([is_missing(group) for group in labels.tolist()], dtype=bool)
@@ -258,9 +248,7 @@ def check_no_classes(class_weight: ClassWeight, threshold: str | float | None) -
     """Raise ValueError for parameters that a regression does not have."""
     if class_weight is not None:
         raise InputError(
-            Message(
-                "{class_weight} is for classifiers: use {sample_weight} to weight the rows of a regression."
-            )
+            Message("{class_weight} is for classifiers: use {sample_weight} to weight the rows of a regression.")
         )
     if threshold is not None:
         raise InputError("threshold is for classifiers with two classes: leave it out of a regression.")
@@ -302,9 +290,7 @@ def weighed_by_class(
     if is_matrix(y):
         Y = np.asarray(y, dtype=np.float64)
         of_tasks = weights_of_tasks(class_weight, Y, sample_weight, names)
-        return (
-            sample_weight if of_tasks is None else weights_of_entries(of_tasks, Y, sample_weight)
-        ), of_tasks
+        return (sample_weight if of_tasks is None else weights_of_entries(of_tasks, Y, sample_weight)), of_tasks
     of_classes = class_weights(class_weight, classes, y, sample_weight)
     if of_classes is None:
         return sample_weight, None
@@ -354,9 +340,7 @@ class HeldOutRows:
         return as_counts(weights, self.counts, self.groups)
 
 
-def counts_of(
-    held_out: HeldOutRows | None, class_weight: np.ndarray | None, classes: np.ndarray
-) -> np.ndarray | None:
+def counts_of(held_out: HeldOutRows | None, class_weight: np.ndarray | None, classes: np.ndarray) -> np.ndarray | None:
     """Return how many independent rows each held-out row counts as; None if each is one.
 
     Weights of classes change what is learned, not what is counted. class_weight: the learned weights of the classes
@@ -415,9 +399,7 @@ def chosen_threshold(
     return best_threshold(outputs, held_out.y == classes[1], threshold, counts)
 
 
-def scoring_of(
-    scoring: Scoring, is_classification: bool, y: np.ndarray | None, is_few: bool = False
-) -> Scoring:
+def scoring_of(scoring: Scoring, is_classification: bool, y: np.ndarray | None, is_few: bool = False) -> Scoring:
     """Return the scorer: the user's; else ROC AUC if one of two classes is rare; else None, for accuracy or R^2.
 
     is_few: whether rows are few, so that ROC AUC compares machines of two classes whatever their shares. Every pair of

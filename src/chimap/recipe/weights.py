@@ -59,10 +59,7 @@ def checked_class_weight(class_weight: ClassWeight) -> None:
 
 
 def class_weights(
-    class_weight: ClassWeight,
-    classes: np.ndarray,
-    y: np.ndarray | None,
-    sample_weight: np.ndarray | None = None,
+    class_weight: ClassWeight, classes: np.ndarray, y: np.ndarray | None, sample_weight: np.ndarray | None = None
 ) -> np.ndarray | None:
     """Return the weights (k,) of the classes, as scikit-learn computes them; None stays None.
 
@@ -86,8 +83,7 @@ def class_weights(
             )
         return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
     return np.asarray(
-        compute_class_weight(class_weight, classes=classes, y=y, sample_weight=sample_weight),
-        dtype=np.float64,
+        compute_class_weight(class_weight, classes=classes, y=y, sample_weight=sample_weight), dtype=np.float64
     )
 
 
@@ -106,9 +102,7 @@ def weights_of_tasks(
     if class_weight is None:
         return None
     n_tasks, labels = Y.shape[1], np.array([0, 1])
-    weights_by_task = (
-        list(class_weight) if isinstance(class_weight, list | tuple) else [class_weight] * n_tasks
-    )
+    weights_by_task = list(class_weight) if isinstance(class_weight, list | tuple) else [class_weight] * n_tasks
     if len(weights_by_task) != n_tasks:
         raise InputError(
             Message(
@@ -127,9 +121,7 @@ def weights_of_tasks(
                 task_weights[task] = (
                     1.0
                     if class_weight_of_task is None
-                    else class_weights(
-                        class_weight_of_task, labels, y[labelled].astype(int), labelled_weights
-                    )
+                    else class_weights(class_weight_of_task, labels, y[labelled].astype(int), labelled_weights)
                 )
             else:
                 checked_class_weight(class_weight_of_task)

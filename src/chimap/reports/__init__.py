@@ -23,12 +23,7 @@ from chimap.reports.comparison import Comparison, ComparisonPage, compare
 from chimap.reports.evaluation import Evaluation, report
 from chimap.reports.explanation import ExplainedRow, Likeness, ModelExplanation
 from chimap.reports.insight import Insight, Mistake, TwoClasses, worst_errors, worst_mistakes
-from chimap.reports.kernel import (
-    ChannelPath,
-    ChannelWeights,
-    LearnedKernel,
-    Widths,
-)
+from chimap.reports.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
 from chimap.reports.measures import (
     Baseline,
     ClassificationMetrics,
@@ -46,13 +41,7 @@ from chimap.reports.measures import (
 )
 from chimap.reports.page import Page, package_versions
 from chimap.reports.pictures import Example, ExampleRow, Examples, examples
-from chimap.reports.ranking import (
-    PrecisionRecall,
-    RankingMetrics,
-    average_precision,
-    precision_recall,
-    ranking_metrics,
-)
+from chimap.reports.ranking import PrecisionRecall, RankingMetrics, average_precision, precision_recall, ranking_metrics
 from chimap.reports.selection import ComponentScores, SelectionPage, StrengthCurve
 from chimap.reports.splits import SplitScores, repeated_splits
 from chimap.reports.studies import PermutationTest, StudyScores, study_scores

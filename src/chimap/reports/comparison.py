@@ -23,27 +23,8 @@ from chimap.engines import Progress, Stopwatch
 from chimap.features.kernel_errors import FeatureError, KernelErrors
 from chimap.race.compare import SIZES, ComparedMachines, Entrant, Run, differences, recommended
 from chimap.race.compare import compare as run_comparison
-from chimap.reports.figures import (
-    CURVE_SIZE,
-    INK,
-    LINES,
-    MARKERS,
-    MUTED,
-    RULE,
-    drawing,
-    legend_below,
-    log_axis,
-    to_svg,
-)
-from chimap.reports.page import (
-    ROWS_LISTED,
-    Page,
-    captioned,
-    date_in_words,
-    now,
-    package_versions,
-    render,
-)
+from chimap.reports.figures import CURVE_SIZE, INK, LINES, MARKERS, MUTED, RULE, drawing, legend_below, log_axis, to_svg
+from chimap.reports.page import ROWS_LISTED, Page, captioned, date_in_words, now, package_versions, render
 from chimap.reports.studies import StudyScores, check_studies, study_scores
 from chimap.selection.jackknife import standard_error
 
@@ -177,11 +158,7 @@ def compare(
 
 
 def _by_study(
-    model: BaseEstimator,
-    source: Source,
-    groups: np.ndarray,
-    found: ComparedMachines,
-    progress: Progress | None,
+    model: BaseEstimator, source: Source, groups: np.ndarray, found: ComparedMachines, progress: Progress | None
 ) -> dict[str, StudyScores]:
     """Return the scores by study of the machines that a user decides between, by the name of the entrant."""
     y = source.labels()
@@ -192,9 +169,7 @@ def _by_study(
     decided = [chosen, best, *(e for e in ranked if e.is_linear)][:3]
     X = source.take(np.arange(source.n_rows))
     return {
-        e.name: study_scores(
-            clone(model).set_params(**(e.fit_settings or e.settings)), X, y, groups, progress=progress
-        )
+        e.name: study_scores(clone(model).set_params(**(e.fit_settings or e.settings)), X, y, groups, progress=progress)
         for e in {e.name: e for e in decided}.values()
     }
 
@@ -312,9 +287,7 @@ class Comparison(Page):
         best, chosen = recommended(self.finalists)
         score = f"{self.score_words(chosen.last.score)} {self.metric}"
         linear = next((e for e in self.finalists if e.is_linear), None)
-        linear_score = (
-            "" if linear is None or linear is chosen else f"; linear {self.score_words(linear.last.score)}"
-        )
+        linear_score = "" if linear is None or linear is chosen else f"; linear {self.score_words(linear.last.score)}"
         if chosen is best:
             reason = f"{score}, the best of all{linear_score}"
         else:
@@ -476,8 +449,7 @@ def _figures(comparison: Comparison) -> list[JSON]:
     """Return the figures of the race."""
     name = comparison.metric[0].upper() + comparison.metric[1:]
     caption = (
-        "The line joins the models that no other beats in both score and speed. The ring marks the recommended "
-        "one."
+        "The line joins the models that no other beats in both score and speed. The ring marks the recommended one."
     )
     figures = [captioned(f"{name} by prediction time", score_by_prediction(comparison), caption)]
     if max(len(e.runs) for e in comparison.ranked) > 1:
@@ -649,25 +621,17 @@ _SMALLEST_ERROR = 1e-16  # smaller errors are rounding
 
 def value_error(errors: KernelErrors) -> str:
     """Draw the relative error over pairs of values by number of terms (logarithmic), with the bound."""
-    return _error_figure(
-        errors, lambda m: m.value_error, "values", "relative error over pairs of values", True
-    )
+    return _error_figure(errors, lambda m: m.value_error, "values", "relative error over pairs of values", True)
 
 
 def gram_error(errors: KernelErrors) -> str:
     """Draw the relative error of the kernel matrix by size (logarithmic), with the bound if it is one of the matrix."""
     has_bound = errors.bound_of == "gram"
-    return _error_figure(
-        errors, lambda m: m.error_relative, "matrix", "relative error of the kernel matrix", has_bound
-    )
+    return _error_figure(errors, lambda m: m.error_relative, "matrix", "relative error of the kernel matrix", has_bound)
 
 
 def _error_figure(
-    errors: KernelErrors,
-    error: Callable[[FeatureError], float | None],
-    name: str,
-    y_label: str,
-    has_bound: bool,
+    errors: KernelErrors, error: Callable[[FeatureError], float | None], name: str, y_label: str, has_bound: bool
 ) -> str:
     unit = "terms" if errors.bound_of == "values" else "features"
     with drawing(*CURVE_SIZE) as (figure, axes):
@@ -687,9 +651,7 @@ def _error_figure(
         bound = [(size, e) for size, e in sorted(errors.bounds.items()) if e > _SMALLEST_ERROR]
         if has_bound and bound:
             x, y = zip(*bound, strict=True)
-            axes.plot(
-                x, y, color=INK, linewidth=1.4, dashes=(4, 3), marker="_", label="smallest possible", zorder=5
-            )
+            axes.plot(x, y, color=INK, linewidth=1.4, dashes=(4, 3), marker="_", label="smallest possible", zorder=5)
             heights += y
         axes.set_yscale("log")
         if unit == "terms":
@@ -733,9 +695,7 @@ def _features_axis(axes: Axes, sizes: Sequence[int]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _with_legend(
-    figure: Figure, axes: Axes, errors: KernelErrors, name: str, x_label: str, y_label: str
-) -> str:
+def _with_legend(figure: Figure, axes: Axes, errors: KernelErrors, name: str, x_label: str, y_label: str) -> str:
     axes.grid(axis="y")
     axes.set(xlabel=x_label, ylabel=y_label)
     legend_below(axes)

@@ -138,9 +138,7 @@ class Evaluation(Page):
         shown = {name: line for name, line in self.summary().items() if line is not None}
         width = max(map(len, shown))
         lines = (line.replace("\n", "\n" + " " * (width + 4)) for line in shown.values())
-        return "\n".join(
-            [self.title, *(f"  {name:<{width}}  {line}" for name, line in zip(shown, lines, strict=True))]
-        )
+        return "\n".join([self.title, *(f"  {name:<{width}}  {line}" for name, line in zip(shown, lines, strict=True))])
 
     def to_html(self) -> str:
         """Return the page as text; equal evaluations give equal text."""
@@ -308,9 +306,7 @@ def _examples(source: Source, score: Score) -> Examples | None:
     images = images_of(source)
     if not isinstance(score.metrics, ClassificationMetrics) or score.ranking is None or score.outcome is None:
         return None
-    return (
-        None if images is None else examples(score.metrics, score.ranking, *score.outcome, read=images.read)
-    )
+    return None if images is None else examples(score.metrics, score.ranking, *score.outcome, read=images.read)
 
 
 def _settings(model: Any) -> dict[str, Any]:
@@ -340,9 +336,7 @@ def _common_parts(evaluation: Evaluation) -> JSON:
         "stages_total": sum(stages.values()),
         "stages_svg": as_markup(stage_times(stages)) if stages else None,
         "curve_svg": as_markup(strength_curve(evaluation.curve)) if evaluation.curve else None,
-        "components_svg": as_markup(_components_svg(evaluation.components))
-        if evaluation.components
-        else None,
+        "components_svg": as_markup(_components_svg(evaluation.components)) if evaluation.components else None,
     }
 
 
@@ -383,9 +377,7 @@ def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics
 
 def _has_roc(evaluation: Evaluation) -> bool:
     """Return whether two classes have a ROC curve in place of a ranking; pages with images always show the ranking."""
-    return (
-        evaluation.insight is not None and evaluation.insight.two is not None and evaluation.examples is None
-    )
+    return evaluation.insight is not None and evaluation.insight.two is not None and evaluation.examples is None
 
 
 def _insight_parts(insight: Insight, auc: float | None) -> JSON:

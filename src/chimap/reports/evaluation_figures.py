@@ -26,11 +26,7 @@ from chimap.reports.figures import (
     to_svg,
 )
 from chimap.reports.insight import TwoClasses
-from chimap.reports.measures import (
-    ClassificationMetrics,
-    RegressionMetrics,
-    Reliability,
-)
+from chimap.reports.measures import ClassificationMetrics, RegressionMetrics, Reliability
 from chimap.reports.ranking import RankingMetrics
 from chimap.selection import LearningCurve
 
@@ -51,9 +47,7 @@ def stage_times(stages: Mapping[str, float]) -> str:
         places = horizontal_bars(axes, names, shares)
         for place, time, share in zip(places, times, shares, strict=True):
             text = f"{seconds(time)} · {percent(share, 0 if share >= 0.1 else 1)}"
-            axes.annotate(
-                text, (share, place), xytext=(7, 0), textcoords="offset points", va="center", color=INK
-            )
+            axes.annotate(text, (share, place), xytext=(7, 0), textcoords="offset points", va="center", color=INK)
         listed = ", ".join(f"{one_line(n)} {seconds(t)}" for n, t in zip(names, times, strict=True))
         return to_svg(figure, "stages", f"Time per stage: {listed}; {seconds(total)} in total.")
 
@@ -91,9 +85,7 @@ def predicted_against_true(metrics: RegressionMetrics) -> str:
         return to_svg(figure, "predicted", alt)
 
 
-def _draw_hexagons(
-    axes: Axes, x: np.ndarray, y: np.ndarray, extent: tuple[float, float, float, float]
-) -> None:
+def _draw_hexagons(axes: Axes, x: np.ndarray, y: np.ndarray, extent: tuple[float, float, float, float]) -> None:
     """Draw the rows per hexagon (logarithmic): a single row at a quarter of the opacity, the most at full opacity."""
     from matplotlib.colors import ListedColormap, LogNorm, to_rgb
 
@@ -165,9 +157,7 @@ def confusion_heat_map(metrics: ClassificationMetrics) -> str:
     with drawing(cell * k, cell * k) as (figure, axes):
         shares = _row_shares(metrics)
         image = _shades(_largest_in_blocks(shares, classes_a_cell(k)))
-        axes.imshow(
-            image, interpolation="none", aspect="auto", zorder=0, extent=(-0.5, k - 0.5, k - 0.5, -0.5)
-        )
+        axes.imshow(image, interpolation="none", aspect="auto", zorder=0, extent=(-0.5, k - 0.5, k - 0.5, -0.5))
         _frame(axes, k)
         if k <= MOST_CLASSES_COUNTED:
             _write_counts(axes, metrics.confusion, shares, cell)
@@ -241,9 +231,7 @@ def _short_count(count: int, longest: int) -> str:
     for unit, name in ((1000, "k"), (1_000_000, "M")):
         if len(text) <= longest:
             break
-        text = (
-            f"{count / unit:.1f}{name}" if count < 10 * unit and longest > 3 else f"{count / unit:.0f}{name}"
-        )
+        text = f"{count / unit:.1f}{name}" if count < 10 * unit and longest > 3 else f"{count / unit:.0f}{name}"
     return text
 
 
@@ -284,9 +272,7 @@ def _key(figure: Figure, side: float) -> None:
             spine.set(visible=True, edgecolor=RULE, linewidth=0.8)
 
 
-MOST_CURVES = (
-    6  # largest number of classes that are all drawn; of more, the three best and the three worst are drawn
-)
+MOST_CURVES = 6  # largest number of classes that are all drawn; of more, the three best and the three worst are drawn
 
 
 def drawn_classes(ranking: RankingMetrics) -> list[int]:
@@ -352,9 +338,7 @@ def roc_figure(two: TwoClasses, auc: float) -> str:
 def reliability_figure(two: TwoClasses) -> str:
     """Draw the share of the positive class among the rows of each band of predicted probabilities."""
     x, y = "predicted probability", "share of the positive class"
-    return _shares(
-        two.reliability(), "reliability", x, y, "Share of the positive class by predicted probability"
-    )
+    return _shares(two.reliability(), "reliability", x, y, "Share of the positive class by predicted probability")
 
 
 def calibration_figure(reliability: Reliability) -> str:

@@ -24,12 +24,7 @@ from chimap.data.source import choose_rows
 from chimap.estimators.targets import task_names
 from chimap.explain import Importance, Neighbours
 from chimap.explain.effects import BinEffect
-from chimap.reports.explanation_figures import (
-    contribution_bars,
-    effect_curves,
-    importance_bars,
-    shown_outputs,
-)
+from chimap.reports.explanation_figures import contribution_bars, effect_curves, importance_bars, shown_outputs
 from chimap.reports.figures import LINES, PALETTE
 from chimap.reports.page import Page, as_markup, date_in_words, now, package_versions, render
 from chimap.reports.pictures import PICTURE_SIDE, drawn, grey, images_of, painted, painted_photo, small_jpeg
@@ -81,9 +76,7 @@ class Likeness:
             One entry per neighbour, in the same order.
         """
         answers = neighbours.answers if neighbours.answers is not None else [None] * neighbours.places.size
-        listed = zip(
-            neighbours.places, answers, neighbours.similarities, neighbours.contributions, strict=True
-        )
+        listed = zip(neighbours.places, answers, neighbours.similarities, neighbours.contributions, strict=True)
         return [
             cls(f"{kind} {place}", answer, float(similarity), float(added))
             for place, answer, similarity, added in listed
@@ -264,9 +257,7 @@ class ModelExplanation(Page):
             measure=KINDS[self.importance.kind],
             first=top[:BINS_OPEN],
             further=top[BINS_OPEN:],
-            importance_svg=as_markup(
-                importance_bars([name for name, _ in top], self.importance.values[:BINS_LISTED])
-            ),
+            importance_svg=as_markup(importance_bars([name for name, _ in top], self.importance.values[:BINS_LISTED])),
             effects=_effects(self),
             rows=[_row(self, row, i) for i, row in enumerate(self.rows)],
             data=plain(self.data),
@@ -329,12 +320,7 @@ def _row(explanation: ModelExplanation, row: ExplainedRow, place: int) -> JSON:
     names = [str(explanation.bin_names[i]) for i in top]
     svg = as_markup(contribution_bars(names, row.contributions[top], f"row{place}")) if top.size else None
     listed = [(n, row.values[i], row.contributions[i]) for n, i in zip(names, top, strict=True)]
-    return {
-        "row": row,
-        "svg": svg,
-        "top": listed,
-        "rest": row.score - row.base - row.contributions[top].sum(),
-    }
+    return {"row": row, "svg": svg, "top": listed, "rest": row.score - row.base - row.contributions[top].sum()}
 
 
 def explainable(model: BaseEstimator) -> BaseEstimator:
@@ -387,9 +373,7 @@ def sample_of(source: Source, size: int = SAMPLE_SIZE) -> tuple[Source, np.ndarr
 def taken(source: Source, places: np.ndarray, labels: np.ndarray | None = None) -> Source:
     """Return the rows at ``places``, in that order, as a source in memory, with these labels."""
     increasing, order = np.unique(places, return_inverse=True)
-    rows = ArraySource(
-        source.take(increasing)[order], labels, name=source.name, column_names=source.column_names
-    )
+    rows = ArraySource(source.take(increasing)[order], labels, name=source.name, column_names=source.column_names)
     return rows if source.covariates is None else beside(rows, source.covariates.take(places))
 
 
@@ -401,9 +385,7 @@ def importance_of(model: BaseEstimator, sample: Source | None, y: np.ndarray | N
     if kind == "permutation":
         if sample is None or y is None:
             raise DataError(
-                Message(
-                    "{kind='permutation'} needs rows with labels: give DATA, and {labels} if DATA has none."
-                )
+                Message("{kind='permutation'} needs rows with labels: give DATA, and {labels} if DATA has none.")
             )
         few, places = sample_of(sample, _ROWS_PERMUTED)
         return model.importance(few, y[places], kind="permutation")
@@ -430,11 +412,7 @@ def check_room(n_rows: int, n_bins: int, n_outputs: int) -> None:
 
 
 def explained_rows(
-    model: BaseEstimator,
-    source: Source,
-    places: np.ndarray,
-    y: np.ndarray | None,
-    shape: tuple[int, int] | None,
+    model: BaseEstimator, source: Source, places: np.ndarray, y: np.ndarray | None, shape: tuple[int, int] | None
 ) -> tuple[list[ExplainedRow], Explanation]:
     """Return each row with the contributions to its prediction, and the explanation of all rows."""
     rows, names = taken(source, places), row_names(source)
@@ -503,9 +481,7 @@ def _drawings(
     return draw
 
 
-def _against(
-    model: BaseEstimator, outputs: np.ndarray, answer: object, truth: object
-) -> tuple[np.ndarray, object]:
+def _against(model: BaseEstimator, outputs: np.ndarray, answer: object, truth: object) -> tuple[np.ndarray, object]:
     """Return weights of the scores, (t,), and the class that the answer is compared with.
 
     The weighted sum of the scores is the margin of the answer over that class.
@@ -542,9 +518,7 @@ def _pictures(
 
     if images is not None:
         image = images.read(place)
-        return small_jpeg(image, PICTURE_SIDE), painted_photo(
-            image, model.histograms_.painted(image, contributions)
-        )
+        return small_jpeg(image, PICTURE_SIDE), painted_photo(image, model.histograms_.painted(image, contributions))
     return (None, None) if shape is None else (grey(values, shape), painted(contributions, shape, values))
 
 
@@ -564,9 +538,7 @@ def explanation_of(
         "model": file,
         "kernel": kernel_in_words(about["kernel"], about["gamma"]),
         "features": about["features"],
-        "bin weights": bin_weights_in_words(
-            getattr(model, "bin_weights_", None), model.fitted.bin_names.tolist()
-        ),
+        "bin weights": bin_weights_in_words(getattr(model, "bin_weights_", None), model.fitted.bin_names.tolist()),
         "rows trained on": getattr(model, "n_rows_", None),
         "file": None if source is None else source.name.partition(",")[0],
         "rows looked at": None if sample is None else sample.n_rows,
@@ -591,9 +563,7 @@ def _item(value: object) -> object:
     return value.item() if hasattr(value, "item") else value
 
 
-def margins(
-    model: BaseEstimator, source: Source, y: np.ndarray | None, progress: Progress | None = None
-) -> np.ndarray:
+def margins(model: BaseEstimator, source: Source, y: np.ndarray | None, progress: Progress | None = None) -> np.ndarray:
     """Return the margin of each row, (n,).
 
     With labels ``y``, the margin is that of the true answer, so that the worst mistake has the smallest margin. Without
@@ -611,9 +581,7 @@ def margins(
     return out
 
 
-def of_tasks(
-    model: BaseEstimator, outputs: np.ndarray, y: np.ndarray | None, spread: np.ndarray | None
-) -> np.ndarray:
+def of_tasks(model: BaseEstimator, outputs: np.ndarray, y: np.ndarray | None, spread: np.ndarray | None) -> np.ndarray:
     """Return the margins of each binary task or regression, (n, t); inf where the label is missing.
 
     The margin of a regression is its negative error divided by the spread (t,) of the target, so that units do not

@@ -7,13 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from chimap._formatting import NARROW_SPACE, percent
-from chimap.reports.measures import (
-    Baseline,
-    ClassificationMetrics,
-    RegressionMetrics,
-    TaskMetrics,
-    most_confused,
-)
+from chimap.reports.measures import Baseline, ClassificationMetrics, RegressionMetrics, TaskMetrics, most_confused
 from chimap.reports.ranking import RankingMetrics
 from chimap.reports.score import Score
 from chimap.reports.splits import SplitScores
@@ -51,20 +45,14 @@ def metric_lines(
         sizes = {"R²": (metrics.r2, metrics.r2_interval), "RMSE": (metrics.rmse, metrics.rmse_interval)}
         sizes["MAE"] = (metrics.mae, metrics.mae_interval)
         sure = "at 95 % confidence"
-        of_loss: dict[str, str | None] = {
-            _OF_LOSS[name]: f"{value:.4g}" for name, value in metrics.of_loss.items()
-        }
-        return of_loss | {
-            n: f"{v:.4g}  ({low:.4g} to {high:.4g} {sure})" for n, (v, (low, high)) in sizes.items()
-        }
+        of_loss: dict[str, str | None] = {_OF_LOSS[name]: f"{value:.4g}" for name, value in metrics.of_loss.items()}
+        return of_loss | {n: f"{v:.4g}  ({low:.4g} to {high:.4g} {sure})" for n, (v, (low, high)) in sizes.items()}
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)
     accuracy = f"{_percent(metrics.accuracy)}  ({low} to {high} at 95 % confidence)"
     lines: dict[str, str | None] = {
         "accuracy": f"{accuracy}, {metrics.n_correct:,} of {metrics.n_rows:,} correct",
         "balanced": f"{_percent(metrics.balanced_accuracy)}, mean accuracy over classes",
-        "mAP": None
-        if ranking is None
-        else f"{_percent(ranking.mean_average_precision)}, mean average precision",
+        "mAP": None if ranking is None else f"{_percent(ranking.mean_average_precision)}, mean average precision",
         "ROC AUC": None if metrics.auc is None else f"{metrics.auc:.4f}",
         "worst classes": _worst_classes(metrics),
     }
@@ -104,9 +92,7 @@ _OF_LOSS = {
 }
 
 
-def baseline_line(
-    metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics, baseline: Baseline
-) -> str:
+def baseline_line(metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics, baseline: Baseline) -> str:
     """Return the score of the baseline with what it does."""
     if isinstance(metrics, ClassificationMetrics):
         return f"{_percent(baseline.value)}, {baseline.name}"
@@ -183,7 +169,5 @@ def task_lines(metrics: TaskMetrics) -> dict[str, str | None]:
         values = (f"{by_task[i]:#.4g}" for by_task in metrics.measures.values())
         table.append(line(name, values, f"{metrics.n_seen[i]:,}"))
     if len(metrics.names) > _MOST_TASKS:
-        table.append(
-            f"and {len(metrics.names) - _MOST_TASKS} more; the page and the JSON show all {metrics.kind}"
-        )
+        table.append(f"and {len(metrics.names) - _MOST_TASKS} more; the page and the JSON show all {metrics.kind}")
     return {metrics.kind: "\n".join(row.rstrip() for row in table)}

@@ -162,10 +162,7 @@ def worst_mistakes(
     predicted = np.array([column[y] for y in y_pred[wrong].tolist()], dtype=int)
     margin = scores[wrong, predicted] - scores[wrong, true]
     order = np.argsort(-margin, kind="stable")[:k]
-    return [
-        Mistake(str(names[wrong[i]]), classes[true[i]], classes[predicted[i]], float(margin[i]))
-        for i in order
-    ]
+    return [Mistake(str(names[wrong[i]]), classes[true[i]], classes[predicted[i]], float(margin[i])) for i in order]
 
 
 def worst_errors(names: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, k: int = 10) -> list[Mistake]:
@@ -198,10 +195,7 @@ def worst_errors(names: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, k: i
     return [Mistake(str(names[i]), float(y_true[i]), float(y_pred[i]), float(errors[i])) for i in order]
 
 
-_MOST_ROWS_LEARNED, _MOST_ROWS_SCORED = (
-    10_000,
-    5000,
-)  # most rows that a linear model is fitted to and scored on
+_MOST_ROWS_LEARNED, _MOST_ROWS_SCORED = (10_000, 5000)  # most rows that a linear model is fitted to and scored on
 _MOST_ROWS_OF_CURVE = 1500  # most rows of a learning curve, whose fits run one after the other
 _MOST_ENTRIES = 2**25  # most entries in these rows
 _FEWEST_ROWS_OF_CURVE = 60  # fewest training rows for a learning curve
@@ -270,9 +264,7 @@ def _two(
     positive = getattr(model, "positive_", None)  # a LookupClassifier has none
     k = 1 if positive is None else list(classes).index(positive)
     f = scores[:, 1].astype(np.float64)
-    return TwoClasses(
-        y == classes[k], scores[:, k].astype(np.float64), model.probabilities_of(f[:, None])[:, k]
-    )
+    return TwoClasses(y == classes[k], scores[:, k].astype(np.float64), model.probabilities_of(f[:, None])[:, k])
 
 
 @dataclass(frozen=True)
@@ -311,9 +303,7 @@ class _Nested:
 
     def linear(self) -> float:
         """Return the score of a linear model fitted to the whole sample."""
-        return self._score(
-            type(self.model)("linear", normalize=self.model.normalize_, random_state=0), self.n_rows
-        )
+        return self._score(type(self.model)("linear", normalize=self.model.normalize_, random_state=0), self.n_rows)
 
     def curve(self) -> LearningCurve | None:
         """Return the learning curve of the same kind of model on growing parts of the sample."""

@@ -96,9 +96,7 @@ class ChannelWeights:
         """
         n_outputs = model.kernel_weights_.shape[0]
         return cls(
-            model.channels_,
-            model.kernel_weights_,
-            [str(c) for c in model.classes_] if n_outputs > 1 else ["all"],
+            model.channels_, model.kernel_weights_, [str(c) for c in model.classes_] if n_outputs > 1 else ["all"]
         )
 
     @property
@@ -246,9 +244,7 @@ class LearnedKernel(Page):
             method = f"Weights of {kernels}, one for each channel; {used} of them are used (l21 penalty)."
             return cls(method=method, channels=channels, path=ChannelPath.of(model), **common)
         n_rows = min(model.n_tune_rows or model.n_rows_, model.n_rows_)
-        n_features = min(
-            tune_components(model.n_tune_components, n_rows) or model.n_components, model.n_components
-        )
+        n_features = min(tune_components(model.n_tune_components, n_rows) or model.n_components, model.n_components)
         method = (
             f"{counted(len(model.width_names_), 'width')} of one kernel, learned on {n_rows:,} rows with "
             f"{n_features:,} random features. The weights were learned on {model.n_rows_:,} rows with "
@@ -331,9 +327,7 @@ def _figures(learned: LearnedKernel) -> list[JSON]:
             f"The fit with the learned widths, by strength of the penalty: {learned.curve.measure}; "
             f"{learned.curve.method}.{band}"
         )
-        figures.append(
-            captioned("Regularisation path of the last fit", strength_curve(learned.curve), caption)
-        )
+        figures.append(captioned("Regularisation path of the last fit", strength_curve(learned.curve), caption))
     return figures
 
 
@@ -344,9 +338,7 @@ def _width_rows(learned: LearnedKernel) -> list[JSON]:
     widths = learned.widths
     rows = [
         {"name": name, "start": float(start), "found": float(end), "ratio": float(ratio)}
-        for name, start, end, ratio in zip(
-            widths.names, widths.start, widths.found, widths.ratios, strict=True
-        )
+        for name, start, end, ratio in zip(widths.names, widths.start, widths.found, widths.ratios, strict=True)
     ]
     return sorted(rows, key=lambda row: -row["ratio"])
 
@@ -360,24 +352,18 @@ def _best(learned: LearnedKernel) -> dict[str, str] | None:
     errors = [step["validation_error"] for step in learned.history]
     chosen = errors.index(min(errors))
     texts = {"first": as_text(scores[0]), "kept": as_text(scores[chosen]), "iteration": str(chosen)}
-    if (
-        as_text(max(scores)) != texts["kept"]
-    ):  # the kept widths minimise the error, which need not maximise the score
+    if as_text(max(scores)) != texts["kept"]:  # the kept widths minimise the error, which need not maximise the score
         texts |= {"highest": as_text(max(scores)), "at": str(scores.index(max(scores)))}
     return texts
 
 
-MOST_BARS = (
-    32  # largest number of widths that are drawn as named bars; more are drawn as lines over the columns
-)
+MOST_BARS = 32  # largest number of widths that are drawn as named bars; more are drawn as lines over the columns
 
 
 def width_ratios(widths: Widths) -> str:
     """Draw how much narrower or wider the kernel has become in each group of columns (logarithmic)."""
     ratios = widths.ratios
-    listed = ", ".join(
-        f"{one_line(n)} {number(r, 3)}" for n, r in zip(widths.names, ratios[:MOST_BARS], strict=False)
-    )
+    listed = ", ".join(f"{one_line(n)} {number(r, 3)}" for n, r in zip(widths.names, ratios[:MOST_BARS], strict=False))
     alt = f"Learned over initial inverse width of {ratios.size} groups of columns: {listed}."
     with house_style():
         if ratios.size > MOST_BARS:

@@ -39,9 +39,7 @@ def checked_labels(y: ArrayLike, name: str) -> np.ndarray:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise DataError(
-            f"{name} must have one label or number per row, shape (n,); got shape {labels.shape}."
-        )
+        raise DataError(f"{name} must have one label or number per row, shape (n,); got shape {labels.shape}.")
     if labels.size == 0:
         raise DataError(f"{name} has 0 rows, so there is nothing to measure; hold out more rows.")
     return labels
@@ -66,9 +64,7 @@ def checked_numbers(y: np.ndarray, name: str) -> np.ndarray:
         raise DataError(f"{name} must hold numbers for a regression; got {y.dtype}.") from None
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        raise DataError(
-            f"{name}, row {bad[0]}: {values[bad[0]]}, but targets and predictions must be finite numbers."
-        )
+        raise DataError(f"{name}, row {bad[0]}: {values[bad[0]]}, but targets and predictions must be finite numbers.")
     return values
 
 
@@ -113,9 +109,7 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
     (0.5958, 0.9821)
     """
     if not (n >= 1 and 0 <= successes <= n):
-        raise InputError(
-            f"successes and n must satisfy 0 <= successes <= n, n >= 1; got {successes} and {n}."
-        )
+        raise InputError(f"successes and n must satisfy 0 <= successes <= n, n >= 1; got {successes} and {n}.")
     normal_quantile(confidence)
     lower, upper = binomtest(successes, n).proportion_ci(confidence, method="wilson")
     return float(lower), float(upper)
@@ -183,9 +177,7 @@ def majority_baseline(y_train: ArrayLike, y_true: ArrayLike) -> Baseline:
     """
     classes, counts = np.unique(checked_labels(y_train, "y_train"), return_counts=True)
     answer = classes[np.argmax(counts)]
-    return Baseline(
-        f"always answering “{answer}”", float(np.mean(checked_labels(y_true, "y_true") == answer))
-    )
+    return Baseline(f"always answering “{answer}”", float(np.mean(checked_labels(y_true, "y_true") == answer)))
 
 
 def mean_baseline(y_train: ArrayLike, y_true: ArrayLike) -> Baseline:
@@ -218,9 +210,7 @@ def mean_baseline(y_train: ArrayLike, y_true: ArrayLike) -> Baseline:
     return Baseline(f"always answering the mean, {answer:.4g}", float(np.sqrt(np.mean(error**2))))
 
 
-_UNEQUAL_RATIO = (
-    3  # rows of the largest class over rows of the smallest, above which accuracy is a poor summary
-)
+_UNEQUAL_RATIO = 3  # rows of the largest class over rows of the smallest, above which accuracy is a poor summary
 
 
 class ConfusedPair(NamedTuple):
@@ -466,9 +456,7 @@ def most_confused(metrics: ClassificationMetrics, n: int = 10) -> list[ConfusedP
     shares = counts / metrics.support[true]
     order = np.lexsort((predicted, true, -shares, -counts))[:n]
     return [
-        ConfusedPair(
-            metrics.classes[true[i]], metrics.classes[predicted[i]], int(counts[i]), float(shares[i])
-        )
+        ConfusedPair(metrics.classes[true[i]], metrics.classes[predicted[i]], int(counts[i]), float(shares[i]))
         for i in order
     ]
 
@@ -554,10 +542,7 @@ class Reliability:
     @property
     def error(self) -> float:
         """Expected calibration error: mean over rows of |mean probability - share right| in the row's band."""
-        return (
-            sum(rows * abs(probability - share) for probability, share, rows in self.bands())
-            / self.right.size
-        )
+        return sum(rows * abs(probability - share) for probability, share, rows in self.bands()) / self.right.size
 
     def as_dict(self) -> JSON:
         """Return the error and the bands as JSON types."""
@@ -801,9 +786,7 @@ class TaskMetrics:
         return {"task": kind, "rows": self.n_rows, "means": means, "tasks": tasks}
 
 
-def task_metrics(
-    Y: np.ndarray, outputs: np.ndarray, names: list[str], is_classification: bool = True
-) -> TaskMetrics:
+def task_metrics(Y: np.ndarray, outputs: np.ndarray, names: list[str], is_classification: bool = True) -> TaskMetrics:
     """Measure the outputs of several tasks or targets.
 
     Parameters

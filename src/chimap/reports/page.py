@@ -31,20 +31,9 @@ def render(template: str, **parts: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in (
-        "number",
-        "short",
-        "one_line",
-        "percent",
-        "seconds",
-        "microseconds",
-        "words",
-        "measure_in_words",
-    ):
+    for name in ("number", "short", "one_line", "percent", "seconds", "microseconds", "words", "measure_in_words"):
         environment.filters[name] = getattr(_formatting, name)
-    environment.filters["thousands"] = lambda n: (
-        f"{n:,}" if isinstance(n, int | np.integer) else _formatting.words(n)
-    )
+    environment.filters["thousands"] = lambda n: f"{n:,}" if isinstance(n, int | np.integer) else _formatting.words(n)
     return environment.get_template(template).render(**parts).strip() + "\n"
 
 
@@ -127,10 +116,7 @@ def package_versions() -> dict[str, str]:
             versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return versions | {
-        "python": platform.python_version(),
-        "platform": f"{platform.system()} {platform.machine()}",
-    }
+    return versions | {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
 
 
 def now() -> datetime:

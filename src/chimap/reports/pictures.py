@@ -140,9 +140,7 @@ def examples(
                 tuple(_example(read, i, False, y_true[i], y_pred[i]) for i in surest),
             )
         )
-    ranked = [
-        [_ranked(ranking, k, y_true, y_pred, scores, read) for k in classes] for classes in (best, worst)
-    ]
+    ranked = [[_ranked(ranking, k, y_true, y_pred, scores, read) for k in classes] for classes in (best, worst)]
     return Examples(tuple(confused), tuple(ranked[0]), tuple(ranked[1]))
 
 
@@ -157,9 +155,7 @@ def _ranked(
 
 def _example(read: Reader, row: int, is_right: bool, true: object, predicted: object) -> Example:
     caption = (
-        f"true: {one_line(true)}, predicted: {one_line(predicted)}"
-        if true != predicted
-        else f"true: {one_line(true)}"
+        f"true: {one_line(true)}, predicted: {one_line(predicted)}" if true != predicted else f"true: {one_line(true)}"
     )
     return Example(small_jpeg(read(int(row))), is_right, caption)
 

@@ -108,11 +108,7 @@ def _steps(curve: PrecisionRecall) -> float:
     return float(np.diff(curve.recall, prepend=0.0) @ curve.precision)
 
 
-METHODS: dict[str, Callable[[PrecisionRecall], float]] = {
-    "area": _area,
-    "11-point": _eleven_points,
-    "steps": _steps,
-}
+METHODS: dict[str, Callable[[PrecisionRecall], float]] = {"area": _area, "11-point": _eleven_points, "steps": _steps}
 
 
 def average_precision(is_class: ArrayLike, scores: ArrayLike, method: str = "area") -> float:
@@ -197,8 +193,7 @@ class RankingMetrics:
             "mean_average_precision": plain(self.mean_average_precision),
             "method": self.method,
             "average_precision": {
-                str(name): plain(float(value))
-                for name, value in zip(self.classes, self.average_precision, strict=True)
+                str(name): plain(float(value)) for name, value in zip(self.classes, self.average_precision, strict=True)
             },
         }
 
@@ -246,8 +241,7 @@ def ranking_metrics(
         )
     signs = y if y.ndim == 2 else np.stack([np.where(y == name, 1, -1) for name in classes], axis=1)
     curves = tuple(
-        precision_recall(signs[:, k], scores[:, k]) if (signs[:, k] > 0).any() else None
-        for k in range(len(classes))
+        precision_recall(signs[:, k], scores[:, k]) if (signs[:, k] > 0).any() else None for k in range(len(classes))
     )
     if not any(curves):
         raise DataError("no row is of any of the classes, so there is nothing to rank; check the labels.")

@@ -139,15 +139,11 @@ def score_of(
     loss = loss_of_answers(model)
     if loss.n_scores > 1:
         of_quantiles = quantile_metrics(y, model.targets_of(model.predict_source(source, progress)), loss)
-        return Score(
-            of_quantiles, Baseline("always answering the quantiles", 0.0), time.perf_counter() - began
-        )
+        return Score(of_quantiles, Baseline("always answering the quantiles", 0.0), time.perf_counter() - began)
     if (names := task_names(model)) is not None:
         outputs = model.predict_source(source, progress)
         metrics_by_task = task_metrics(y, outputs, names, is_classifier(model))
-        baseline = (
-            Baseline("guessing", 0.5) if is_classifier(model) else Baseline("always answering the means", 0.0)
-        )
+        baseline = Baseline("guessing", 0.5) if is_classifier(model) else Baseline("always answering the means", 0.0)
         return Score(metrics_by_task, baseline, time.perf_counter() - began)
     predicted, scores, lacking = predictions(model, source, progress, unassigned)
     seconds = time.perf_counter() - began
@@ -163,9 +159,7 @@ def score_of(
         found = None
         if unassigned is not None and lacking is not None:
             right = (predicted == y)[~lacking]
-            found = UnassignedRows(
-                unassigned, float(lacking.mean()), float(right.mean()) if right.size else np.nan
-            )
+            found = UnassignedRows(unassigned, float(lacking.mean()), float(right.mean()) if right.size else np.nan)
         if scores is None:
             return Score(metrics, _baseline(model, y), seconds, unassigned=found)
         by_class = scores if of_second is None else np.concatenate([-scores, scores], axis=1)

@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 _MEASURES = {"squared error": "mean held-out squared error", "gcv": "generalised cross-validation error"}
-_OTHER_SETTINGS = {
-    "n_components",
-    "gamma",
-    "n_rows",
-}  # settings that may be chosen together with the strength
+_OTHER_SETTINGS = {"n_components", "gamma", "n_rows"}  # settings that may be chosen together with the strength
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +67,7 @@ class StrengthCurve:
         arrays = [np.asarray(a, np.float64) for a in (self.alphas, self.errors, self.standard_errors)]
         if arrays[0].ndim != 1 or len({a.shape for a in arrays}) != 1 or arrays[0].size == 0:
             shapes = ", ".join(str(a.shape) for a in arrays)
-            raise InputError(
-                f"alphas, errors and standard_errors must have one shape (n,), n >= 1; got {shapes}."
-            )
+            raise InputError(f"alphas, errors and standard_errors must have one shape (n,), n >= 1; got {shapes}.")
         if not (np.all(arrays[0] > 0) and self.chosen > 0):
             raise InputError("alphas and chosen must be positive: the curve is drawn over their logarithm.")
         order = np.argsort(arrays[0], kind="stable")
@@ -246,11 +240,7 @@ _SMALLEST_DRAWN = 1e-17  # drawn instead of zero on a logarithmic axis
 
 
 def scores_by_components(
-    n_components: np.ndarray,
-    alphas: np.ndarray,
-    scores: np.ndarray,
-    name: str,
-    chosen: tuple[int, float] | None,
+    n_components: np.ndarray, alphas: np.ndarray, scores: np.ndarray, name: str, chosen: tuple[int, float] | None
 ) -> str:
     """Draw one line per strength over the number of components (logarithmic), with a ring around the chosen pair.
 
@@ -284,9 +274,7 @@ def scores_by_components(
             )
         if chosen is not None and best is not None:
             p = int(np.argmin(np.abs(n_components - chosen[0])))
-            axes.plot(
-                [n_components[p]], [scores[p, best]], "o", markersize=12, markerfacecolor="none", color=BAD
-            )
+            axes.plot([n_components[p]], [scores[p, best]], "o", markersize=12, markerfacecolor="none", color=BAD)
         shown = scores[:, _drawn(alphas.size, best)]
         top = float(shown.max())
         # Without this limit, pairs that fail entirely would compress all others into a line.
@@ -453,9 +441,7 @@ def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> 
         svg = scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", chosen)
         figures.append(captioned("Cross-validated R²", svg, fold_caption))
     if curves is not None:
-        row_caption = (
-            f"Scores on {curves.n_rows:,} other rows, with components and weights from all rows of the fit."
-        )
+        row_caption = f"Scores on {curves.n_rows:,} other rows, with components and weights from all rows of the fit."
         for name, values in (("R²", curves.r2), ("accuracy", curves.accuracy)):
             if values is not None:
                 svg = scores_by_components(curves.n_components, curves.alphas, values, name, chosen)
@@ -474,19 +460,13 @@ def _path_figures(model: BaseEstimator) -> list[JSON]:
     svg = along_path(path.alphas, path.n_used.astype(float), "used features", model.alpha_, id="used")
     figures.append(captioned("Used features", svg, "Number of features with a non-zero weight."))
     svg = along_path(path.alphas, path.residuals, "residual", model.alpha_, logarithmic=True, id="residual")
-    caption = (
-        "Largest violation of the optimality conditions (Karush, Kuhn, Tucker), as a share of the strength."
-    )
+    caption = "Largest violation of the optimality conditions (Karush, Kuhn, Tucker), as a share of the strength."
     figures.append(captioned("Optimality", svg, caption))
     return figures
 
 
 def _facts(model: BaseEstimator) -> dict[str, str]:
-    facts = {
-        "rows": f"{model.n_rows_:,}",
-        "features": f"{model.coef_.shape[1]:,}",
-        "alpha": number(model.alpha_),
-    }
+    facts = {"rows": f"{model.n_rows_:,}", "features": f"{model.coef_.shape[1]:,}", "alpha": number(model.alpha_)}
     if hasattr(model, "n_principal_"):
         facts["components per block"] = f"{model.n_principal_:,}"
     if hasattr(model, "n_components_"):

@@ -101,9 +101,7 @@ def splits_of(
     has_classes = is_classifier(model) and task_names(model) is None
     if per_class is not None and not has_classes:
         what = "several tasks" if is_classifier(model) else "numbers"
-        raise InputError(
-            Message("{n_train} needs classes, but the model predicts {}: leave {n_train} out.", what)
-        )
+        raise InputError(Message("{n_train} needs classes, but the model predicts {}: leave {n_train} out.", what))
     if by_group:
         return GroupShuffleSplit(n_splits, test_size=0.3, random_state=0)
     if per_class is not None:
@@ -113,11 +111,7 @@ def splits_of(
 
 
 def check_splits(
-    model: BaseEstimator,
-    y: np.ndarray,
-    name: str,
-    splits: BaseCrossValidator,
-    groups: np.ndarray | None = None,
+    model: BaseEstimator, y: np.ndarray, name: str, splits: BaseCrossValidator, groups: np.ndarray | None = None
 ) -> None:
     """Raise DataError, which names the rows ``name``, if their labels and groups cannot be split."""
     has_classes = is_classifier(model) and y.ndim == 1
@@ -132,9 +126,7 @@ def check_splits(
         of_each = " of every class" if has_classes else ""
         if isinstance(error, DataError):
             raise DataError(Message("{}: {}", name, error)) from error
-        raise DataError(
-            Message("{}: {} {n_splits} needs at least two rows{}.", name, error, of_each)
-        ) from error
+        raise DataError(Message("{}: {} {n_splits} needs at least two rows{}.", name, error, of_each)) from error
 
 
 def repeated_splits(

@@ -46,9 +46,7 @@ if TYPE_CHECKING:
     from chimap.models.model import Model
 
 _FOLDS = 5  # within a study
-_HALF_DECADES = range(
-    2, -9, -1
-)  # strengths that each permutation chooses from, relative to the mean scatter of a row
+_HALF_DECADES = range(2, -9, -1)  # strengths that each permutation chooses from, relative to the mean scatter of a row
 _ENTRIES = 2**23  # targets of permutations that are solved for together
 _STUDIES_NAMED = 30  # drawn and printed
 
@@ -209,9 +207,7 @@ class _Studied(NamedTuple):
         return [np.flatnonzero(self.places == k) for k in range(len(self.names))]
 
 
-def check_studies(
-    model: BaseEstimator, y: np.ndarray, groups: np.ndarray | None, permutations: int, name: str
-) -> None:
+def check_studies(model: BaseEstimator, y: np.ndarray, groups: np.ndarray | None, permutations: int, name: str) -> None:
     """Raise an error, before any fit, if the rows ``name`` cannot be scored study by study.
 
     Parameters
@@ -228,16 +224,12 @@ def check_studies(
         Name of the rows, for errors.
     """
     if groups is None:
-        raise InputError(
-            Message("scores study by study need the study of each row: name its column with {groups}.")
-        )
+        raise InputError(Message("scores study by study need the study of each row: name its column with {groups}."))
     studies, places = np.unique(groups, return_inverse=True)
     if studies.size < 2:
         raise DataError(
             Message(
-                "{}: all rows are of one study, {}, so none can be left out. Give another {groups}.",
-                name,
-                studies[0],
+                "{}: all rows are of one study, {}, so none can be left out. Give another {groups}.", name, studies[0]
             )
         )
     if is_classifier(model) and y.ndim == 1:
@@ -355,9 +347,7 @@ def study_scores(
     """
     if isinstance(model, CompiledModel):
         if model.exact_ is None:
-            raise InputError(
-                "a model of codes cannot be trained anew: give the model that it was compiled from."
-            )
+            raise InputError("a model of codes cannot be trained anew: give the model that it was compiled from.")
         model = model.exact_
     progress = progress or Progress()
     labels, names = np.asarray(y), np.asarray(groups)
@@ -419,9 +409,7 @@ def _across(model: BaseEstimator, studied: _Studied, progress: Progress) -> tupl
     return np.array(scores), notes
 
 
-def _within(
-    model: BaseEstimator, studied: _Studied, seed: int, progress: Progress
-) -> tuple[np.ndarray, list[str]]:
+def _within(model: BaseEstimator, studied: _Studied, seed: int, progress: Progress) -> tuple[np.ndarray, list[str]]:
     """Return the cross-validated score of each study alone, and why some are missing."""
     scores, notes = [], []
     for name, rows in zip(studied.names, studied.rows, strict=True):
@@ -445,9 +433,7 @@ def _within(
 # --- permuted labels
 
 
-def _permuted(
-    model: BaseEstimator, studied: _Studied, n: int, seed: int, progress: Progress
-) -> PermutationTest:
+def _permuted(model: BaseEstimator, studied: _Studied, n: int, seed: int, progress: Progress) -> PermutationTest:
     """Return the test: the same mean score for the labels as they are, which come first, and for each permutation."""
     rng = np.random.default_rng(seed)
     orders = [np.arange(studied.places.size)]
@@ -593,26 +579,15 @@ def studies_figure(scores: StudyScores) -> str:
             markeredgewidth=1.6,
             label="within the study",
         )
-        axes.plot(
-            scores.across[:shown],
-            places,
-            "o",
-            markersize=7,
-            color=GOOD,
-            label="by models of the other studies",
-        )
+        axes.plot(scores.across[:shown], places, "o", markersize=7, color=GOOD, label="by models of the other studies")
         if np.isfinite(scores.mean):
             axes.axvline(scores.mean, color=INK, linewidth=1, dashes=(4, 3))
         if scores.measure == "roc_auc":
             axes.axvline(0.5, color=BAD, linewidth=1, dashes=(2, 3))
         axes.set_yticks(places, [one_line(name, 28) for name in scores.studies[:shown]])
-        axes.set(
-            ylim=(shown - 0.5, -0.5), xlabel=f"{scores.name}; the dashed line is the mean across studies"
-        )
+        axes.set(ylim=(shown - 0.5, -0.5), xlabel=f"{scores.name}; the dashed line is the mean across studies")
         axes.grid(axis="x")
-        axes.legend(
-            loc="upper left", bbox_to_anchor=(-0.02, -0.24 - 0.5 / shown), borderaxespad=0, fontsize=11.5
-        )
+        axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.24 - 0.5 / shown), borderaxespad=0, fontsize=11.5)
         listed = ", ".join(
             f"{one_line(name)} {number(across, 3)} and {number(within, 3)}"
             for name, across, within in zip(scores.studies, scores.across, scores.within, strict=True)
@@ -623,9 +598,7 @@ def studies_figure(scores: StudyScores) -> str:
 def permutations_figure(test: PermutationTest, name: str) -> str:
     """Draw the histogram of the scores of permuted labels, with the score of the labels as they are."""
     with drawing(330, 200) as (figure, axes):
-        axes.hist(
-            test.permuted, bins=min(30, max(8, int(2 * np.cbrt(test.permuted.size)))), color=GOOD, alpha=0.8
-        )
+        axes.hist(test.permuted, bins=min(30, max(8, int(2 * np.cbrt(test.permuted.size)))), color=GOOD, alpha=0.8)
         axes.axvline(test.score, color=BAD, linewidth=1.6)
         axes.margins(x=0.08)
         axes.grid(axis="y")

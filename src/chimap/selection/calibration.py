@@ -197,9 +197,7 @@ class TaskCalibration:
     def logs(self, outputs: np.ndarray) -> np.ndarray:
         """Return logarithms of the probabilities of labels 0 and 1, (n, t, 2)."""
         tasks = zip(outputs.T, self.scales, self.offsets, strict=True)
-        return np.stack(
-            [Calibration(scale, np.array([offset])).log(f[:, None]) for f, scale, offset in tasks], axis=1
-        )
+        return np.stack([Calibration(scale, np.array([offset])).log(f[:, None]) for f, scale, offset in tasks], axis=1)
 
 
 def _agreeing(logs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -246,9 +244,7 @@ def _sigmoid(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(scores >= 0, 1.0, small) / (1 + small), np.minimum(scores, 0) - np.log1p(small)
 
 
-def _sigmoids(
-    F: np.ndarray, is_second: np.ndarray, w: np.ndarray, about: np.ndarray | None = None
-) -> np.ndarray:
+def _sigmoids(F: np.ndarray, is_second: np.ndarray, w: np.ndarray, about: np.ndarray | None = None) -> np.ndarray:
     """Return slopes and offsets (2, k) of the sigmoids that predict from outputs (m, k) the rows of the second class.
 
     Targets are those of Platt, (m + 1) / (m + 2) for a class of m rows. Logarithms of slopes, and offsets, have a prior

@@ -27,9 +27,7 @@ RULES: tuple[type[Selection], ...] = (
 """The first rule that serves is taken."""
 
 
-def rule_of(
-    problem: Problem, open: OpenSettings, asked: Asked, on_score: Callable[[], None]
-) -> Selection | None:
+def rule_of(problem: Problem, open: OpenSettings, asked: Asked, on_score: Callable[[], None]) -> Selection | None:
     """Return the first rule that serves; None if nothing is open, or there are too few rows to hold some out.
 
     ``on_score`` is called after each score.

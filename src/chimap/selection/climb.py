@@ -29,9 +29,7 @@ class Scored:
         return self.score > other.score or (self.score == other.score and self.error < _LESS * other.error)
 
 
-def climb(
-    better: Callable[[Setting, Setting], bool], best: Setting, steps: Sequence[tuple[int, int]]
-) -> Setting:
+def climb(better: Callable[[Setting, Setting], bool], best: Setting, steps: Sequence[tuple[int, int]]) -> Setting:
     """Move from a setting to a better one among those a step away, until none is better.
 
     ``better`` tells whether its first argument is in range and beats the second.

@@ -77,9 +77,7 @@ def score_principal(
     components = np.unique(np.asarray(n_components, dtype=np.int64))
     if components.size == 0 or components[0] < 1 or components[-1] > whole.n_features:
         raise InputError(
-            Message(
-                "{n_components} must be within 1 .. {} (features); got {}.", whole.n_features, n_components
-            )
+            Message("{n_components} must be within 1 .. {} (features); got {}.", whole.n_features, n_components)
         )
     for alpha in alphas:
         check_positive(alpha, Message("each of {alpha}"))
@@ -159,19 +157,14 @@ def _of_pairs(
     n_components: np.ndarray, alphas: np.ndarray, errors: np.ndarray, total: float, folds: FoldMoments
 ) -> SelectionResult:
     """Return errors (P, S, K) of all pairs as a result, which chooses the smallest mean."""
-    settings = {
-        "n_components": np.repeat(n_components, alphas.size),
-        "alpha": np.tile(alphas, n_components.size),
-    }
+    settings = {"n_components": np.repeat(n_components, alphas.size), "alpha": np.tile(alphas, n_components.size)}
     counts = np.array([fold.count for fold in folds.folds])
     scores = errors.reshape(-1, counts.size)
     chosen = int(np.argmin(np.average(scores, axis=1, weights=counts)))
     return SelectionResult("folds", settings, scores, counts, chosen, baseline=total)
 
 
-def _fold_errors(
-    rest: Moments, fold: Moments, components: np.ndarray, alphas: np.ndarray, device: str
-) -> np.ndarray:
+def _fold_errors(rest: Moments, fold: Moments, components: np.ndarray, alphas: np.ndarray, device: str) -> np.ndarray:
     """Return the errors (P, S), on one fold, of machines of the remaining rows.
 
     With weights A along the components U of the remaining rows, the fold's error is quadratic in A:
@@ -214,9 +207,7 @@ class PrincipalFolds(Selection):
         if problem.n_folds == 1:
             return Compared(None, problem)
         alphas = problem.usual_alpha() * DECADES if open.alpha is None else np.atleast_1d(open.alpha)
-        result = score_principal(
-            problem.moments, problem.whole, problem.numbers, alphas, device=problem.device
-        )
+        result = score_principal(problem.moments, problem.whole, problem.numbers, alphas, device=problem.device)
         return Compared(result, problem.of_components(result.best["n_components"]))
 
 

@@ -56,9 +56,7 @@ class Conformal:
 
     def __post_init__(self) -> None:
         if self.scores.ndim != 2 or (self.weights is not None and self.weights.size != self.scores.shape[0]):
-            raise InputError(
-                f"Conformal: scores of shape {self.scores.shape} must be a matrix with a row per weight"
-            )
+            raise InputError(f"Conformal: scores of shape {self.scores.shape} must be a matrix with a row per weight")
 
     def shares(self, scores: np.ndarray) -> np.ndarray:
         """Return the smallest shares alpha at which scores (n, t) are above the threshold, (n, t).

@@ -42,9 +42,7 @@ def iterates(n_features: int, n_targets: int, fewest_rows: int | None) -> bool:
     With fewer training rows than features, directions that only the held-out rows span are determined by the penalty
     alone. The matrix of the training rows is then far from that of all rows, and it would take many iterations.
     """
-    return n_targets * _FEATURES_PER_TARGET <= n_features and (
-        fewest_rows is None or n_features <= fewest_rows
-    )
+    return n_targets * _FEATURES_PER_TARGET <= n_features and (fewest_rows is None or n_features <= fewest_rows)
 
 
 def working_bytes(n_features: int, n_targets: int, n_folds: int, fewest_rows: int | None) -> int:
@@ -161,9 +159,7 @@ def _search(scorer: _Scorer, scale: float) -> None:
     best_after(best - 1)
 
 
-def climb_near(
-    folds: FoldMoments, whole: Moments, near: float, least: float, factor: Factor
-) -> SelectionResult:
+def climb_near(folds: FoldMoments, whole: Moments, near: float, least: float, factor: Factor) -> SelectionResult:
     """Score strengths by the folds, climbing from one in half decades until none beside it is better.
 
     No strength below ``least`` is tried but ``near`` itself.
@@ -211,11 +207,7 @@ class _Scorer:
     """Scores one strength at a time. All strengths share the buffer of the factor and the sums of the folds."""
 
     def __init__(
-        self,
-        folds: Sequence[Moments],
-        whole: Moments,
-        on_score: Callable[[float, float], None] | None,
-        factor: Factor,
+        self, folds: Sequence[Moments], whole: Moments, on_score: Callable[[float, float], None] | None, factor: Factor
     ):
         self.whole = whole
         self.folds = [Fold(fold, whole) for fold in folds]
@@ -298,9 +290,7 @@ class Folds(Selection):
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
         if open.near is not None:
-            return Compared(
-                climb_near(problem.moments, problem.whole, open.near, open.least, problem.factor), problem
-            )
+            return Compared(climb_near(problem.moments, problem.whole, open.near, open.least, problem.factor), problem)
         result = choose_alpha(
             problem.moments,
             problem.whole,
@@ -362,9 +352,7 @@ def score_path(
     """
     check_folds(folds, whole)
     if (np.diff(alphas) > 0).any():  # solutions would be paired with the wrong strengths
-        raise InputError(
-            f"alphas must descend, as a path does: sort them; got {np.asarray(alphas).tolist()}."
-        )
+        raise InputError(f"alphas must descend, as a path does: sort them; got {np.asarray(alphas).tolist()}.")
     errors = []
     for k, fold in enumerate(folds.folds):
         errors.append([held_out_error(fold, solution) for solution in solve(whole - fold, alphas).solutions])

@@ -32,9 +32,7 @@ from chimap.solvers.ridge import LinearSolution, solution
 from chimap.solvers.scored_rows import ScoredRows
 
 _PROBES = 32  # random vectors of signs that estimate a trace
-_TRACE_NOISE = (
-    0.02  # share of n - df that the estimate may be off by; beyond it, the trace is computed exactly
-)
+_TRACE_NOISE = 0.02  # share of n - df that the estimate may be off by; beyond it, the trace is computed exactly
 _FEATURES_IN_SINGLE = 512  # features; a factor of fewer takes no time in float64
 _REFINED_SHARE = 1e-4  # refinement ends with a correction below this share of the weights
 _MOST_REFINEMENTS = 3  # of refinement at most
@@ -143,10 +141,7 @@ class GcvScorer:
         rss = max(self.total - float((W * self.cross).sum()) - alpha * float(np.square(W).sum()), 0.0)
         rss_slope = 2 * alpha**2 * float((W * twice_divided).sum())
         probe_traces = alpha * (self.probes * P).sum(axis=0)
-        traces, trace_slope = (
-            probe_traces.mean(),
-            probe_traces.mean() - alpha**2 * np.square(P).sum(axis=0).mean(),
-        )
+        traces, trace_slope = (probe_traces.mean(), probe_traces.mean() - alpha**2 * np.square(P).sum(axis=0).mean())
         left = n - 1 - self.whole.n_features + traces  # n - df
         if not left > probe_traces.std() / np.sqrt(probe_traces.size) / _TRACE_NOISE:
             traces = alpha * float((inverse_diagonal(self.square) * roots**2).sum())
@@ -250,9 +245,7 @@ def scaled(half: Moments, whole: Moments) -> float:
     it with few features, and their strength stays. The root of the ratio of the scatters is within a factor of 1.5 of
     both, which is less than a quarter of a decade.
     """
-    ratio = float(whole.scatter_diagonal().sum()) / max(
-        float(half.scatter_diagonal().sum()), np.finfo(float).tiny
-    )
+    ratio = float(whole.scatter_diagonal().sum()) / max(float(half.scatter_diagonal().sum()), np.finfo(float).tiny)
     return float(np.sqrt(ratio))
 
 
@@ -463,9 +456,7 @@ def _chosen(
         "df": np.array([score.df for score in compared]),
     }
     if final_choice is not None:
-        settings[final_choice.name] = np.array(
-            [final_choice.scores.get(score.alpha, np.nan) for score in compared]
-        )
+        settings[final_choice.name] = np.array([final_choice.scores.get(score.alpha, np.nan) for score in compared])
     result = SelectionResult(
         "gcv",
         settings,
@@ -480,12 +471,7 @@ def _chosen(
 
 
 def _of_half(
-    whole: Moments,
-    scale: float,
-    seed: int,
-    scored_rows: ScoredRows | None,
-    precision: float,
-    n_rows: float | None,
+    whole: Moments, scale: float, seed: int, scored_rows: ScoredRows | None, precision: float, n_rows: float | None
 ) -> CoarseChoice | None:
     """Choose by half of the features; None where they do not say how the score bends at its least."""
     chosen = half_of(whole.n_features)

@@ -75,9 +75,7 @@ class HoldOut(Selection):
         """Return the strength to begin with."""
         if problem.moments is None or problem.loss is None:
             return problem.usual_alpha()
-        return (
-            rough_alpha(problem.moments, problem.moments.whole(), left_out=[0]) * problem.loss.usual_curvature
-        )
+        return rough_alpha(problem.moments, problem.moments.whole(), left_out=[0]) * problem.loss.usual_curvature
 
 
 def _of_losses(losses: dict[float, float]) -> SelectionResult:
@@ -90,9 +88,7 @@ def _of_losses(losses: dict[float, float]) -> SelectionResult:
 
 
 _MOST_HALF_DECADES_DOWN = 20  # half decades down
-_TIE_SHARE = (
-    0.999  # of two strengths with the same score, the better has an error below this share of the other's
-)
+_TIE_SHARE = 0.999  # of two strengths with the same score, the better has an error below this share of the other's
 
 
 class HeldOutMoments(Selection):
@@ -115,9 +111,7 @@ class HeldOutMoments(Selection):
         """See ``Selection``. Raises DataError if every strength is too small."""
         scored_rows, rest = problem.scored_rows, problem.moments.folds[1]
         if scored_rows is None or not len(scored_rows) or not rest.n_rows:
-            raise DataError(
-                Message("too few rows to hold some out: give {selection='gcv'}, or {alpha} as one number.")
-            )
+            raise DataError(Message("too few rows to hold some out: give {selection='gcv'}, or {alpha} as one number."))
         scores: dict[float, tuple[float, float]] = {}
 
         def at(alpha: float) -> tuple[float, float]:
@@ -207,7 +201,5 @@ class PathHoldOut(Selection):
         losses = problem.search(lambda largest: open.path_below(largest, problem.smallest))
         settings = {"alpha": np.array([point.alpha for point in problem.path])}
         chosen = int(np.argmin(losses))
-        result = SelectionResult(
-            self.rule, settings, np.array(losses)[:, None], np.ones(1), chosen, measure="loss"
-        )
+        result = SelectionResult(self.rule, settings, np.array(losses)[:, None], np.ones(1), chosen, measure="loss")
         return Compared(result, problem)

@@ -117,11 +117,7 @@ def score_growing(
         intercept = machine.intercept + shift @ machine.coef - target_shift
         return scored_rows.scored(scored_rows.outputs(machine.coef, np.zeros(shift.size), intercept))
 
-    return [
-        (moments.n_rows, score_if_any(partial(score, moments)))
-        for moments in sums
-        if moments.n_rows >= _FEWEST
-    ]
+    return [(moments.n_rows, score_if_any(partial(score, moments))) for moments in sums if moments.n_rows >= _FEWEST]
 
 
 register(LearningCurve)

@@ -58,14 +58,11 @@ def parts_of(groups: Sequence[np.ndarray] | None, n: int, n_targets: int) -> lis
     # Groups are assigned by their middles, so that two groups never end up in a single part.
     of_group = (np.cumsum(sizes) - sizes / 2) * n_parts // n
     return [
-        np.concatenate([groups[k] for k in np.flatnonzero(of_group == part).tolist()])
-        for part in np.unique(of_group)
+        np.concatenate([groups[k] for k in np.flatnonzero(of_group == part).tolist()]) for part in np.unique(of_group)
     ]
 
 
-_ROUNDING_SHARE = (
-    1e-14  # share of the mean square of the targets below which errors are rounding and count as equal
-)
+_ROUNDING_SHARE = 1e-14  # share of the mean square of the targets below which errors are rounding and count as equal
 # Steps of the strength, in half decades or along the given ones, and of gamma, in octaves.
 NEIGHBOURS: Sequence[Setting] = ((-1, 0), (0, 1), (1, 0), (0, -1), (-1, 1), (1, -1))
 
@@ -161,9 +158,7 @@ class Stage(SettingSearch[_SettingTrial]):
             self.rule.on_score(alpha, trial.score)
         return trial
 
-    def _grown(
-        self, ridge: ExactSolver, residuals: np.ndarray, scored: np.ndarray
-    ) -> list[tuple[int, float]]:
+    def _grown(self, ridge: ExactSolver, residuals: np.ndarray, scored: np.ndarray) -> list[tuple[int, float]]:
         """Return the scores of machines of the first rows, and of all, for left-out rows of the second half."""
         n = self.numbers.size
         starts = None if self.groups is None else np.array([group[0] for group in self.groups])
@@ -209,17 +204,11 @@ class Stage(SettingSearch[_SettingTrial]):
 
 
 FEW_ROWS = 3000  # up to as many rows, all settings are compared on all rows
-_COMPARED_SHARE = (
-    0.3  # of more rows, on which settings are compared: seven machines cost a fifth of one of all
-)
+_COMPARED_SHARE = 0.3  # of more rows, on which settings are compared: seven machines cost a fifth of one of all
 _SEARCH_DIVISOR = 3  # the search begins on a third of these rows, where a machine costs a 27th
 _STEP_TO_NARROWER = ((0, 1),)  # more rows leave the strength but bear a narrower kernel, of a larger gamma
-_MOST_ALPHA = (
-    1e30  # beyond it all outputs are the mean of the targets, and single precision holds no products
-)
-_DECADES_RAISED = (
-    6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
-)
+_MOST_ALPHA = 1e30  # beyond it all outputs are the mean of the targets, and single precision holds no products
+_DECADES_RAISED = 6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
 OCTAVES = 2  # gamma is searched from a quarter to four times its starting value
 
 
@@ -309,9 +298,7 @@ class LeaveOut:
             return [(n, NEIGHBOURS)]
         most = max(FEW_ROWS, int(_COMPARED_SHARE * n))
         narrows = self.octaves > 0 and n // 2 > most
-        return [(most // _SEARCH_DIVISOR, NEIGHBOURS), (most, NEIGHBOURS)] + [
-            (n // 2, _STEP_TO_NARROWER)
-        ] * narrows
+        return [(most // _SEARCH_DIVISOR, NEIGHBOURS), (most, NEIGHBOURS)] + [(n // 2, _STEP_TO_NARROWER)] * narrows
 
     def _of_all(self, scale: float | None) -> Stage:
         """Return the stage of all rows, which leaves out only the last ones where more is too much work.
@@ -378,9 +365,7 @@ class LeavingOut(Selection):
         if chosen is None:
             rows, matrix = problem.first, problem.matrix
             if rows.order.size < 2:
-                raise DataError(
-                    "one row only: a machine is chosen by leaving rows out, which takes at least two rows."
-                )
+                raise DataError("one row only: a machine is chosen by leaving rows out, which takes at least two rows.")
             chosen = LeaveOut(
                 matrix,
                 rows.Y,

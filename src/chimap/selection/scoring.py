@@ -220,9 +220,7 @@ class LossScore:
         return scores_without(lambda kept: self(outputs[kept], rows[kept]), parts)
 
 
-def explained(
-    loss: Loss, targets: np.ndarray, predictions: np.ndarray, weights: np.ndarray | None = None
-) -> float:
+def explained(loss: Loss, targets: np.ndarray, predictions: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Return 1 - deviance of predictions (n, s t) / that of the best constants, averaged over scores and targets.
 
     ``targets`` are (n,) or (n, t), NaN where one is missing; predictions are those of the t targets for each of the s
@@ -336,10 +334,7 @@ class MeanScore:
             return scores_without(lambda kept: self(outputs[kept], rows[kept]), parts)
         curves, entry_weights = SortedOutputs.of(self.Y[rows] == 1, outputs), self._seen(outputs, rows)
         return np.array(
-            [
-                _mean(curves.areas(entry_weights * (parts != part)[:, None]))
-                for part in range(int(parts.max()) + 1)
-            ]
+            [_mean(curves.areas(entry_weights * (parts != part)[:, None])) for part in range(int(parts.max()) + 1)]
         )
 
     @property
@@ -382,12 +377,7 @@ def r_squared(targets: np.ndarray, outputs: np.ndarray, weights: np.ndarray | No
 
 
 def scored(
-    scorer: Callable[..., float],
-    scoring: Scoring,
-    model: BaseEstimator,
-    X: np.ndarray,
-    y: np.ndarray,
-    **more: object,
+    scorer: Callable[..., float], scoring: Scoring, model: BaseEstimator, X: np.ndarray, y: np.ndarray, **more: object
 ) -> float:
     """Return the result of a scorer; raise DataError, with its name, for any exception of a user's scorer."""
     try:

@@ -55,9 +55,7 @@ from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProb
 from chimap.solvers.posterior import DualPosterior
 from chimap.solvers.ridge import LinearSolution
 
-_DECADES_RAISED = (
-    6  # decades by which the strength of a single step may be raised if rounding makes its block singular
-)
+_DECADES_RAISED = 6  # decades by which the strength of a single step may be raised if rounding makes its block singular
 
 
 MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger blocks gain nothing
@@ -115,9 +113,7 @@ def most_rows_within(seconds: float, block_rows: int, n_columns: float, n_sweeps
 class KernelHere:
     """See ``backends.base.HostKernel``: the values among the rows of a block have one memory, which blocks share."""
 
-    def __init__(
-        self, features: RowKernel, most_rows: int, dtype: np.dtype, shared: SharedRows | None = None
-    ):
+    def __init__(self, features: RowKernel, most_rows: int, dtype: np.dtype, shared: SharedRows | None = None):
         self.features, self._dtype = features, dtype
         self._products = features if shared is None else shared
         self._memory = np.empty(most_rows**2, dtype)
@@ -440,9 +436,7 @@ class Sweep:
         self._scores.append((n_seen, self._score(outputs, block)))
         self._latest_seconds, self._latest_rows = time.monotonic() - began, block.stop
         self._progress.advance(block.stop - block.start)
-        self._progress.note(
-            f"{n_seen:,} rows learned: {self._rows.score.name} {self._scores[-1][1]:.4f} of the next"
-        )
+        self._progress.note(f"{n_seen:,} rows learned: {self._rows.score.name} {self._scores[-1][1]:.4f} of the next")
 
     def _score(self, outputs: np.ndarray, block: slice) -> float:
         return self._rows.score_if_any(outputs, block)
@@ -597,14 +591,7 @@ class BlockProblem(Problem):
         )
         left_out = None if self._begun is not None else self.chosen.held_out
         sweep = Sweep(
-            machine,
-            rows,
-            begun,
-            evidence.progress,
-            evidence.ends_at,
-            evidence.reached,
-            left_out,
-            evidence.rows_twice,
+            machine, rows, begun, evidence.progress, evidence.ends_at, evidence.reached, left_out, evidence.rows_twice
         )
         sweep.run()
         self._sweep = sweep

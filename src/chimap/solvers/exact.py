@@ -343,9 +343,7 @@ def check_latest(solved: float | None, solution: DualSolution) -> None:
     if solved != solution.alpha:
         raise InputError(
             Message(
-                "the latest solution is of {alpha=!s}, not {}: call solve at this alpha first.",
-                solved,
-                solution.alpha,
+                "the latest solution is of {alpha=!s}, not {}: call solve at this alpha first.", solved, solution.alpha
             )
         )
 

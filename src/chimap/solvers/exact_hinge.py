@@ -75,9 +75,7 @@ class DualHinge(ExactSolver):
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
         """See ``DualRidge``; it takes a machine for each row."""
-        return np.concatenate(
-            self.leave_out(solution, [np.array([row]) for row in range(first, len(self.Y))])
-        )
+        return np.concatenate(self.leave_out(solution, [np.array([row]) for row in range(first, len(self.Y))]))
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Return the residuals (n_g, t) of each group of rows by the machine of the others."""
@@ -125,9 +123,7 @@ def support_vectors(
         _threads.tasks(range(targets.shape[1]), solve)
     if unfinished:
         warnings.warn(
-            Message(
-                "LIBSVM stopped after {:,} steps at {alpha=:g}. Give a larger {alpha}.", _MOST_STEPS, alpha
-            ),
+            Message("LIBSVM stopped after {:,} steps at {alpha=:g}. Give a larger {alpha}.", _MOST_STEPS, alpha),
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -33,14 +33,10 @@ from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, ch
 
 _MOST_STEPS = 100
 _LEAST_GAIN = 1e-6  # least relative gain of a step: less is the rounding of kernel values in float32
-_LEAST_SHARE = (
-    1e-4  # least second derivative of a row, as a share of the mean: a smaller one makes a step too long
-)
+_LEAST_SHARE = 1e-4  # least second derivative of a row, as a share of the mean: a smaller one makes a step too long
 _LONGER = (1.0, 2.0, 4.0, 8.0)  # lengths that are tried along a step
 _MOST_HALVINGS = 20
-_MOST_COST = (
-    1e3  # objective of a first step, relative to that without weights, beyond which it is rounding alone
-)
+_MOST_COST = 1e3  # objective of a first step, relative to that without weights, beyond which it is rounding alone
 
 
 @dataclass(frozen=True)
@@ -135,9 +131,7 @@ class DualIterated(ExactSolver):
         self._outputs = np.column_stack([point.outputs for point in points])
         self._last = alpha, points
         return DualSolution(
-            np.column_stack([point.weights for point in points]),
-            np.array([point.intercept for point in points]),
-            alpha,
+            np.column_stack([point.weights for point in points]), np.array([point.intercept for point in points]), alpha
         )
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
@@ -166,9 +160,7 @@ class DualIterated(ExactSolver):
         Such a matrix gives weights without meaning, whose objective is above that of no weights at all.
         """
         constant = np.full(self.Y.shape[0], self._constants[t])
-        most = _MOST_COST * self._cost(
-            t, alpha, _Point(np.zeros_like(constant), self._constants[t], constant)
-        )
+        most = _MOST_COST * self._cost(t, alpha, _Point(np.zeros_like(constant), self._constants[t], constant))
         best = self._step(t, alpha, self._outputs[:, t])
         if best is None or not self._cost(t, alpha, best) <= most:
             best = self._step(t, alpha, constant)
@@ -193,9 +185,7 @@ class DualIterated(ExactSolver):
                 return best
         warnings.warn(
             Message(
-                "iterated weights stopped after {} steps at {alpha=:g}. Give a larger {alpha}.",
-                _MOST_STEPS,
-                alpha,
+                "iterated weights stopped after {} steps at {alpha=:g}. Give a larger {alpha}.", _MOST_STEPS, alpha
             ),
             ConvergenceWarning,
             stacklevel=2,

@@ -22,15 +22,7 @@ from scipy.linalg.lapack import dpotri
 
 from chimap import _threads
 from chimap.moments import of_entries
-from chimap.solvers.exact import (
-    STEPS,
-    DualRidge,
-    DualSolution,
-    ExactSolver,
-    check_latest,
-    is_shared,
-    with_intercept,
-)
+from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, check_latest, is_shared, with_intercept
 
 Result = TypeVar("Result")
 
@@ -199,9 +191,7 @@ class DualMargins(ExactSolver):
     def _each(self, call: Callable[[int], Result]) -> list[Result]:
         """Call for every target on all threads, or on one if the systems are large, as each then takes much memory."""
         assert self._within is not None
-        with (
-            nullcontext() if self._within.mean(axis=0).max() <= _SHARE_FOR_THREADS else _threads.one_thread()
-        ):
+        with nullcontext() if self._within.mean(axis=0).max() <= _SHARE_FOR_THREADS else _threads.one_thread():
             return _threads.tasks(range(self.Y.shape[1]), call)
 
     def _first(self, penalty: float) -> np.ndarray:
@@ -250,9 +240,7 @@ class DualMargins(ExactSolver):
         solved, intercept = with_intercept(cho_solve(factor, right, check_finite=False), right[:, :1])
         weights = np.zeros(y.size)
         weights[rows] = solved[:, 0]
-        is_few = (
-            rows.size < _GATHERED_SHARE * y.size
-        )  # copying these rows of the matrix is faster than reading all
+        is_few = rows.size < _GATHERED_SHARE * y.size  # copying these rows of the matrix is faster than reading all
         chosen = rows if is_few else slice(None)
         outputs = weights[chosen].astype(self.square.dtype) @ self.square[chosen] + intercept[0]
         outputs[rows] = y[rows] - penalty * noise * weights[rows]

@@ -37,15 +37,7 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap._cholesky import solve
 from chimap._messages import Message
 from chimap.moments import of_entries, of_rows
-from chimap.solvers.exact import (
-    STEPS,
-    DualRidge,
-    DualSolution,
-    ExactSolver,
-    check_latest,
-    is_shared,
-    with_intercept,
-)
+from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, check_latest, is_shared, with_intercept
 
 _MOST_STEPS = 300
 
@@ -60,9 +52,7 @@ class Filling:
 
     looks_at: np.ndarray | None = None
 
-    def __init__(
-        self, dual: DualRidge, root: np.ndarray, share: np.ndarray, entries: np.ndarray, alpha: float
-    ):
+    def __init__(self, dual: DualRidge, root: np.ndarray, share: np.ndarray, entries: np.ndarray, alpha: float):
         self._dual, self._root, self.alpha, self._entries = dual, root, alpha, entries
         self._free = 1.0 - share
         self._pull = np.divide(share, self._free, out=np.zeros_like(share), where=self._free > 0)
@@ -79,9 +69,7 @@ class Filling:
         """Return the norms of the residuals (1, t), or (2, t) with those weighted by ``looks_at``."""
         return self._sizes(residuals, np.arange(residuals.shape[1]))
 
-    def solved(
-        self, filled: np.ndarray, residuals: np.ndarray, goals: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def solved(self, filled: np.ndarray, residuals: np.ndarray, goals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Improve filled entries whose residuals are known until their norms are below the goals.
 
         Returns the filled entries and the norms of their residuals.
@@ -134,18 +122,14 @@ def by_row(entries: np.ndarray, residuals: np.ndarray) -> np.ndarray:
     """
     squares = (entries * np.square(residuals)).sum(axis=1)
     counts = entries.sum(axis=1)
-    return np.asarray(
-        entries * np.divide(counts, squares, out=np.zeros_like(squares), where=squares > 0)[:, None]
-    )
+    return np.asarray(entries * np.divide(counts, squares, out=np.zeros_like(squares), where=squares > 0)[:, None])
 
 
 # Tolerances: residuals relative to those of entries filled with the mean, by the bytes of a kernel value.
 _FINAL_RESIDUAL = {4: 1e-5, 8: 1e-12}
 _SEARCH_RESIDUAL = 1e-2  # when settings are compared: a fifth fewer steps than 3e-3, the same scores to 1e-4
 _LEFT_OUT_RESIDUAL = {4: 2e-3, 8: 1e-9}  # for rows that are left out
-_UNKNOWN_FROM = (
-    10  # multiple of that tolerance above which the outputs of left-out rows are reported as unknown
-)
+_UNKNOWN_FROM = 10  # multiple of that tolerance above which the outputs of left-out rows are reported as unknown
 _COLUMNS_AT_ONCE = 64  # columns that are solved for together
 _ARRAYS_OF_TARGETS, _ARRAYS_OF_COLUMNS = (
     10,
@@ -155,17 +139,11 @@ _ARRAYS_OF_TARGETS, _ARRAYS_OF_COLUMNS = (
 
 def filling_bytes(n_rows: int, n_targets: int) -> int:
     """Return the bytes that ``ObservedDualRidge`` takes besides the matrix."""
-    return (
-        8 * n_rows * (_ARRAYS_OF_TARGETS * n_targets + _ARRAYS_OF_COLUMNS * max(n_targets, _COLUMNS_AT_ONCE))
-    )
+    return 8 * n_rows * (_ARRAYS_OF_TARGETS * n_targets + _ARRAYS_OF_COLUMNS * max(n_targets, _COLUMNS_AT_ONCE))
 
 
 def exact_ridge(
-    square: np.ndarray,
-    diagonal: np.ndarray,
-    Y: np.ndarray,
-    row_weights: np.ndarray | None = None,
-    steps: int = STEPS,
+    square: np.ndarray, diagonal: np.ndarray, Y: np.ndarray, row_weights: np.ndarray | None = None, steps: int = STEPS
 ) -> ExactSolver:
     """Return the ridge solver for targets (n, t), NaN where an entry is missing.
 
@@ -273,11 +251,7 @@ class ObservedDualRidge(ExactSolver):
         At most ``steps`` refinements are made. Returns None if rounding prevents it.
         """
         self._filled = None
-        weights, intercept, going = (
-            np.empty(filled.shape),
-            np.empty(filled.shape[1]),
-            np.arange(filled.shape[1]),
-        )
+        weights, intercept, going = (np.empty(filled.shape), np.empty(filled.shape[1]), np.arange(filled.shape[1]))
         for _ in range(1 + steps):
             filled, _ = system.solved(filled, residuals, goals)
             solved = self._dual.solve_for(filled[:, going], steps)

@@ -126,13 +126,9 @@ class RidgeProblem(Problem):
         outputs = witnesses.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
         without = self._left_out(witnesses, outputs, solution.alpha)
         residuals = witnesses.Y - without
-        factors = np.divide(
-            residuals, witnesses.Y - outputs, out=np.ones_like(residuals), where=outputs != witnesses.Y
-        )
+        factors = np.divide(residuals, witnesses.Y - outputs, out=np.ones_like(residuals), where=outputs != witnesses.Y)
         return HeldOut(
-            witnesses.rows,
-            without + target_shift,
-            noise_of(residuals, factors, witnesses.counted, witnesses.counts),
+            witnesses.rows, without + target_shift, noise_of(residuals, factors, witnesses.counted, witnesses.counts)
         )
 
     def _coordinates(self, Z: np.ndarray) -> np.ndarray:
@@ -185,9 +181,7 @@ class RidgeProblem(Problem):
             return None
         self.factor.of(self.whole, solution.alpha)
         dtype = self.moments.dtype
-        return Posterior.of(
-            self.factor, self._mean, self.whole.count, solution.alpha, dtype, self._span, self.unit
-        )
+        return Posterior.of(self.factor, self._mean, self.whole.count, solution.alpha, dtype, self._span, self.unit)
 
     def in_features(self, solution: LinearSolution) -> LinearSolution:
         """Return the weights of the features from those of the coordinates in which the problem is solved."""

@@ -84,9 +84,7 @@ class GroupQuadratic:
         self._vectors = np.concatenate([vectors.ravel() for _, vectors in spectra])
         self._offsets = np.cumsum([0, *(vectors.size for _, vectors in spectra)])
 
-    def sweep(
-        self, W: np.ndarray, V: np.ndarray, penalty: L21, active: np.ndarray, times: int = SWEEPS
-    ) -> np.ndarray:
+    def sweep(self, W: np.ndarray, V: np.ndarray, penalty: L21, active: np.ndarray, times: int = SWEEPS) -> np.ndarray:
         """Return W (D, t) after ``times`` sweeps over the active groups (indices).
 
         A sweep minimises q + penalty over one group after the other.
@@ -486,9 +484,7 @@ class LossProblem:
             if penalty.shared:
                 values, intercepts = values.sum(keepdims=True), intercepts.max(keepdims=True)
             return ObjectiveValue(
-                values + penalty.values(x[:-1]),
-                np.maximum(residuals.max(axis=0), intercepts),
-                (gradient, used),
+                values + penalty.values(x[:-1]), np.maximum(residuals.max(axis=0), intercepts), (gradient, used)
             )
 
         def step(x: np.ndarray, at: ObjectiveValue) -> np.ndarray:
@@ -504,12 +500,7 @@ class LossProblem:
             warn_if_short(residual, self.tolerance, alpha, end.evaluations)
         W = end.x[:-1]
         return GroupSolution(
-            W,
-            end.x[-1] - self._mean @ W,
-            float(alpha),
-            float(end.at.values.sum()),
-            residual,
-            end.evaluations,
+            W, end.x[-1] - self._mean @ W, float(alpha), float(end.at.values.sum()), residual, end.evaluations
         )
 
     def _at_zero(self) -> np.ndarray:
@@ -647,9 +638,7 @@ class GroupProblem(GroupPathProblem):
     def path_of(self, moments: Moments, alphas: np.ndarray) -> SparsePath:
         """Return the solutions for some of the rows, as near to the minimum as a comparison needs."""
         path = follow(
-            SquareProblem(moments, self.penalty, SEARCH_TOLERANCE),
-            alphas,
-            lambda solution: self._progress.advance(),
+            SquareProblem(moments, self.penalty, SEARCH_TOLERANCE), alphas, lambda solution: self._progress.advance()
         )
         return SparsePath(alphas, list[LinearSolution](path), np.array([point.residual for point in path]))
 
@@ -657,9 +646,7 @@ class GroupProblem(GroupPathProblem):
         """See ``Problem``: the whole path is followed."""
         alphas = np.array([alpha]) if self._alphas is None else self._alphas
         self._progress.stage("path", alphas.size, "values")
-        self.path = follow(
-            SquareProblem(self.whole, self.penalty), alphas, lambda solution: self._progress.advance()
-        )
+        self.path = follow(SquareProblem(self.whole, self.penalty), alphas, lambda solution: self._progress.advance())
         self.place = int(np.flatnonzero(alphas == alpha)[0])
         self._solution = self.path[self.place]
         return self._solution
@@ -754,14 +741,7 @@ class GroupPassesProblem(GroupPathProblem):
         if not is_search:
             return LossProblem(self.loss, sums, self.whole, self.penalty, metric=self._metric)
         return LossProblem(
-            self.loss,
-            sums,
-            self.whole,
-            self.penalty,
-            SEARCH_TOLERANCE,
-            _SEARCH_PASSES,
-            self._metric,
-            warns=False,
+            self.loss, sums, self.whole, self.penalty, SEARCH_TOLERANCE, _SEARCH_PASSES, self._metric, warns=False
         )
 
 

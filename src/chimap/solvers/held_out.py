@@ -138,10 +138,7 @@ def leverages_by(factor: Factor, Z: np.ndarray, mean: np.ndarray, count: float) 
 
 
 def by_folds(
-    witnesses: Witnesses,
-    without: Callable[[int], LinearSolution],
-    target_shift: np.ndarray,
-    folds: Iterable[int],
+    witnesses: Witnesses, without: Callable[[int], LinearSolution], target_shift: np.ndarray, folds: Iterable[int]
 ) -> HeldOut:
     """Return outputs of the witnesses of some folds, each by the model of all folds but its own.
 
@@ -157,9 +154,7 @@ def by_folds(
     return HeldOut(np.concatenate(rows), np.concatenate(outputs))
 
 
-def left_out(
-    loss: Loss, targets: np.ndarray, outputs: np.ndarray, h: np.ndarray, curvature: float = 1.0
-) -> np.ndarray:
+def left_out(loss: Loss, targets: np.ndarray, outputs: np.ndarray, h: np.ndarray, curvature: float = 1.0) -> np.ndarray:
     """Return the output (m, t) for each row of a model without it: f + l'(f) h / (c (1 - h)).
 
     This is exact for the square loss. h (m,) or (m, t) are leverages times the weights of the rows or of their targets,
@@ -185,10 +180,7 @@ def curvatures(loss: Loss, targets: np.ndarray, outputs: np.ndarray) -> np.ndarr
 
 
 def noise_of(
-    left_out: np.ndarray,
-    factors: np.ndarray,
-    weights: np.ndarray | None = None,
-    counts: np.ndarray | None = None,
+    left_out: np.ndarray, factors: np.ndarray, weights: np.ndarray | None = None, counts: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the variance of the noise (t,), from residuals (m, t) of rows that are left out.
 

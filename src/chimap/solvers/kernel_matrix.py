@@ -72,9 +72,7 @@ EXACT_MACHINES = {
     SquaredHinge.name: ExactMachine(
         DualMargins, partial(DualMargins, steps=0, most_operations=_MOST_OPERATIONS), margin_bytes
     ),
-    "hinge": ExactMachine(
-        DualHinge, DualHinge, lambda n_rows: CACHE_MIB * 2**20 * _threads.count(), leaves_out=False
-    ),
+    "hinge": ExactMachine(DualHinge, DualHinge, lambda n_rows: CACHE_MIB * 2**20 * _threads.count(), leaves_out=False),
 }
 """Solvers by the name of their loss."""
 
@@ -370,9 +368,7 @@ class KernelProblem(Problem):
         if not self._is_certain or self.chosen is None:
             return None
         if rows.features.is_centred:
-            return posterior_of_map(
-                rows.features.mapped_rows, solution.alpha, rows.weights, rows.dtype, rows.unit
-            )
+            return posterior_of_map(rows.features.mapped_rows, solution.alpha, rows.weights, rows.dtype, rows.unit)
         return self.matrix.posterior(solution.alpha, self.chosen.octaves, rows.unit)
 
 

@@ -194,13 +194,7 @@ def lbfgs(
                 jac=True,
                 method="L-BFGS-B",
                 callback=stop_at_goal,
-                options={
-                    "maxfun": max_passes,
-                    "maxiter": max_passes,
-                    "maxcor": PAIRS,
-                    "ftol": 0.0,
-                    "gtol": 0.0,
-                },
+                options={"maxfun": max_passes, "maxiter": max_passes, "maxcor": PAIRS, "ftol": 0.0, "gtol": 0.0},
             )
         x, reason = end.x, stop_reason(end)
     converged = bool(objective.norm <= goal)
@@ -298,6 +292,4 @@ def stop_reason(end: OptimizeResult) -> str:
         "GRADIENT": "the gradient is almost zero",
         "REDUCTION": "the objective no longer falls",
     }
-    return next(
-        (reason for key, reason in reasons.items() if key in message), "no step lowers the objective any more"
-    )
+    return next((reason for key, reason in reasons.items() if key in message), "no step lowers the objective any more")

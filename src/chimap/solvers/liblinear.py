@@ -64,9 +64,7 @@ class HingeProblem(KeptProblem):
     def fit_part(self, alpha: float, rows: slice | np.ndarray, tolerance: float) -> LinearSolution:
         """See ``KeptProblem``."""
         Z, Y = self.kept.of(rows)
-        return margins(
-            Z, Y, self.kept.weights[rows], alpha, tolerance, self.seed, lambda passes: self._on_target()
-        )
+        return margins(Z, Y, self.kept.weights[rows], alpha, tolerance, self.seed, lambda passes: self._on_target())
 
 
 def usual_alpha(Z: Rows, weights: np.ndarray) -> float:
@@ -111,9 +109,7 @@ def margins(
     coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
     for t, y in enumerate(Y.T):
         seen, passes = y != 0, 0
-        if not seen.any() or np.all(
-            y[seen] == y[seen][0]
-        ):  # with one class alone, its sign minimises the loss
+        if not seen.any() or np.all(y[seen] == y[seen][0]):  # with one class alone, its sign minimises the loss
             intercept[t] = y[seen][0] if seen.any() else 0.0
         else:
             rows = _arrays.take_rows(Z, np.flatnonzero(seen)) if not seen.all() else Z

@@ -58,9 +58,7 @@ class ObservedRidgeProblem(PassesProblem):
         super().__init__(loss, evidence)
         self._at_zero: dict[tuple[int, ...], Pair] = {}
 
-    def _fit(
-        self, alpha: float, without: int | None, start: LinearSolution, tolerance: float
-    ) -> LinearSolution:
+    def _fit(self, alpha: float, without: int | None, start: LinearSolution, tolerance: float) -> LinearSolution:
         self._whiten(alpha, without)
         folds = self._others(without)
         final = _FINAL_RESIDUAL[self.moments.dtype.itemsize]
@@ -222,11 +220,7 @@ class ObservedMoments:
         n_targets = self.moments.target_shift.size
         for fold in folds:
             whole = self.moments.folds[fold]
-            HW, s, n = (
-                whole.features @ W,
-                np.outer(whole.feature_sum, np.ones(b.size)),
-                np.full(b.size, whole.count),
-            )
+            HW, s, n = (whole.features @ W, np.outer(whole.feature_sum, np.ones(b.size)), np.full(b.size, whole.count))
             for target, missed in self._missed.items():
                 missing, columns = missed.folds[fold], slice(target, None, n_targets)
                 if missing.n_rows:
@@ -246,9 +240,7 @@ class ObservedMoments:
 
     def _without_targets(self) -> FoldMoments:
         whole = self.moments
-        return FoldMoments(
-            len(whole.folds), whole.shift.size, 0, whole.shift, np.zeros(0), whole.dtype, whole.rounded
-        )
+        return FoldMoments(len(whole.folds), whole.shift.size, 0, whole.shift, np.zeros(0), whole.dtype, whole.rounded)
 
 
 def _tiled(moments: Moments, n_solutions: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

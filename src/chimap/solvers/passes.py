@@ -55,9 +55,7 @@ class PassesProblem(TrialProblem):
         self.n_folds, self.passes = len(moments.folds), 0
         self._on_pass = evidence.progress.advance
         self._factor = Factor(self.whole.n_features)
-        self._whitened: tuple[float, int | None] | None = (
-            None  # the ridge in the factor, and the fold that is not
-        )
+        self._whitened: tuple[float, int | None] | None = None  # the ridge in the factor, and the fold that is not
         self._best: tuple[float, LinearSolution] | None = None  # loss and solution of the best trial
 
     @property
@@ -137,9 +135,7 @@ class PassesProblem(TrialProblem):
         """Return all folds but one; None for all."""
         return [k for k in range(self.n_folds) if k != without]
 
-    def _fit(
-        self, alpha: float, without: int | None, start: LinearSolution, tolerance: float
-    ) -> LinearSolution:
+    def _fit(self, alpha: float, without: int | None, start: LinearSolution, tolerance: float) -> LinearSolution:
         """Fit features less the shift, of all folds but one; None for all.
 
         The search is about their mean, as is the whitening matrix, so that it does not depend on the shift.
@@ -193,9 +189,7 @@ def loss_of(loss: str | Loss, whole: Moments) -> Loss:
     Several targets have one in their units (``Codec``), so that the mean over them is that of each.
     """
     spread = float(np.sqrt(whole.target_scatter().mean() / whole.count)) or 1.0
-    return (named(loss, spread) if isinstance(loss, str) else loss).fitted(
-        spread, float(whole.target_mean.mean())
-    )
+    return (named(loss, spread) if isinstance(loss, str) else loss).fitted(spread, float(whole.target_mean.mean()))
 
 
 def shifted(solution: LinearSolution, moments: Moments, sign: int = -1) -> LinearSolution:
@@ -210,11 +204,7 @@ def unshifted(solution: LinearSolution, moments: Moments) -> LinearSolution:
 
 
 def step_outputs(
-    loss: Loss,
-    solution: LinearSolution,
-    strengths: float | np.ndarray,
-    moments: Moments,
-    witnesses: Witnesses,
+    loss: Loss, solution: LinearSolution, strengths: float | np.ndarray, moments: Moments, witnesses: Witnesses
 ) -> HeldOut:
     """Return outputs of the witnesses by a model of all rows, each row left out by a Newton step.
 
@@ -226,9 +216,7 @@ def step_outputs(
     entry_weights, mean = of_entries(weights), of_rows(weights)[:, None]
     counted = np.ones(outputs.shape) if witnesses.counted is None else of_entries(witnesses.counted)
     bends = counted * curvatures(loss, witnesses.Y, outputs)
-    curvature = max(
-        float(bends.sum() / np.broadcast_to(counted, bends.shape).sum()), 1e-3 * loss.usual_curvature
-    )
+    curvature = max(float(bends.sum() / np.broadcast_to(counted, bends.shape).sum()), 1e-3 * loss.usual_curvature)
     least = _LEAST_RIDGE * float(moments.scatter_diagonal().sum())
     h = leverages(moments, np.maximum(np.divide(strengths, curvature), least), witnesses.Z)
     # The matrix weighs rows by their mean weights, a target by its own weights, scaled here to the same sum.

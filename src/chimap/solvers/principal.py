@@ -98,9 +98,7 @@ class PrincipalRidge:
         coef = self.pca.components[:, :n_components] @ self.coordinates(alpha)[:n_components]
         return LinearSolution(coef, self.target_mean - self.pca.mean @ coef, alpha)
 
-    def predictions(
-        self, Z: np.ndarray, n_components: Sequence[int], alpha: float
-    ) -> Iterator[tuple[int, np.ndarray]]:
+    def predictions(self, Z: np.ndarray, n_components: Sequence[int], alpha: float) -> Iterator[tuple[int, np.ndarray]]:
         """Predict rows with several numbers of components, at the cost of the largest alone.
 
         Parameters

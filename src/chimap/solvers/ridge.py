@@ -106,9 +106,7 @@ class Factor:
         self._cholesky: Cholesky | None = None
         self._made_of: tuple[Moments, float, np.ndarray] | None = None  # moments, their count, strengths
 
-    def of(
-        self, moments: Moments, alpha: float | np.ndarray, less: Callable[[np.ndarray], None] | None = None
-    ) -> None:
+    def of(self, moments: Moments, alpha: float | np.ndarray, less: Callable[[np.ndarray], None] | None = None) -> None:
         """Factorise Hc + alpha I, unless that was done last.
 
         Parameters

@@ -121,13 +121,7 @@ def elastic_net(moments: Moments, alphas: np.ndarray, l1_ratio: float = 1.0) -> 
     coefs = np.stack(
         [
             enet_path(
-                R,
-                Q[:, t],
-                l1_ratio=l1_ratio,
-                alphas=alphas,
-                precompute=True,
-                tol=_DUALITY_GAP,
-                max_iter=100_000,
+                R, Q[:, t], l1_ratio=l1_ratio, alphas=alphas, precompute=True, tol=_DUALITY_GAP, max_iter=100_000
             )[1]
             for t in range(Q.shape[1])
         ],
@@ -167,9 +161,7 @@ def _outside(gradient: np.ndarray, coefs: np.ndarray, bound: np.ndarray) -> np.n
 
 
 def _path(moments: Moments, alphas: np.ndarray, coefs: np.ndarray, residuals: np.ndarray) -> SparsePath:
-    solutions = [
-        solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(alphas[s])) for s in range(alphas.size)
-    ]
+    solutions = [solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(alphas[s])) for s in range(alphas.size)]
     return SparsePath(alphas, solutions, residuals)
 
 
@@ -241,12 +233,7 @@ class SparseProblem(PathProblem):
     needs: ClassVar[Needs] = "moments"
     smallest: ClassVar[float] = _PATH_END
 
-    def __init__(
-        self,
-        moments: FoldMoments,
-        path_of: Callable[[Moments, np.ndarray], SparsePath],
-        largest: float,
-    ):
+    def __init__(self, moments: FoldMoments, path_of: Callable[[Moments, np.ndarray], SparsePath], largest: float):
         super().__init__(moments)
         self.path_of, self._largest = path_of, largest
         self.loss: Loss = Square()

@@ -50,16 +50,12 @@ class WideRidgeProblem(KeptProblem):
     def __init__(self, evidence: Evidence):
         super().__init__(evidence)
         self._on_step = evidence.progress.advance
-        self._last: np.ndarray | None = (
-            None  # weights of the last trial on the learning rows, near those of the next
-        )
+        self._last: np.ndarray | None = None  # weights of the last trial on the learning rows, near those of the next
 
     def usual_alpha(self) -> float:
         """Return a share of the mean scatter of a row."""
         rows = _Rows(*self.kept.of(self.kept.everything), self.kept.weights)
-        scatter = float(rows.weights @ _scaling.row_squares(rows.Z)) - rows.count * float(
-            rows.mean @ rows.mean
-        )
+        scatter = float(rows.weights @ _scaling.row_squares(rows.Z)) - rows.count * float(rows.mean @ rows.mean)
         return _USUAL_SHARE * max(0.0, scatter) / self.n_rows or 1.0
 
     def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:

@@ -181,9 +181,7 @@ class PlaceSums:
     def __init__(self, functions: BinFunctions, places: np.ndarray) -> None:
         self._functions, self._places = functions, places
         self._products: list[tuple[AdditiveMap, np.ndarray, np.ndarray]] = []  # map, its bins, weights
-        self._others: list[
-            AdditivePart
-        ] = []  # parts that hold only some of the bins, or whose map differs by bin
+        self._others: list[AdditivePart] = []  # parts that hold only some of the bins, or whose map differs by bin
         for part in functions.parts:
             column = np.full(functions.n_bins, -1)
             column[part.columns] = np.arange(part.columns.size)
@@ -201,9 +199,7 @@ class PlaceSums:
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Return the sums (m, p, t) at magnitudes x (m, k)."""
         x = np.ascontiguousarray(x, dtype=np.float64)
-        products = (
-            _features(psi, x, bins).reshape(x.shape[0], -1) @ weights for psi, bins, weights in self._products
-        )
+        products = (_features(psi, x, bins).reshape(x.shape[0], -1) @ weights for psi, bins, weights in self._products)
         first = next(products, None)
         flat = np.zeros((x.shape[0], self._n_sums)) if first is None else first
         for product in products:
@@ -226,9 +222,7 @@ def _features(psi: AdditiveMap, magnitudes: np.ndarray, bins: np.ndarray) -> np.
 def _parts(features: FittedFeatures, coef: np.ndarray) -> list[AdditivePart]:
     if isinstance(features, BlockFeatures):
         parts = []
-        for block, columns, first in zip(
-            features.features_, features.columns_, features.borders_[:-1], strict=True
-        ):
+        for block, columns, first in zip(features.features_, features.columns_, features.borders_[:-1], strict=True):
             parts += [
                 AdditivePart(part.map, columns, part.weights)
                 for part in _parts(block, coef[first : first + block._n_features_out])

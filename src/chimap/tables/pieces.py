@@ -147,9 +147,7 @@ def _best_grid(functions: BinFunctions, bins: np.ndarray, tolerance: float) -> _
         first = _Grid(power, _FIRST)
         excess = _fitted(functions, first, bins).excess(tolerance)
         grid = (
-            first.finer(excess)
-            if excess > 1
-            else _Grid(power, max(8, 8 * int(np.ceil(_FIRST * np.sqrt(excess) / 8))))
+            first.finer(excess) if excess > 1 else _Grid(power, max(8, 8 * int(np.ceil(_FIRST * np.sqrt(excess) / 8))))
         )
         grids.append(grid)
     return min(grids, key=lambda grid: grid.n_pieces)

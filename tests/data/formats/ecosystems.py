@@ -61,9 +61,7 @@ def tenx_folder(folder, packed=True, features="features", order=None):
     home.mkdir()
     entries = sp.coo_matrix(COUNTS.T.astype(np.int64))
     places = np.lexsort((entries.row, entries.col)) if order is None else order.permutation(entries.nnz)
-    shuffled = sp.coo_matrix(
-        (entries.data[places], (entries.row[places], entries.col[places])), entries.shape
-    )
+    shuffled = sp.coo_matrix((entries.data[places], (entries.row[places], entries.col[places])), entries.shape)
     scipy.io.mmwrite(home / "matrix.mtx", shuffled)
     (home / "barcodes.tsv").write_text("".join(f"{name}\n" for name in IDS))
     lines = [f"ENSG{j:03}\t{name}\tGene Expression\n" for j, name in enumerate(NAMES)]

@@ -51,10 +51,7 @@ def test_labels_are_columns_of_obs(cells, name, expected):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("celltype", r"no column and no file 'celltype'; columns are cell_type, flag, holes"),
-    ],
+    ("name", "message"), [("celltype", r"no column and no file 'celltype'; columns are cell_type, flag, holes")]
 )
 def test_labels_that_are_not_there(cells, name, message):
     with pytest.raises(DataError, match=message):
@@ -75,9 +72,7 @@ def test_a_store_that_lacks_a_chunk(tmp_path, part, matrix):
     pytest.importorskip("zarr")
     store = tmp_path / "cells.zarr"
     anndata_object(matrix).write_zarr(store)
-    chunk = next(
-        path for path in sorted((store / "X" / part).rglob("*")) if path.is_file() and path.name.isdigit()
-    )
+    chunk = next(path for path in sorted((store / "X" / part).rglob("*")) if path.is_file() and path.name.isdigit())
     chunk.unlink()
     with pytest.raises(DataError, match=rf"cells\.zarr::X/{part}: 1 of 1 chunks are not in the store"):
         list(open_source(store).chunks(50))
@@ -102,9 +97,7 @@ def test_a_matrix_that_is_not_there_lists_those_that_are(cells):
         open_source(f"{cells}::layers/spliced")
 
 
-@pytest.mark.parametrize(
-    "kind", ["h5ad, CSR, gzip", "h5ad, layer CSC", "h5ad, dense", "10x folder, shuffled"]
-)
+@pytest.mark.parametrize("kind", ["h5ad, CSR, gzip", "h5ad, layer CSC", "h5ad, dense", "10x folder, shuffled"])
 def test_blocks_and_buckets_do_not_show(kind, tmp_path, monkeypatch):
     for number, size in enumerate((40, 1000)):
         monkeypatch.setattr(stored_rows, "PIECE_BYTES", size)
@@ -267,10 +260,7 @@ def test_info_lists_columns_of_obs_and_the_other_matrices(cells):
     assert "X" not in found["other_matrices"]
     assert "cell_type: text, 2 different" in lines["other columns"]
     assert "holes: some rows have no value" in lines["other columns"]
-    assert (
-        describe(f"{cells}::obsm/X_pca", "cell_type", None, "auto", silent=True)[0]["other_matrices"][0]
-        == "X"
-    )
+    assert describe(f"{cells}::obsm/X_pca", "cell_type", None, "auto", silent=True)[0]["other_matrices"][0] == "X"
 
 
 SHUFFLED = np.random.default_rng(0).permutation(N_ROWS)

@@ -142,9 +142,7 @@ def test_json_that_takes_much_memory_is_refused(tmp_path, monkeypatch):
     with pytest.raises(MemoryBudgetError, match="memory"):
         model.fit_source(source)
     monkeypatch.setattr("chimap.data.formats.biom._LARGEST_JSON", 1000)
-    with pytest.raises(
-        DataError, match=r"MiB of JSON.* biom convert -i .*table\.biom -o table\.biom --to-hdf5"
-    ):
+    with pytest.raises(DataError, match=r"MiB of JSON.* biom convert -i .*table\.biom -o table\.biom --to-hdf5"):
         open_source(tmp_path / "table.biom")
 
 
@@ -157,10 +155,7 @@ def test_a_copy_in_another_process_reads_the_file(tmp_path):
     ("change", "message"),
     [
         (lambda text: text[:-30], r"line 14: \d+ fields, expected 138"),
-        (
-            lambda text: text.replace("\t0.0", "\tx", 1),
-            r"line \d+ \('bin \d'\), field \d+ .*: 'x', expected a number",
-        ),
+        (lambda text: text.replace("\t0.0", "\tx", 1), r"line \d+ \('bin \d'\), field \d+ .*: 'x', expected a number"),
         (
             lambda text: text.replace("bin 1\t", "bin 0\t"),
             r"line 4: 'bin 0' is the name of line 3 too.* rename one, or add the two lines up",
@@ -232,23 +227,17 @@ def test_labels_of_samples_are_in_a_table_beside_it(tmp_path, monkeypatch):
     (tmp_path / "metadata.tsv").write_text(f"#SampleID\tsite\n{lines}\n")
     source = open_source(tmp_path / "table.biom", f"{tmp_path}/metadata.tsv::site")
     np.testing.assert_array_equal(source.labels(), LABELS)
-    with pytest.raises(
-        DataError, match=r"no column and no file 'site'; it holds only counts.* metadata\.tsv::site\."
-    ):
+    with pytest.raises(DataError, match=r"no column and no file 'site'; it holds only counts.* metadata\.tsv::site\."):
         open_source(tmp_path / "table.biom", "site")
     with pytest.raises(DataError, match=r"line 1: 2 columns.* Name the column as .*metadata\.tsv::COLUMN"):
         open_source(tmp_path / "table.biom", f"{tmp_path}/metadata.tsv")
     (tmp_path / "one.tsv").write_text("site\n" + "\n".join(map(str, LABELS)))
-    np.testing.assert_array_equal(
-        open_source(tmp_path / "table.biom", f"{tmp_path}/one.tsv").labels(), LABELS
-    )
+    np.testing.assert_array_equal(open_source(tmp_path / "table.biom", f"{tmp_path}/one.tsv").labels(), LABELS)
 
 
 def test_labels_are_metadata_of_the_samples_by_name():
     table = biom_table()
-    sites = {
-        name: {"body_site": "skin" if label > 0 else "gut"} for name, label in zip(IDS, LABELS, strict=True)
-    }
+    sites = {name: {"body_site": "skin" if label > 0 else "gut"} for name, label in zip(IDS, LABELS, strict=True)}
     table.add_metadata({**sites, IDS[3]: {"day": 4}})
     source = open_source(table, "body_site")
     assert source.n_rows == LABELS.size - 1

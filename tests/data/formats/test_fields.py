@@ -40,9 +40,7 @@ def write_csv(folder, name="texts.csv", delimiter=","):
 
 def write_parquet(folder):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    pq.write_table(
-        pa.table({"id": IDS, "body": TEXTS, "kind": KINDS}), folder / "texts.parquet", row_group_size=40
-    )
+    pq.write_table(pa.table({"id": IDS, "body": TEXTS, "kind": KINDS}), folder / "texts.parquet", row_group_size=40)
     return folder / "texts.parquet"
 
 
@@ -76,9 +74,7 @@ def test_words_are_those_of_count_vectorizer(kind, tmp_path):
 
 def test_texts_with_several_labels_are_read_as_in_the_fit(tmp_path):
     path = tmp_path / "reviews.csv"
-    path.write_text(
-        "text,stars,helpful\n" + "".join(f"{['good', 'bad'][i % 2]} food,{i},{i % 3}\n" for i in range(8))
-    )
+    path.write_text("text,stars,helpful\n" + "".join(f"{['good', 'bad'][i % 2]} food,{i},{i % 3}\n" for i in range(8)))
     model = HistogramRegressor("chi2", features="additive").fit_source(
         open_source(path, "stars,helpful", reading=WordCounts("text"))
     )
@@ -121,10 +117,7 @@ def test_a_folder_of_texts_with_a_file_that_is_none(content, reason, tmp_path):
     fitted = open_source(str(tmp_path), reading=WordCounts())
     assert fitted.row_ids.tolist() == ["fox/a.txt", "fox/b.txt"]
     assert fitted.n_left_out == 1
-    assert (
-        f"1 of 3 records cannot be read: 'fox/logo.png' ({source.unread[2]}). They are left out"
-        in fitted.notes[0]
-    )
+    assert f"1 of 3 records cannot be read: 'fox/logo.png' ({source.unread[2]}). They are left out" in fitted.notes[0]
 
 
 def test_the_most_frequent_words_are_kept_and_a_vocabulary_is_not_learned_anew():
@@ -173,22 +166,13 @@ def test_data_of_which_most_cannot_be_read_are_refused():
 
 
 def test_lines_of_another_encoding_are_left_out(tmp_path):
-    lines = [
-        "id,text,kind",
-        "a,a red fox,fox",
-        "b,caf\u00e9 et th\u00e9,hen",
-        'c,"the red, fox",fox',
-        "d,a hen,hen",
-    ]
+    lines = ["id,text,kind", "a,a red fox,fox", "b,caf\u00e9 et th\u00e9,hen", 'c,"the red, fox",fox', "d,a hen,hen"]
     encodings = ["ascii", "ascii", "latin-1", "ascii", "ascii"]
     path = tmp_path / "texts.csv"
     path.write_bytes(b"\n".join(line.encode(how) for line, how in zip(lines, encodings, strict=True)))
     source = open_source(path, "kind", reading=WordCounts())
     assert source.row_ids.tolist() == ["a", "c", "d"]
-    assert (
-        "1 of 4 records cannot be read: 'b' (not text in UTF-8: byte 0xe9 in position 3 (as in"
-        in source.notes[0]
-    )
+    assert "1 of 4 records cannot be read: 'b' (not text in UTF-8: byte 0xe9 in position 3 (as in" in source.notes[0]
     for column, text in (("kind", "x,a red fox,caf\u00e9"), ("id", "caf\u00e9,a red fox,hen")):
         path.write_bytes("\n".join([*lines[:2], text]).encode("latin-1"))
         with pytest.raises(DataError, match=rf"column '{column}', record 1: not text in UTF-8: byte 0xe9"):
@@ -201,10 +185,7 @@ def test_records_of_json_in_another_encoding_are_left_out(tmp_path):
     (tmp_path / "t.jsonl").write_bytes(b"\n".join([lines[0].encode(), latin, lines[1].encode()]))
     source = open_source(tmp_path / "t.jsonl", "kind", reading=WordCounts())
     assert source.n_rows == 2
-    assert (
-        "1 of 3 records cannot be read: record 1 (not text in UTF-8: byte 0xe9 in position 3"
-        in source.notes[0]
-    )
+    assert "1 of 3 records cannot be read: record 1 (not text in UTF-8: byte 0xe9 in position 3" in source.notes[0]
     (tmp_path / "t.jsonl").write_text(lines[0] + '\n{"text": "caf\u00e9 \\ud83d\\ude00 red", "kind": "x"}\n')
     assert open_source(tmp_path / "t.jsonl", "kind", reading=WordCounts()).column_names == ("red",)
 
@@ -213,9 +194,7 @@ def test_ids_and_labels_of_another_encoding_are_refused(tmp_path):
     rows = {"id": ["a", "b"], "x": [1.0, 5.0], "z": [2.0, 1.0]}
     (tmp_path / "m.csv").write_bytes("id,kind\na,caf\u00e9\nb,th\u00e9\n".encode("latin-1"))
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(
-        DataError, match=r"m\.csv::kind, record 0: not text in UTF-8: byte 0xe9 in position 3"
-    ):
+    with pytest.raises(DataError, match=r"m\.csv::kind, record 0: not text in UTF-8: byte 0xe9 in position 3"):
         open_source(pandas.DataFrame(rows), f"{tmp_path}/m.csv::kind", id="id")
 
 

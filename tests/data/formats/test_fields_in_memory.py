@@ -56,15 +56,10 @@ def test_the_column_of_a_table_is_read(kind, model):
     source = open_source(TABLES[kind](), "kind", reading=WordCounts("review"))
     from_list = WordCounts("review").source(TEXTS)
     assert source.column_names == from_list.column_names
-    np.testing.assert_array_equal(
-        source.take(np.arange(40)).toarray(), from_list.take(np.arange(40)).toarray()
-    )
+    np.testing.assert_array_equal(source.take(np.arange(40)).toarray(), from_list.take(np.arange(40)).toarray())
     assert source.labels().tolist() == KINDS
     assert source.row_ids.tolist() == FRAME["id"].tolist()
-    assert (
-        source.fingerprint()
-        == open_source(TABLES[kind](), "kind", reading=WordCounts("review")).fingerprint()
-    )
+    assert source.fingerprint() == open_source(TABLES[kind](), "kind", reading=WordCounts("review")).fingerprint()
     np.testing.assert_array_equal(model.predict(TABLES[kind]()), model.predict(TEXTS))
     assert open_source(TABLES[kind](), "kind", like=model).column_names == from_list.column_names
 
@@ -98,11 +93,7 @@ def test_what_is_no_sequence_of_texts_is_refused(X, message, model):
     [
         ([None, "fox"], 0, "list: 1 of 2 records cannot be read: record 0 (no text)"),
         (["fox", 3], 1, "record 1 (it is 3, expected text)"),
-        (
-            FRAME["review"].where(FRAME.index != 3),
-            3,
-            "Series: 1 of 40 records cannot be read: record 3 (no text)",
-        ),
+        (FRAME["review"].where(FRAME.index != 3), 3, "Series: 1 of 40 records cannot be read: record 3 (no text)"),
     ],
 )
 def test_records_that_cannot_be_read_have_no_answer(X, blank, reason, model):
@@ -142,9 +133,7 @@ def test_rows_of_counts_are_still_rows(model):
 
 def test_objects_without_fields_are_refused():
     for wrong in (np.eye(3), FRAME.to_numpy(), 3):
-        with pytest.raises(
-            DataError, match=r"holds no fields 'text'\. Give a data frame with this column, a list"
-        ):
+        with pytest.raises(DataError, match=r"holds no fields 'text'\. Give a data frame with this column, a list"):
             open_source(wrong, reading=WordCounts())
 
 

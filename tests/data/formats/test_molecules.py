@@ -47,16 +47,11 @@ def test_hashed_fingerprints_are_those_of_rdkit(name):
 def test_keys_are_the_neighbourhoods_of_rdkit_without_hashing():
     source = MorganKeys(radius=1).source(SMILES)
     generator = generators.GetMorganGenerator(radius=1)
-    found = [
-        generator.GetSparseCountFingerprint(chem.MolFromSmiles(smiles)).GetNonzeroElements()
-        for smiles in SMILES
-    ]
+    found = [generator.GetSparseCountFingerprint(chem.MolFromSmiles(smiles)).GetNonzeroElements() for smiles in SMILES]
     keys = sorted({key for counts in found for key in counts})
     common = [key for key in keys if sum(key in counts for counts in found) >= 2]
     assert source.column_names == tuple(f"morgan_{key}" for key in common)
-    np.testing.assert_array_equal(
-        counts_of(source), [[counts.get(key, 0) for key in common] for counts in found]
-    )
+    np.testing.assert_array_equal(counts_of(source), [[counts.get(key, 0) for key in common] for counts in found])
     assert max(common) > 2**31  # numbers that int32 does not hold
     again = source.reading.source(["CCO", "[Xe]"])  # nothing is learned anew
     assert again.column_names == source.column_names
@@ -160,9 +155,7 @@ def test_settings_that_cannot_be():
 def model():
     rng = np.random.default_rng(0)
     ring = rng.random(60) < 0.5
-    smiles = [
-        "C" * int(n) + ("c1ccccc1" if r else "O") for n, r in zip(rng.integers(1, 9, 60), ring, strict=True)
-    ]
+    smiles = ["C" * int(n) + ("c1ccccc1" if r else "O") for n, r in zip(rng.integers(1, 9, 60), ring, strict=True)]
     source = open_source(smiles, np.where(ring, "ring", "chain"), reading=MorganCounts("SMILES", size=64))
     return HistogramClassifier("minmax", random_state=0).fit_source(source)
 
@@ -236,9 +229,7 @@ def test_an_atom_has_the_share_of_its_neighbourhoods():
     reading = MorganCounts(radius=1, size=2048)
     counts = counts_of(reading.source(["CCO"]))[0]
     chosen = np.zeros(2048)
-    carbon = generators.GetMorganGenerator(radius=0, fpSize=2048).GetCountFingerprint(
-        chem.MolFromSmiles("CO")
-    )
+    carbon = generators.GetMorganGenerator(radius=0, fpSize=2048).GetCountFingerprint(chem.MolFromSmiles("CO"))
     hydroxyl = next(place for place in carbon.GetNonzeroElements() if counts[place] == 1)
     chosen[hydroxyl] = 3.0
     _, weights = reading.atom_weights("CCO", chosen)
@@ -247,9 +238,7 @@ def test_an_atom_has_the_share_of_its_neighbourhoods():
 
 def test_a_drawing_has_the_colours_of_what_its_atoms_add():
     reading = MorganCounts(radius=0, size=2048)
-    place = {
-        int(np.flatnonzero(counts_of(reading.source([one])))[0]): sign for one, sign in (("O", 1), ("N", -1))
-    }
+    place = {int(np.flatnonzero(counts_of(reading.source([one])))[0]): sign for one, sign in (("O", 1), ("N", -1))}
     contributions = np.zeros(2048)
     for bin_place, sign in place.items():
         contributions[bin_place] = sign

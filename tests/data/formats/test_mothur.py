@@ -42,9 +42,7 @@ def test_a_shared_file(tmp_path, end):
 
 def test_several_distances(tmp_path):
     path = write(tmp_path, SHARED + AT_0_05, "final.shared")
-    with pytest.raises(
-        DataError, match=r"several distances, 0\.03, 0\.05\. Name one: '.*final\.shared::0\.05'"
-    ):
+    with pytest.raises(DataError, match=r"several distances, 0\.03, 0\.05\. Name one: '.*final\.shared::0\.05'"):
         open_source(path)
     with pytest.raises(DataError, match=r"no OTUs at distance '0\.1'; there are 0\.03, 0\.05"):
         open_source(f"{path}::0.1")
@@ -53,21 +51,14 @@ def test_several_distances(tmp_path):
     np.testing.assert_array_equal(rows_of(source), [[371, 498, 306], [221, 28, 0], [1, 345, 194]])
     assert source.n_left_out == 0
     assert open_source(f"{path}::0.05", ["a", "b", "a"]).labels().tolist() == ["a", "b", "a"]
-    np.testing.assert_array_equal(
-        rows_of(open_source(f"{write(tmp_path, SHARED, 'one.shared')}::0.03")), COUNTS
-    )
+    np.testing.assert_array_equal(rows_of(open_source(f"{write(tmp_path, SHARED, 'one.shared')}::0.03")), COUNTS)
 
 
 def test_metadata_joined_by_group(tmp_path):
     design = write(
-        tmp_path,
-        ["group\ttime\tmouse", "F3D1\tearly\tF3", "F3D0\tearly\tF3", "F3D141\tlate\tF4"],
-        "time.design",
+        tmp_path, ["group\ttime\tmouse", "F3D1\tearly\tF3", "F3D0\tearly\tF3", "F3D141\tlate\tF4"], "time.design"
     )
-    for address in (
-        write(tmp_path, SHARED, "one.shared"),
-        f"{write(tmp_path, SHARED + AT_0_05, 'two.shared')}::0.03",
-    ):
+    for address in (write(tmp_path, SHARED, "one.shared"), f"{write(tmp_path, SHARED + AT_0_05, 'two.shared')}::0.03"):
         source = open_source(address, f"{design}::time", aside="mouse")
         assert source.labels().tolist() == ["early", "early", "late"]
         assert source.column(f"{design}::mouse").tolist() == ["F3", "F3", "F4"]
@@ -75,11 +66,7 @@ def test_metadata_joined_by_group(tmp_path):
 
 def test_a_model_of_one_distance_reads_another(tmp_path):
     rng = np.random.default_rng(0)
-    lines = [
-        f"{d}\tg{i}\t3\t" + "\t".join(map(str, rng.poisson(4.0, 3)))
-        for d in ("0.03", "0.05")
-        for i in range(20)
-    ]
+    lines = [f"{d}\tg{i}\t3\t" + "\t".join(map(str, rng.poisson(4.0, 3))) for d in ("0.03", "0.05") for i in range(20)]
     path = write(tmp_path, [SHARED[0], *lines], "final.shared")
     model = HistogramClassifier("chi2").fit_source(open_source(f"{path}::0.03", np.arange(20) % 2))
     assert model.predict_source(open_source(f"{path}::0.05", like=model)).shape == (20, 1)

@@ -108,14 +108,8 @@ def test_other_tables_stay_what_they_are(table, tmp_path):
     ("text", "message"),
     [
         ("sample-id\ta\n12\tx\ty\n", r"line 2: 3 cells, but the heading has 2"),
-        (
-            "sample-id\ta\n#q2:types\tnumber\n12\tx\n",
-            r"line 2: 'number' is the type of 'a'; expected categorical or",
-        ),
-        (
-            "sample-id\ta\n#q2:types\tnumeric\n12\tx\n",
-            r"column 'a': 'x', but #q2:types says that it is numeric",
-        ),
+        ("sample-id\ta\n#q2:types\tnumber\n12\tx\n", r"line 2: 'number' is the type of 'a'; expected categorical or"),
+        ("sample-id\ta\n#q2:types\tnumeric\n12\tx\n", r"column 'a': 'x', but #q2:types says that it is numeric"),
         ("sample-id\t\ta\n12\tx\ty\n", r"line 1: column 1 of the heading has no name"),
         ("sample-id\ta\ta\n12\tx\ty\n", r"line 1: two columns are called 'a'"),
         ("sample-id\ta\n\tx\n", r"line 2: no id in 'sample-id'"),
@@ -133,15 +127,11 @@ def test_metadata_that_cannot_be_used(table, tmp_path, text, message):
 
 def test_artifacts_without_a_feature_table(tmp_path):
     tree = artifact(tmp_path / "tree.qza", "Phylogeny[Rooted]", {"tree.nwk": "(a,b);"})
-    with pytest.raises(
-        DataError, match=r"tree\.qza: an artifact of type Phylogeny\[Rooted\].*Give a FeatureTable"
-    ):
+    with pytest.raises(DataError, match=r"tree\.qza: an artifact of type Phylogeny\[Rooted\].*Give a FeatureTable"):
         open_source(tree)
     with zipfile.ZipFile(tmp_path / "other.qza", "w") as archive:
         archive.writestr("a/b.txt", "c")
-    with pytest.raises(
-        DataError, match=r"no data/feature-table\.biom as in artifacts of QIIME 2; there are b\.txt"
-    ):
+    with pytest.raises(DataError, match=r"no data/feature-table\.biom as in artifacts of QIIME 2; there are b\.txt"):
         open_source(tmp_path / "other.qza")
 
 
@@ -164,9 +154,7 @@ def test_an_artifact_that_unpacks_to_more_than_tables_do(tmp_path):
 @pytest.mark.parametrize("written", [["12.0", "7.0"], [12.0, 7.0], ["12", "7"]])
 def test_ids_that_a_table_wrote_as_floats(tmp_path, written):
     pandas = pytest.importorskip("pandas")
-    pandas.DataFrame({"id": written, "a": [1.0, 2.0], "b": [0.0, 1.0]}).to_csv(
-        tmp_path / "rows.csv", index=False
-    )
+    pandas.DataFrame({"id": written, "a": [1.0, 2.0], "b": [0.0, 1.0]}).to_csv(tmp_path / "rows.csv", index=False)
     pandas.DataFrame({"id": [7, 12], "site": ["gut", "skin"]}).to_parquet(tmp_path / "m.parquet")
     source = open_source(tmp_path / "rows.csv", f"{tmp_path}/m.parquet::site", id="id")
     assert source.labels().tolist() == ["skin", "gut"]

@@ -38,10 +38,7 @@ def hugging_face_iterable(data=None):
 
 
 def pyarrow_dataset(data=None):
-    dataset, table = (
-        pytest.importorskip("pyarrow.dataset"),
-        pytest.importorskip("pyarrow").table(data or columns()),
-    )
+    dataset, table = (pytest.importorskip("pyarrow.dataset"), pytest.importorskip("pyarrow").table(data or columns()))
     return dataset.dataset(table)
 
 
@@ -112,12 +109,7 @@ def test_the_table_that_was_fitted_is_predicted_and_its_other_columns_are_ignore
 @pytest.mark.parametrize("make", TABLES)
 def test_columns_are_chosen_before_their_types_are_checked(make):
     plain = columns() | {"donor": [f"d{i % 3}" for i in range(N_ROWS)]}
-    for choice in (
-        {"exclude": "donor"},
-        {"aside": "donor"},
-        {"columns": ",".join(NAMES)},
-        {"columns": NAMES},
-    ):
+    for choice in ({"exclude": "donor"}, {"aside": "donor"}, {"columns": ",".join(NAMES)}, {"columns": NAMES}):
         source = open_source(make(plain), "label", **choice)
         assert (source.column_names, source.row_ids.tolist()) == (tuple(NAMES), IDS)
         np.testing.assert_array_equal(rows_of(source), COUNTS)
@@ -144,9 +136,7 @@ def test_text_that_repeats_does_not_name_the_rows():
 def test_class_labels_are_their_names():
     datasets = pytest.importorskip("datasets")
     features = {"a": datasets.Value("float32"), "label": datasets.ClassLabel(names=["cat", "dog", "hen"])}
-    data = datasets.Dataset.from_dict(
-        {"a": [1, 2, 3, 5], "label": [2, 0, -1, 1]}, features=datasets.Features(features)
-    )
+    data = datasets.Dataset.from_dict({"a": [1, 2, 3, 5], "label": [2, 0, -1, 1]}, features=datasets.Features(features))
     for table in (data, data.to_iterable_dataset()):
         source = open_source(table)
         assert source.labels().tolist() == ["hen", "cat", "dog"]

@@ -35,11 +35,7 @@ def test_symbols_that_several_genes_have_give_way_to_ids(folder):
     [
         ("barcodes.tsv", lambda lines: lines[:-1], r"12 features and 137 cells, but .* 136 in barcodes\.tsv"),
         ("features.tsv", lambda lines: lines[1:], r"there are 11 lines in features\.tsv"),
-        (
-            "barcodes.tsv",
-            lambda lines: [lines[1], *lines[1:]],
-            "'row 1' comes twice.* append the name of its run",
-        ),
+        ("barcodes.tsv", lambda lines: [lines[1], *lines[1:]], "'row 1' comes twice.* append the name of its run"),
         ("features.tsv", lambda lines: [lines[1], *lines[1:]], "'ENSG001' comes twice.* Take the file that"),
         ("matrix.mtx", lambda lines: lines[:-3], r"Truncated file.* cut off"),
         ("matrix.mtx", lambda lines: [*lines[:-1], "1 500 2\n"], r"Line \d+: Column index out of bounds"),
@@ -92,9 +88,7 @@ def test_several_runs_in_a_folder(folder):
     prefix(folder, "GSM2_")
     assert open_source(folder).name == folder.name  # of the names that Cell Ranger gives
     (folder / "matrix.mtx").unlink()
-    with pytest.raises(
-        DataError, match=r"several runs, GSM1_matrix\.mtx, GSM2_matrix\.mtx\. Move the three files"
-    ):
+    with pytest.raises(DataError, match=r"several runs, GSM1_matrix\.mtx, GSM2_matrix\.mtx\. Move the three files"):
         open_source(folder)
 
 

@@ -87,8 +87,7 @@ def test_a_table_of_metaml(tmp_path):
     assert source.column("bmi").tolist() == [25, 32, 22, 25, 24, 31]
     assert {"dataset_name", "age", "bmi"} < {*source.metadata}
     assert any(
-        "samples are columns: 6 samples, and 4 lines of bins, below 5 of metadata" in note
-        for note in source.notes
+        "samples are columns: 6 samples, and 4 lines of bins, below 5 of metadata" in note for note in source.notes
     )
     assert any("'sampleID' is text without repeats and names the samples" in note for note in source.notes)
 
@@ -103,9 +102,7 @@ def test_text_above_numbers_or_a_word_of_the_caller_tells_the_orientation(tmp_pa
 def test_the_same_table_either_way_is_the_same(tmp_path):
     across = open_source(write(tmp_path, METAML), labels="disease", exclude="age,bmi")
     lines = list(map(list, zip(*METAML, strict=True)))
-    upright = open_source(
-        write(tmp_path, lines, "upright.tsv"), labels="disease", id="sampleID", columns="k__*"
-    )
+    upright = open_source(write(tmp_path, lines, "upright.tsv"), labels="disease", id="sampleID", columns="k__*")
     assert isinstance(across, TransposedSource)
     assert isinstance(upright, CsvSource)
     np.testing.assert_array_equal(rows_of(across), rows_of(upright))
@@ -129,12 +126,7 @@ def test_the_same_table_either_way_is_the_same(tmp_path):
             ("UNCLASSIFIED", "k__Bacteria", "k__Bacteria|p__Firmicutes"),
             [[10, 90, 60.5], [20, 80, 0], [30, 70, 12.5]],
         ),
-        (
-            FEATURECOUNTS,
-            ["A", "B", "C"],
-            ("ENSG00000223972", "ENSG00000227232"),
-            [[0, 21], [3, 0], [5, 7]],
-        ),
+        (FEATURECOUNTS, ["A", "B", "C"], ("ENSG00000223972", "ENSG00000227232"), [[0, 21], [3, 0], [5, 7]]),
         (
             COUNT_TABLE,
             ["F003D000", "F003D002", "F003D004"],
@@ -154,9 +146,7 @@ def test_tables_of_programs(tmp_path, lines, ids, names, rows):
 
 @pytest.mark.parametrize("program", ["HTSeq", "STAR"])
 def test_counters_are_left_out_and_no_labels(tmp_path, program):
-    counters = {"HTSeq": ["__no_feature", "__alignment_not_unique"], "STAR": ["N_unmapped", "N_noFeature"]}[
-        program
-    ]
+    counters = {"HTSeq": ["__no_feature", "__alignment_not_unique"], "STAR": ["N_unmapped", "N_noFeature"]}[program]
     lines = [
         "gene\ta\tb\tc",
         *(f"{name}\t9\t8\t7" for name in counters),
@@ -167,17 +157,13 @@ def test_counters_are_left_out_and_no_labels(tmp_path, program):
     source = open_source(path, transpose=True)
     assert source.column_names == ("ENSG00000000003", "ENSG00000000005")
     assert any(f"reads of no gene are left out: {', '.join(counters)}" in note for note in source.notes)
-    with pytest.raises(
-        DataError, match=rf"counts\.tsv, line 2: '{counters[0]}' counts reads .* it is no label"
-    ):
+    with pytest.raises(DataError, match=rf"counts\.tsv, line 2: '{counters[0]}' counts reads .* it is no label"):
         open_source(path, labels=counters[0])
 
 
 def test_columns_of_text_are_no_samples(tmp_path):
     path = write(
-        tmp_path,
-        ["gene_id\tgene_name\ta\tb", "g1\tTSPAN6\t1\t2", "g2\t7SK\t3\t4", "g3\t\t5\t6"],
-        "counts.tsv",
+        tmp_path, ["gene_id\tgene_name\ta\tb", "g1\tTSPAN6\t1\t2", "g2\t7SK\t3\t4", "g3\t\t5\t6"], "counts.tsv"
     )
     source = open_source(path, transpose=True)
     assert source.row_ids.tolist() == ["a", "b"]
@@ -192,17 +178,13 @@ def test_orientation_is_told_by_the_names_of_a_model(tmp_path):
     samples = [f"s{i}" for i in range(40)]
     upright = [["id", *genes, "kind"], *([samples[i], *map(str, X[i]), f"k{y[i]}"] for i in range(40))]
     across = [["gene", *samples], *([genes[j], *map(str, X[:, j])] for j in (3, 1, 0, 4, 2))]
-    model = HistogramClassifier("chi2").fit_source(
-        open_source(write(tmp_path, upright, "fit.tsv"), labels="kind")
-    )
+    model = HistogramClassifier("chi2").fit_source(open_source(write(tmp_path, upright, "fit.tsv"), labels="kind"))
     expected = model.predict_source(open_source(tmp_path / "fit.tsv", like=model))
     source = open_source(write(tmp_path, across, "new.tsv"), like=model)
     assert source.column_names == tuple(genes)
     assert source.row_ids.tolist() == samples
     np.testing.assert_allclose(model.predict_source(source), expected)
-    assert isinstance(
-        open_source(tmp_path / "new.tsv"), CsvSource
-    )  # all numbers: lines are rows, unless told
+    assert isinstance(open_source(tmp_path / "new.tsv"), CsvSource)  # all numbers: lines are rows, unless told
 
 
 def test_transpose_can_be_said_and_refused(tmp_path):
@@ -225,10 +207,7 @@ def test_a_word_that_is_a_line_and_a_column(tmp_path):
     ("change", "message"),
     [
         (lambda lines: lines[7].pop(), r"line 8: 6 fields, expected 7"),
-        (
-            lambda lines: lines[8].__setitem__(4, "x"),
-            r"line 9 \('k__.*\), field 5 .*: 'x', expected a number",
-        ),
+        (lambda lines: lines[8].__setitem__(4, "x"), r"line 9 \('k__.*\), field 5 .*: 'x', expected a number"),
         (lambda lines: lines[8].__setitem__(4, "1_0"), r"line 9 .*, field 5 .*: '1_0', expected a number"),
         (lambda lines: lines[8].__setitem__(4, ""), r"line 9 .*, field 5 .*: '', expected a number"),
         (
@@ -246,9 +225,7 @@ def test_lines_at_fault(tmp_path, change, message):
 
 def test_metadata_that_no_line_holds(tmp_path):
     path = write(tmp_path, METAML)
-    with pytest.raises(
-        DataError, match=r"no column and no file 'diseased'; columns are dataset_name, sampleID"
-    ):
+    with pytest.raises(DataError, match=r"no column and no file 'diseased'; columns are dataset_name, sampleID"):
         open_source(path, labels="diseased")
     with pytest.raises(DataError, match=r"no column 'patient' \(id\)"):
         open_source(path, id="patient")
@@ -260,9 +237,7 @@ def test_metadata_that_no_line_holds(tmp_path):
 
 
 def test_samples_of_one_name(tmp_path):
-    with pytest.raises(
-        DataError, match=r"first line: 'a' comes twice, at 0 and 2.*Rename one of the samples"
-    ):
+    with pytest.raises(DataError, match=r"first line: 'a' comes twice, at 0 and 2.*Rename one of the samples"):
         open_source(write(tmp_path, ["gene\ta\tb\ta", "x\t1\t2\t3"], "rows.tsv"), transpose=True)
 
 
@@ -288,9 +263,7 @@ def test_mixed_ranks_are_told_at_the_fit(tmp_path):
     lines = [["id", *(f"s{i}" for i in range(30))], ["kind", *["a", "b"] * 15]]
     lines += [[name, *map(str, rng.poisson(4.0, 30))] for name in names]
     source = open_source(write(tmp_path, lines), labels="kind")
-    with pytest.warns(
-        chimap.data.DataWarning, match=r"clades of several ranks.*rank='s__': there are 9 s__ and 1 g__"
-    ):
+    with pytest.warns(chimap.data.DataWarning, match=r"clades of several ranks.*rank='s__': there are 9 s__ and 1 g__"):
         HistogramClassifier("chi2").fit_source(source)
 
 
@@ -333,9 +306,7 @@ def test_the_colorectal_table():
 
 def test_decimal_commas(tmp_path):
     lines = [";".join(line) for line in METAML[1:]]
-    path = write(
-        tmp_path, [line.replace(".", ",") if line.startswith("k__") else line for line in lines], "a.csv"
-    )
+    path = write(tmp_path, [line.replace(".", ",") if line.startswith("k__") else line for line in lines], "a.csv")
     source = open_source(path, labels="disease")
     np.testing.assert_array_equal(rows_of(source), VALUES)
     assert source.row_ids.tolist() == METAML[1][1:]
@@ -354,9 +325,7 @@ def test_orientation_is_told_by_the_ids_of_joined_labels(tmp_path):
     np.testing.assert_array_equal(rows_of(source), [[1, 4], [2, 5], [3, 6]])
     others = write(tmp_path, ["sample\tkind", "k\tp"], "others.tsv")
     for labels, transpose in ((f"{others}::kind", None), (f"{metadata}::kind", False)):
-        with pytest.raises(
-            DataError, match=r"none of its \d ids, such as .*, is an id of counts\.csv, such as 'x'"
-        ):
+        with pytest.raises(DataError, match=r"none of its \d ids, such as .*, is an id of counts\.csv, such as 'x'"):
             open_source(path, labels, transpose=transpose)
 
 

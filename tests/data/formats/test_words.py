@@ -83,17 +83,14 @@ def test_where_that_is_not_enough_words_are_hashed():
     source = reading.source(TEXTS)
     [note] = source.notes
     told = re.search(
-        r"more than (\d+) different words do not fit .* hashed to ([\d,]+) buckets, of which (\d+) are filled",
-        note,
+        r"more than (\d+) different words do not fit .* hashed to ([\d,]+) buckets, of which (\d+) are filled", note
     )
     assert int(told[1]) >= 10
     assert int(told[2].replace(",", "")) == source.reading.n_buckets
     assert int(told[3]) == len({word for text in TEXTS for word in tokens_in(text)})
     expected = CountVectorizer(min_df=2).fit_transform(TEXTS).toarray()
     found = source.take(np.arange(60)).toarray()
-    np.testing.assert_array_equal(
-        found @ found.T, expected @ expected.T
-    )  # no two of these words share a bucket
+    np.testing.assert_array_equal(found @ found.T, expected @ expected.T)  # no two of these words share a bucket
 
 
 @pytest.mark.parametrize("megabytes", [1, 4])
@@ -113,9 +110,7 @@ def test_counting_stays_within_the_memory(megabytes):
     tracemalloc.stop()
     assert learned.n_buckets is not None
     named = sum(len(name) + 49 + 8 for name in learned.vocabulary)
-    assert (
-        peak < 2**20 * megabytes + 4 * named + 8 * 2**20
-    )  # besides: the buckets and their names, and one batch
+    assert peak < 2**20 * megabytes + 4 * named + 8 * 2**20  # besides: the buckets and their names, and one batch
 
 
 @pytest.mark.parametrize(
@@ -167,9 +162,7 @@ def test_the_most_common_of_too_many_words_are_kept_and_told():
 
 @pytest.mark.parametrize("ngrams", [(2, 1), (0, 1), (1,), (1, 2, 3), "1,2", 2, (1.0, 2), (True, 2), (-1, 1)])
 def test_neighbours_that_there_are_not(ngrams):
-    with pytest.raises(
-        ValueError, match=r"ngrams must be the fewest and the most neighbours, two whole numbers"
-    ):
+    with pytest.raises(ValueError, match=r"ngrams must be the fewest and the most neighbours, two whole numbers"):
         WordCounts(ngrams=ngrams)
 
 
@@ -181,9 +174,7 @@ def test_numbers_that_there_are_not(name, value):
 
 
 def test_no_words_at_all_and_none_that_is_common_enough():
-    with pytest.raises(
-        DataError, match=r"no word is in 61 texts or more; the most common, '\w+', is in \d+\."
-    ):
+    with pytest.raises(DataError, match=r"no word is in 61 texts or more; the most common, '\w+', is in \d+\."):
         WordCounts(min_count=61).source(TEXTS)
     with pytest.raises(DataError, match="no word is in 2 texts or more; there are no words at all"):
         WordCounts().source(["", "!", "- -"])

@@ -22,15 +22,7 @@ from chimap import (
 )
 from chimap._loops import kmeans_on_line
 from chimap._validation import DataError
-from chimap.features.additive.codes import (
-    _quantiles,
-    add_up,
-    check_codes,
-    code_dtype,
-    look_up,
-    rounded_down,
-    storage,
-)
+from chimap.features.additive.codes import _quantiles, add_up, check_codes, code_dtype, look_up, rounded_down, storage
 from chimap.kernels import CATALOGUE as KERNELS
 
 from ...golden import RELATIVE, golden
@@ -187,11 +179,7 @@ def cost_of(x, counts, centres):
     return (counts * gaps.min(axis=1) ** 2).sum()
 
 
-@given(
-    x=st.lists(st.integers(1, 40), min_size=1, max_size=9, unique=True),
-    k=st.integers(2, 5),
-    seed=st.integers(0, 5),
-)
+@given(x=st.lists(st.integers(1, 40), min_size=1, max_size=9, unique=True), k=st.integers(2, 5), seed=st.integers(0, 5))
 def test_kmeans_is_the_best_of_all_clusterings(x, k, seed):
     x = np.sort(np.array(x, float)) / 40
     counts = np.random.default_rng(seed).integers(1, 9, x.size).astype(float)
@@ -236,9 +224,7 @@ def test_few_distinct_values_are_all_anchors():
         )
         np.testing.assert_allclose(psi.transform(X) @ psi.transform(X).T, chi2(X), rtol=1e-12)
         # above the last anchor, and in a bin that was empty
-        np.testing.assert_array_equal(
-            psi.encode(np.array([[9.0, 5.0, 9.0], [1.9, 1e-9, 1.1]])), [[2, 0, 1], [1, 0, 1]]
-        )
+        np.testing.assert_array_equal(psi.encode(np.array([[9.0, 5.0, 9.0], [1.9, 1e-9, 1.1]])), [[2, 0, 1], [1, 0, 1]])
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
@@ -420,9 +406,7 @@ def test_under_random_features_and_the_estimators(tmp_path):
     assert relative_error(Z @ Z.T, features.kernel_(X)) < 0.1
     for kernel in ("chi2", "exp-chi2"):
         psi = AnchorMap(n_terms=3, anchors="kmeans")
-        model = HistogramClassifier(
-            kernel, features=AutomaticFeatures(map=psi), n_components=64, random_state=0
-        )
+        model = HistogramClassifier(kernel, features=AutomaticFeatures(map=psi), n_components=64, random_state=0)
         assert model.fit(X, y).score(X, y) > 0.85
         path = tmp_path / f"{kernel}.model"
         model.save(path)

@@ -17,10 +17,7 @@ every_map = pytest.mark.parametrize("make", CATALOGUE.values(), ids=CATALOGUE)
     ("psi", "message"),
     [
         (HomogeneousMap(n_terms=4), "n_terms of HomogeneousMap must be odd .* got 4: use 3 or 5"),
-        (
-            HomogeneousMap(window="hann"),
-            "window must be one of 'least-squares', 'rectangular', 'uniform'; got 'hann'",
-        ),
+        (HomogeneousMap(window="hann"), "window must be one of 'least-squares', 'rectangular', 'uniform'; got 'hann'"),
         (HomogeneousMap(period=-1.0), "period must be a positive number; got -1.0"),
         (DirectMap("intersection"), "DirectMap approximates chi2; got 'intersection'. Maps of .*OptimalMap"),
         (DirectMap(nodes="best"), "nodes must be one of 'greedy', 'minimax'; got 'best'"),

@@ -78,9 +78,7 @@ def test_nodes_of_each_bin():
     for i in range(12):
         alone = DirectMap(n_terms=3, nodes="minimax").fit(X[:, i : i + 1])
         np.testing.assert_allclose(psi.nodes_[:, i], alone.nodes_, rtol=1e-12)
-        np.testing.assert_allclose(
-            psi.transform(X)[:, i::12], alone.transform(X[:, i : i + 1]), rtol=1e-12, atol=1e-15
-        )
+        np.testing.assert_allclose(psi.transform(X)[:, i::12], alone.transform(X[:, i : i + 1]), rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("make", [CompressedMap, DirectMap])

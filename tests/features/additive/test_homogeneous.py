@@ -79,11 +79,7 @@ def test_more_terms_never_have_more_error(kernel, window, data):
 
 @pytest.mark.parametrize(
     ("gamma", "window", "n_terms", "kept"),
-    [
-        (1.0, "rectangular", 5, (1,)),
-        (1.0, "rectangular", 9, (1, 2, 3)),
-        (2.0, "least-squares", 11, (1, 2, 3, 5)),
-    ],
+    [(1.0, "rectangular", 5, (1,)), (1.0, "rectangular", 9, (1, 2, 3)), (2.0, "least-squares", 11, (1, 2, 3, 5))],
 )
 def test_harmonics_of_no_amplitude_have_no_features(gamma, window, n_terms, kept):
     X = histograms()

@@ -29,9 +29,7 @@ def test_rows_far_from_zero_lose_nothing(mean, precision):
 
 def test_is_ridge_on_the_rows(tmp_path):
     X, value = far(3, np.float64)
-    model = HistogramRegressor("linear", precision="float64", random_state=0).fit(
-        X - 3.5, value
-    )  # of both signs
+    model = HistogramRegressor("linear", precision="float64", random_state=0).fit(X - 3.5, value)  # of both signs
     centred = X - X.mean(axis=0)
     strength = getattr(model, "alpha_", None) or model.strength_
     weights = np.linalg.solve(centred.T @ centred + strength * np.eye(20), centred.T @ value)

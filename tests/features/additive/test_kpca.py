@@ -51,9 +51,7 @@ def test_bad_settings():
 
 
 def test_small_eigenvalues_are_kept_to_the_rounding_of_the_largest():
-    X = np.random.default_rng(0).uniform(
-        0.5, 2.0, (60, 1)
-    )  # close values: eigenvalues fall by some 200 per term
+    X = np.random.default_rng(0).uniform(0.5, 2.0, (60, 1))  # close values: eigenvalues fall by some 200 per term
     psi = AdditiveKPCA("chi2", 7, n_landmarks=60, random_state=0).fit(X)
     values = psi.eigenvalues_[0] / psi.eigenvalues_[0, 0]
     assert 1e-12 < values[-1] < 1e-8

@@ -36,9 +36,7 @@ def test_unary_codes(steps):
 def test_linear_steps_are_exact_where_one_value_is_a_border():
     borders, x = np.arange(9.0)[:, None], np.linspace(0, 8, 57)[:, None]
     psi = StaircaseMap(n_terms=8).fit(borders)
-    np.testing.assert_allclose(
-        psi.transform(borders) @ psi.transform(x).T, intersection(borders, x), rtol=1e-14
-    )
+    np.testing.assert_allclose(psi.transform(borders) @ psi.transform(x).T, intersection(borders, x), rtol=1e-14)
 
 
 @pytest.mark.parametrize(("steps", "order"), [("linear", 1.0), ("constant", 1.0)])
@@ -76,9 +74,7 @@ def test_sparse_form(steps, kernel, dtype):
             assert S.nnz <= (2 if steps == "linear" else 1) * np.count_nonzero(rows)
             tolerance = 1e-12 if dtype == np.float64 else 1e-5
             expected = Z @ psi.differences().toarray()
-            np.testing.assert_allclose(
-                S.toarray(), expected, rtol=tolerance, atol=tolerance * np.abs(Z).max()
-            )
+            np.testing.assert_allclose(S.toarray(), expected, rtol=tolerance, atol=tolerance * np.abs(Z).max())
         np.testing.assert_array_equal(psi.transform_sparse_form(rows).toarray(), S.toarray())
 
 
@@ -110,7 +106,5 @@ def test_empty_bins_and_rows():
 def test_settings():
     with pytest.raises(ValueError, match="steps must be one of 'linear', 'constant'"):
         StaircaseMap(steps="cubic").fit(histograms())
-    with pytest.raises(
-        ValueError, match=r"StaircaseMap approximates intersection; got 'chi2'. Maps of .*AnchorMap"
-    ):
+    with pytest.raises(ValueError, match=r"StaircaseMap approximates intersection; got 'chi2'. Maps of .*AnchorMap"):
         StaircaseMap(chi2).fit(histograms())

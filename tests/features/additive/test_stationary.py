@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import (
-    AutomaticFeatures,
-    HistogramClassifier,
-    HistogramRegressor,
-    StationaryKernel,
-    StationaryMap,
-    load,
-)
+from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor, StationaryKernel, StationaryMap, load
 from chimap._validation import DataError
 from chimap.features.additive.homogeneous import WINDOWS
 from chimap.features.additive.stationary import Differences
@@ -124,9 +117,7 @@ def test_a_spectrum_of_ones_own(tmp_path):
     assert relative_error(Z @ Z.T, triangle(X)) < 0.05
     with pytest.raises(ValueError, match="the spectrum of 'triangle' is not given"):
         StationaryMap(triangle, 5, "uniform").fit(X)
-    model = HistogramRegressor(triangle, features=AutomaticFeatures(n_terms=9), random_state=0).fit(
-        X, X[:, 0]
-    )
+    model = HistogramRegressor(triangle, features=AutomaticFeatures(n_terms=9), random_state=0).fit(X, X[:, 0])
     with pytest.raises(DataError, match="functions of kernel 'triangle'"):
         model.save(tmp_path / "a.model")
 
@@ -145,9 +136,7 @@ def test_the_spectrum_alone_gives_the_kernel(name):
 @pytest.mark.slow
 def test_a_band_of_frequencies():
     """No signature that falls: cos(3 l), damped; both windows and the closest spectrum."""
-    band = StationaryKernel.of_spectrum(
-        "band", lambda w: np.exp(-2 * (w - 3) ** 2) + np.exp(-2 * (w + 3) ** 2)
-    )
+    band = StationaryKernel.of_spectrum("band", lambda w: np.exp(-2 * (w - 3) ** 2) + np.exp(-2 * (w + 3) ** 2))
     l = np.linspace(0, 8, 50)  # noqa: E741
     np.testing.assert_allclose(band.signature(l), np.cos(3 * l) * np.exp(-(l**2) / 8), atol=1e-8)
     X = signed()
@@ -172,9 +161,9 @@ def test_what_is_no_spectrum(spectrum, message):
 
 def test_explanations_measure_importance_by_gradients():
     X = signed(300)
-    model = HistogramRegressor(
-        "additive-gaussian", features=AutomaticFeatures(n_terms=9), random_state=0
-    ).fit(X, np.cos(X[:, 2]) + X[:, 5])
+    model = HistogramRegressor("additive-gaussian", features=AutomaticFeatures(n_terms=9), random_state=0).fit(
+        X, np.cos(X[:, 2]) + X[:, 5]
+    )
     importance = model.importance(X)
     assert set(importance.bins[:2].tolist()) == {2, 5}
 
@@ -183,9 +172,7 @@ def test_explanations_measure_importance_by_gradients():
 def test_estimators_take_them(kernel, tmp_path):
     X = signed(400)
     y = np.sum(np.abs(X[:, :3]), axis=1) > 2.2  # of both signs alike: no linear machine finds it
-    model = HistogramClassifier(kernel, features=AutomaticFeatures(n_terms=7), random_state=0).fit(
-        X[:300], y[:300]
-    )
+    model = HistogramClassifier(kernel, features=AutomaticFeatures(n_terms=7), random_state=0).fit(X[:300], y[:300])
     assert isinstance(model.features_, StationaryMap)
     assert model.score(X[300:], y[300:]) > 0.85
     model.save(tmp_path / "a.model")

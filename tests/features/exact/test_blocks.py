@@ -77,9 +77,7 @@ def test_octaves_move_the_gammas_of_all_exponential_blocks(octaves):
 
 def test_some_of_the_rows():
     features, places = fitted(KINDS["exponential"]), np.array([3, 60, 5])
-    np.testing.assert_allclose(
-        features.take(places).transform(T), features.transform(T)[:, places], atol=1e-12
-    )
+    np.testing.assert_allclose(features.take(places).transform(T), features.transform(T)[:, places], atol=1e-12)
     assert features.transform(T).shape == (20, 70)
 
 

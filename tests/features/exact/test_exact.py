@@ -33,10 +33,7 @@ def test_values_are_those_of_the_kernel(kernel, dtype, kind):
     diagonal = features.gram_into(square)
     gram, expected_gram = np.tril(square, -1), exact(X)
     gram = gram + gram.T + np.diag(diagonal)
-    if kernel in (
-        "chi2",
-        "linear",
-    ):  # less the means of what is dense: the same products between differences of rows
+    if kernel in ("chi2", "linear"):  # less the means of what is dense: the same products between differences of rows
         values, expected = np.diff(values, axis=0), np.diff(expected, axis=0)
         values, expected = np.diff(values, axis=1), np.diff(expected, axis=1)
         gram, expected_gram = (np.diff(np.diff(G, axis=0), axis=1) for G in (gram, expected_gram))
@@ -57,9 +54,7 @@ def test_dense_and_rare_columns_give_the_same(share, monkeypatch):
     distances = np.square(T[:, None] - X).sum(axis=2)
     np.testing.assert_allclose(out, np.exp(-2 * distances), atol=1e-12)
     below = np.tril_indices(60, -1)
-    np.testing.assert_allclose(
-        square[below], np.exp(-2 * np.square(X[:, None] - X).sum(axis=2))[below], atol=1e-12
-    )
+    np.testing.assert_allclose(square[below], np.exp(-2 * np.square(X[:, None] - X).sum(axis=2))[below], atol=1e-12)
     np.testing.assert_allclose(kept.spread().mean_distance, np.square(X[:, None] - X).sum() / (60 * 59))
     both, others = np.vstack([X, T]), kept.others(sp.csr_matrix(T))
     mean = np.square(both[:, None] - both).sum() / (85 * 84)
@@ -114,9 +109,7 @@ def test_other_maps():
 def test_bad_rows():
     with pytest.raises(DataError, match="all rows are equal"):
         ExactFeatures().fit(np.full((5, 3), 0.2))
-    assert ExactFeatures(gamma=2.0).fit(np.full((5, 3), 0.2)).transform(np.full((1, 3), 0.2)).tolist() == [
-        [1.0] * 5
-    ]
+    assert ExactFeatures(gamma=2.0).fit(np.full((5, 3), 0.2)).transform(np.full((1, 3), 0.2)).tolist() == [[1.0] * 5]
     assert ExactFeatures().fit(np.full((1, 3), 0.2)).kernel_.gamma == 1.0
     with pytest.raises(DataError, match="Negative values"):
         ExactFeatures().fit(-np.eye(3))

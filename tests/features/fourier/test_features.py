@@ -150,10 +150,7 @@ def test_copies():
     [
         ({"n_components": 0}, "n_components must be a positive whole number; got 0"),
         ({"n_components": 2.5}, "n_components must be a positive whole number"),
-        (
-            {"sampling": "halton"},
-            "sampling must be one of 'orthogonal', 'structured', 'iid', 'qmc'; got 'halton'",
-        ),
+        ({"sampling": "halton"}, "sampling must be one of 'orthogonal', 'structured', 'iid', 'qmc'; got 'halton'"),
         ({"form": "triple"}, "form must be one of 'pair', 'offset'"),
         ({"kernel": "chi2"}, "features of exponential kernels; got 'chi2'. Use 'exp-chi2'"),
         ({"gamma": -1}, "gamma .* must be a positive number"),

@@ -26,17 +26,13 @@ def test_is_the_product_of_hadamard_matrices_and_signs(n_inputs, n_frequencies, 
     for s in found.signs.astype(float):
         expected.append(((H * s[2]) @ (H * s[1]) @ (H * s[0])).T[:n_inputs])
     W = np.hstack(expected)[:, :n_frequencies] * found.lengths
-    np.testing.assert_allclose(
-        found.matrix, W, atol=(1e-5 if dtype == np.float32 else 1e-13) * np.abs(W).max()
-    )
+    np.testing.assert_allclose(found.matrix, W, atol=(1e-5 if dtype == np.float32 else 1e-13) * np.abs(W).max())
     X = np.random.default_rng(1).standard_normal((50, n_inputs)).astype(dtype)
     out, buffer = np.empty((50, n_frequencies), dtype), np.empty_like(X)
     for rows in (X, sp.csr_matrix(X)):
         with threads(2):
             found.project(rows, buffer, out)
-        np.testing.assert_allclose(
-            out, X @ W, atol=(1e-4 if dtype == np.float32 else 1e-12) * np.abs(X @ W).max()
-        )
+        np.testing.assert_allclose(out, X @ W, atol=(1e-4 if dtype == np.float32 else 1e-12) * np.abs(X @ W).max())
 
 
 def test_no_worse_than_independent_frequencies():

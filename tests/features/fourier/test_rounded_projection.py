@@ -170,9 +170,7 @@ def test_features_inside_others_are_rounded_too():
     features = FourierFeatures("exp-chi2", n_components=64, random_state=0).fit(X)
     scaled = in_bfloat16(ScaledFeatures(features, Scale(3)), X)
     assert isinstance(scaled.features.projection_, RoundedMatrix)
-    blocks = BlockFeatures(
-        [FourierFeatures("exp-chi2", 64, random_state=0)] * 2, {"a": range(6), "b": range(6, 12)}
-    )
+    blocks = BlockFeatures([FourierFeatures("exp-chi2", 64, random_state=0)] * 2, {"a": range(6), "b": range(6, 12)})
     side_by_side = in_bfloat16(blocks.fit(X), X)
     assert all(isinstance(own.projection_, RoundedMatrix) for own in side_by_side.features_)
     assert all(type(own.projection_) is Matrix for own in blocks.features_)

@@ -28,15 +28,11 @@ def test_columns_are_standard_normal(name, dtype, shape):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("n_inputs", "n_frequencies"), [(40, 7), (40, 20), (40, 39), (40, 100), (3, 7)])
 def test_columns_are_orthogonal_within_blocks(n_inputs, n_frequencies, dtype):
-    W = orthogonal(n_inputs, n_frequencies, np.random.default_rng(0), np.dtype(dtype)).matrix.astype(
-        np.float64
-    )
+    W = orthogonal(n_inputs, n_frequencies, np.random.default_rng(0), np.dtype(dtype)).matrix.astype(np.float64)
     for first in range(0, n_frequencies, n_inputs):
         block = W[:, first : first + n_inputs]
         block = block / np.linalg.norm(block, axis=0)
-        np.testing.assert_allclose(
-            block.T @ block, np.eye(block.shape[1]), atol=1e-5 if dtype == np.float32 else 1e-13
-        )
+        np.testing.assert_allclose(block.T @ block, np.eye(block.shape[1]), atol=1e-5 if dtype == np.float32 else 1e-13)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -20,11 +20,7 @@ KERNELS = {"skewed-chi2": SkewedChi2(0.1), "skewed-intersection": SkewedIntersec
 
 @pytest.mark.parametrize(
     ("name", "quantile"),
-    [
-        ("gaussian", sampling.gaussian),
-        ("skewed_chi2", sampling.sech),
-        ("skewed_intersection", sampling.cauchy),
-    ],
+    [("gaussian", sampling.gaussian), ("skewed_chi2", sampling.sech), ("skewed_intersection", sampling.cauchy)],
 )
 def test_quantiles(name, quantile):
     rows = golden("skewed")["quantiles"]
@@ -46,10 +42,7 @@ def test_error_falls_with_the_root_of_the_components(name, form, sampling):
     X = histograms(25, 10)
 
     def errors(n_components):
-        found = [
-            gram_error(SkewedFourierFeatures(KERNELS[name], n_components, sampling, form, s), X)
-            for s in range(3)
-        ]
+        found = [gram_error(SkewedFourierFeatures(KERNELS[name], n_components, sampling, form, s), X) for s in range(3)]
         return np.sqrt(np.mean(np.square(found)))
 
     few, many = errors(64), errors(4096)
@@ -59,10 +52,7 @@ def test_error_falls_with_the_root_of_the_components(name, form, sampling):
 
 def test_as_scikit_learn_has_them():
     X = histograms(25, 10)
-    theirs = [
-        SkewedChi2Sampler(skewedness=0.1, n_components=512, random_state=s).fit_transform(X)
-        for s in range(20)
-    ]
+    theirs = [SkewedChi2Sampler(skewedness=0.1, n_components=512, random_state=s).fit_transform(X) for s in range(20)]
     exact = SkewedChi2(0.1)(X)
     ours = [gram_error(SkewedFourierFeatures(SkewedChi2(0.1), 512, random_state=s), X) for s in range(20)]
     assert np.mean(ours) < np.mean([relative_error(Z @ Z.T, exact) for Z in theirs])

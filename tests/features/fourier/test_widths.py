@@ -120,8 +120,7 @@ def test_slices_and_sparse_rows_change_nothing():
     G = np.random.default_rng(2).standard_normal((1300, 32))
     whole = features.pullback_at(features.at(features.start_), X, G)
     parts = sum(
-        features.pullback_at(features.at(features.start_), X[i : i + 100], G[i : i + 100])
-        for i in range(0, 1300, 100)
+        features.pullback_at(features.at(features.start_), X[i : i + 100], G[i : i + 100]) for i in range(0, 1300, 100)
     )
     np.testing.assert_allclose(parts, whole, rtol=1e-10)
     np.testing.assert_allclose(
@@ -144,10 +143,7 @@ def test_float32_rows_give_the_gradient_rounded():
         ({"blocks": [slice(0, 5), slice(4, 8)]}, r"blocks overlap: column 4 is in 'block0' and in 'block1'"),
         ({"blocks": {"a": slice(0, 3), "b": slice(4, 8)}}, r"blocks miss 1 of the 8 columns, column 3 first"),
         ({"widths": "bins"}, r"widths must be one of 'block', 'bin', 'one'; got 'bins'"),
-        (
-            {"widths": np.zeros(5, int)},
-            r"widths as an array must be whole numbers, one for each of the 8 columns",
-        ),
+        ({"widths": np.zeros(5, int)}, r"widths as an array must be whole numbers, one for each of the 8 columns"),
         ({"widths": [0, 0, 2, 2, 2, 2, 2, 2]}, r"widths: group 1 has no column"),
         ({"kernel": "chi2"}, r"use its exponential form, such as 'exp-chi2'"),
         ({"kernel": "pq"}, r"widths are learned for exponential, Gaussian and skewed kernels; got 'pq'"),

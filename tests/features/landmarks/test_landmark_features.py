@@ -76,9 +76,7 @@ def test_folded_scores_are_those_of_the_features(landmarks, dtype):
         found = folded(rows)
         assert found.dtype == np.float64
         np.testing.assert_allclose(
-            found,
-            expected[7:8] if found.shape[0] == 1 else expected,
-            atol=1e-11 if dtype == np.float64 else 1e-3,
+            found, expected[7:8] if found.shape[0] == 1 else expected, atol=1e-11 if dtype == np.float64 else 1e-3
         )
 
 
@@ -168,9 +166,7 @@ def test_constant_columns_and_empty_rows(landmarks, dtype, kind):
 @every_choice
 def test_fewer_rows_than_landmarks(landmarks):
     X = np.repeat(histograms(4), 10, axis=0)
-    features = LandmarkFeatures(
-        Exponential(chi2, 1.0), 8, landmarks=landmarks, n_terms=12, random_state=0
-    ).fit(X)
+    features = LandmarkFeatures(Exponential(chi2, 1.0), 8, landmarks=landmarks, n_terms=12, random_state=0).fit(X)
     assert features.n_landmarks_ == 4
     assert "4 landmarks (of 8 wanted)" in features.describe()
     Z = features.transform(X)
@@ -225,10 +221,7 @@ def test_bad_input():
         ({"kernel": "chi2"}, "takes exponential kernels, .*got 'chi2'. NystroemFeatures takes every kernel"),
         ({"kernel": Exponential(chi2) * PQKernel()}, "takes exponential kernels"),
         ({"gamma": -1}, "gamma .* must be a positive number"),
-        (
-            {"gamma": "median"},
-            r"gamma .* must be a positive number, 'mean', or a multiple such as '0.5\*mean'",
-        ),
+        ({"gamma": "median"}, r"gamma .* must be a positive number, 'mean', or a multiple such as '0.5\*mean'"),
         ({"landmarks": "grid"}, "landmarks must be one of .*; got 'grid'"),
         ({"landmarks": np.ones(3)}, r"landmarks must be one of .* or rows \(m, bins\)"),
         ({"landmarks": np.ones((3, 4))}, "4 features, but landmarks of LandmarkFeatures is expecting 12"),

@@ -38,9 +38,7 @@ def test_exact_among_the_landmarks_and_never_above_the_kernel(kernel):
 @every_choice
 def test_error_falls_with_the_landmarks(landmarks):
     X = histograms(120)
-    errors = [
-        error(NystroemFeatures("exp-chi2", m, landmarks=landmarks, random_state=1), X) for m in (5, 20, 80)
-    ]
+    errors = [error(NystroemFeatures("exp-chi2", m, landmarks=landmarks, random_state=1), X) for m in (5, 20, 80)]
     assert errors[0] > 1.5 * errors[1] > 3 * errors[2]
 
 
@@ -62,11 +60,7 @@ def test_as_scikit_learn_has_them():
     X = histograms(60)
     landmarks = X[::4]
     ours = NystroemFeatures(chi2, landmarks=landmarks, cutoff=1e-12).fit(X).transform(X)
-    theirs = (
-        Nystroem(kernel=lambda a, b: chi2(a[None], b[None])[0, 0], n_components=15)
-        .fit(landmarks)
-        .transform(X)
-    )
+    theirs = Nystroem(kernel=lambda a, b: chi2(a[None], b[None])[0, 0], n_components=15).fit(landmarks).transform(X)
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-8)
 
 
@@ -89,9 +83,7 @@ def test_dtypes_and_determinism(landmarks, dtype):
 @every_choice
 def test_repeated_rows_and_few_of_them(landmarks):
     X = np.repeat(histograms(4), 10, axis=0)
-    with pytest.warns(
-        UserWarning, match="n_components=8 landmarks were requested, but only 4 of the 40 rows"
-    ):
+    with pytest.warns(UserWarning, match="n_components=8 landmarks were requested, but only 4 of the 40 rows"):
         features = NystroemFeatures(chi2, 8, landmarks=landmarks, random_state=0).fit(X)
     Z = features.transform(X)
     assert Z.shape[1] <= 4
@@ -134,9 +126,7 @@ def test_bad_input():
 @pytest.mark.parametrize("kernel", ["jensen_shannon+pq", "exp-chi2", "linear"])
 def test_in_a_classifier(kernel, tmp_path):
     X, y = classes(300)
-    model = HistogramClassifier(kernel, n_components=60, features="landmarks", random_state=0).fit(
-        X[:200], y[:200]
-    )
+    model = HistogramClassifier(kernel, n_components=60, features="landmarks", random_state=0).fit(X[:200], y[:200])
     assert model.score(X[200:], y[200:]) > 0.6
     model.save(tmp_path / "m.model")
     np.testing.assert_array_equal(load(tmp_path / "m.model").decision_function(X), model.decision_function(X))

@@ -13,9 +13,7 @@ def test_rates_by_counting():
     scores, is_object = rng.integers(0, 12, 60).astype(float), rng.random(60) < 0.4
     curve = MissRates.of(scores, is_object, n_objects=30, n_trials=36)
     thresholds = np.append(np.inf, np.unique(scores)[::-1])
-    np.testing.assert_allclose(
-        curve.false_positives, [((scores >= t) & ~is_object).sum() / 36 for t in thresholds]
-    )
+    np.testing.assert_allclose(curve.false_positives, [((scores >= t) & ~is_object).sum() / 36 for t in thresholds])
     np.testing.assert_allclose(curve.missed, [1 - ((scores >= t) & is_object).sum() / 30 for t in thresholds])
 
 
@@ -45,12 +43,7 @@ def test_an_object_is_taken_once():
     scores, is_object = matched(found, [[box, (21, 0, 31, 10)], [box], [box]])
     assert scores.tolist() == [2.0, 1.0, 0.5, 3.0]
     assert is_object.tolist() == [True, False, True, False]
-    assert matched(found, [[box, (21, 0, 31, 10)], [box], [box]], overlap=0.49)[1].tolist() == [
-        True,
-        False,
-        True,
-        True,
-    ]
+    assert matched(found, [[box, (21, 0, 31, 10)], [box], [box]], overlap=0.49)[1].tolist() == [True, False, True, True]
 
 
 def test_the_nearest_object_is_taken():

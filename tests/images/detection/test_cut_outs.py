@@ -17,14 +17,10 @@ WINDOW = (40, 48)
 GRIDS = ((1, 1), (3, 2), (8, 8))
 
 
-def compared(
-    descriptors, window=WINDOW, *, grids=((1, 1),), step=None, kernel="chi2", blocks=False, **settings
-):
+def compared(descriptors, window=WINDOW, *, grids=((1, 1),), step=None, kernel="chi2", blocks=False, **settings):
     """(scores of the windows of a scene, scores of the windows cut out), of a model of two textures."""
     scene = texture(75, 101, seed=3, sigma=1)
-    histograms = ImageHistograms(descriptors, n_words=9, grids=grids, random_state=0).fit(
-        [texture(75, 101, 0)]
-    )
+    histograms = ImageHistograms(descriptors, n_words=9, grids=grids, random_state=0).fit([texture(75, 101, 0)])
     images = [stripes(*window, angle, seed) for seed in range(6) for angle in (0.0, 1.0)]
     if blocks:
         settings["blocks"] = histograms.blocks_ if blocks is True else blocks

@@ -54,9 +54,7 @@ def window_rows(histograms, scene):
                 x, y = SIFT_8.grid(scene.shape, size)
                 last_x, last_y = (side - 3 * size for side in (WINDOW[1], WINDOW[0]))
                 first = int(1.5 * (7 - size))
-                kept = np.outer(
-                    (y >= top + first) & (y < top + last_y), (x >= left + first) & (x < left + last_x)
-                )
+                kept = np.outer((y >= top + first) & (y < top + last_y), (x >= left + first) & (x < left + last_x))
                 inside[start : start + kept.size] = kept.ravel()
                 start += kept.size
             own = Coded(coded.x[inside] - left, coded.y[inside] - top, coded.words[inside])
@@ -89,9 +87,7 @@ def test_classes(histograms):
 def test_several_descriptors():
     """Blocks whose points lie 5 pixels apart and at every pixel; each window as the scene's words have it."""
     descriptors = {"sift": SIFT_8, "colour": ColourHistogram("rgb", (2, 2, 2)), "lbp": LBP()}
-    histograms = ImageHistograms(descriptors, n_words=9, grids=GRIDS, random_state=0).fit(
-        [texture(80, 80, 0)]
-    )
+    histograms = ImageHistograms(descriptors, n_words=9, grids=GRIDS, random_state=0).fit([texture(80, 80, 0)])
     model, scene = fitted(histograms, blocks=histograms.blocks_), texture(61, 88, seed=1)
     detector = WindowDetector(model, histograms, WINDOW)
     rows = [window_rows(histograms, scene)]
@@ -180,9 +176,7 @@ def test_what_cannot_be_scanned(histograms):
         (lambda: WindowDetector(fitted(histograms, 3), histograms, WINDOW), "target must be one of the 3"),
         (lambda: WindowDetector(fitted(histograms, normalize="l1"), histograms, WINDOW), "normalize=None"),
         (
-            lambda: WindowDetector(
-                fitted(histograms, kernel="exp-chi2", n_components=16), histograms, WINDOW
-            ),
+            lambda: WindowDetector(fitted(histograms, kernel="exp-chi2", n_components=16), histograms, WINDOW),
             "additive",
         ),
     ):

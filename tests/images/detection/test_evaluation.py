@@ -20,9 +20,7 @@ WINDOW = (32, 24)
 def detector():
     histograms = ImageHistograms(HOGBlocks(WINDOW), grids=((1, 1),)).fit([texture(*WINDOW, 0)])
     images = [stripes(*WINDOW, angle, seed) for seed in range(8) for angle in (0.0, 1.0)]
-    model = HistogramClassifier("chi2", alpha=0.1, random_state=0).fit(
-        histograms.transform(images), np.tile([0, 1], 8)
-    )
+    model = HistogramClassifier("chi2", alpha=0.1, random_state=0).fit(histograms.transform(images), np.tile([0, 1], 8))
     return WindowDetector(model, histograms, WINDOW)
 
 

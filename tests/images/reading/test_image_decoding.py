@@ -102,9 +102,7 @@ def test_cut_off_files_are_named(format, share):
         decode_image(content[: int(share * len(content))], "pets/cat.jpg")
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"<html>404</html>", b"%PDF-1.4 ...", b"\0" * 100, b"%!PS-Adobe EPSF"]
-)
+@pytest.mark.parametrize("content", [b"", b"<html>404</html>", b"%PDF-1.4 ...", b"\0" * 100, b"%!PS-Adobe EPSF"])
 def test_bytes_of_other_kinds_are_refused(content):
     with pytest.raises(ImageError, match=r"fake\.png: not an image"):
         decode_image(content, "fake.png")

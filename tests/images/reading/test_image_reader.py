@@ -20,9 +20,7 @@ ONE = 6 * SIDE * SIDE  # bytes that the reader counts for an image
 
 @pytest.fixture
 def images(tmp_path):
-    return open_images(
-        write_tree(tmp_path, {f"{i:02}.png": encoded(pixels(SIDE, SIDE, i)) for i in range(20)})
-    )
+    return open_images(write_tree(tmp_path, {f"{i:02}.png": encoded(pixels(SIDE, SIDE, i)) for i in range(20)}))
 
 
 def spoil(images, *broken: int) -> None:

@@ -115,27 +115,18 @@ class CompareSettings:
     def _check_kernel(self) -> None:
         """Refuse options that need --kernel, or --kernel-errors, without it."""
         if self.kernel == "auto":
-            raise InputError(
-                "--kernel auto means every kernel, the default of 'chimap compare': leave --kernel out."
-            )
+            raise InputError("--kernel auto means every kernel, the default of 'chimap compare': leave --kernel out.")
         if self.kernel is not None:
             flag_values.check_kernel(self.kernel)
-        single_kernel_flags = {
-            "--normalization": self.normalization is not None,
-            "--gamma": self.gamma != "auto",
-        }
+        single_kernel_flags = {"--normalization": self.normalization is not None, "--gamma": self.gamma != "auto"}
         for flag, is_given in single_kernel_flags.items():
             if is_given and self.kernel is None:
-                raise InputError(
-                    f"{flag} applies to a single kernel: name it with --kernel, or leave {flag} out."
-                )
+                raise InputError(f"{flag} applies to a single kernel: name it with --kernel, or leave {flag} out.")
         if self.kernel_errors and self.kernel is None:
             raise InputError("--kernel-errors needs a single kernel: name it with --kernel, such as chi2.")
         for flag, text in (("--maps", self.maps), ("--terms", self.terms)):
             if text is not None and not self.kernel_errors:
-                raise InputError(
-                    f"{flag} applies to --kernel-errors: add --kernel-errors, or leave {flag} out."
-                )
+                raise InputError(f"{flag} applies to --kernel-errors: add --kernel-errors, or leave {flag} out.")
 
     def _maps(self) -> list[str] | None:
         if self.maps is None:
@@ -334,8 +325,7 @@ def _print(
         )
         facts = {"bound": bound_line(errors), "left out": refused or None}
         show.facts(
-            f"Features of {errors.kernel} against the exact kernel",
-            facts | ({"page": page} if result is None else {}),
+            f"Features of {errors.kernel} against the exact kernel", facts | ({"page": page} if result is None else {})
         )
     if result is None:
         return
@@ -364,11 +354,7 @@ def _print(
 
 
 def fit_command(
-    settings: Parameters,
-    data: str,
-    labels: str | None,
-    columns: tuple[TableOptions, CountedColumn],
-    given: Parameters,
+    settings: Parameters, data: str, labels: str | None, columns: tuple[TableOptions, CountedColumn], given: Parameters
 ) -> str:
     """Return the command on one line.
 
@@ -394,9 +380,7 @@ def fit_command(
         "labels": labels,
         **{name.replace("_", "-"): value for each in columns for name, value in each.given().items()},
     }
-    flags |= {
-        name: value for name, value in given.items() if value != getattr(Settings, name.replace("-", "_"))
-    }
+    flags |= {name: value for name, value in given.items() if value != getattr(Settings, name.replace("-", "_"))}
     for name, value in settings.items():
         flag = flag_of(name).removeprefix("--")
         if value is not None and value != getattr(Settings, flag.replace("-", "_"), None):
@@ -436,9 +420,7 @@ def print_comparison(comparison: Comparison) -> None:
             table.add_row()
         rounds = e.last.n_rows
         mark = "> " if e is chosen else "  "
-        table.add_row(
-            f"{mark}{e.kernel}", e.method, *_cells(comparison, e), style="bold" if e is chosen else None
-        )
+        table.add_row(f"{mark}{e.kernel}", e.method, *_cells(comparison, e), style="bold" if e is chosen else None)
     show.console().print(table, end="\n\n")
 
 

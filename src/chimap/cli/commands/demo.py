@@ -27,10 +27,7 @@ FILES = ("digits.npz", "digits.model", "report.html")
 
 
 def demo(
-    output: Path = Path("chimap-demo"),
-    seed: options.Seed = 0,
-    overwrite: bool = False,
-    json: options.Json = False,
+    output: Path = Path("chimap-demo"), seed: options.Seed = 0, overwrite: bool = False, json: options.Json = False
 ) -> None:
     """Run a complete example on handwritten digits.
 

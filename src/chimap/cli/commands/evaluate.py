@@ -142,9 +142,7 @@ def measure(
             "--per-class draws rows of each class, but --groups keeps groups whole: leave one of them out."
         )
     if table.split is not None and all_rows:
-        raise InputError(
-            "--split selects the test rows, but --all-rows takes every row: leave one of them out."
-        )
+        raise InputError("--split selects the test rows, but --all-rows takes every row: leave one of them out.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
     by_structure = table.splits_by_structure(getattr(fitted, "reading_", None))
@@ -156,9 +154,7 @@ def measure(
         if drawn is not None and not by_group:
             check_splits(fitted, y_true, name, drawn)
 
-    source = data_rows.open_data(
-        data, labels, fitted, part=part, silent=silent, check_labels=check_labels, table=table
-    )
+    source = data_rows.open_data(data, labels, fitted, part=part, silent=silent, check_labels=check_labels, table=table)
     groups = held_out_rows.groups_of(source, table)
     if drawn is not None:
         held_out_rows.warn_of_groups(source, table)
@@ -195,14 +191,10 @@ def measure(
             fitted.set_params(covariates=None)
     if drawn is not None:
         with show.busy(f"training on {splits} splits"):
-            evaluated = replace(
-                evaluated, splits=repeated_splits(fitted, rows, y, drawn, groups, source.covariates)
-            )
+            evaluated = replace(evaluated, splits=repeated_splits(fitted, rows, y, drawn, groups, source.covariates))
     if by_study:
         assert groups is not None
-        found = study_scores(
-            fitted, rows, y, groups, permutations=permutations or 0, progress=show.progress(silent)
-        )
+        found = study_scores(fitted, rows, y, groups, permutations=permutations or 0, progress=show.progress(silent))
         evaluated = replace(evaluated, studies=found)
     if output is not None:
         with show.busy("drawing the report"):

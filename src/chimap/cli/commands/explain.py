@@ -97,14 +97,7 @@ def explain(
     which, places = "", None
     if data is not None:
         source = data_rows.open_data(
-            data,
-            labels,
-            fitted,
-            part=part,
-            silent=json,
-            check_labels=check_labels,
-            needs_labels=False,
-            table=table,
+            data, labels, fitted, part=part, silent=json, check_labels=check_labels, needs_labels=False, table=table
         )
         if rows is None:
             source = held_out_rows.choose_rows(fitted, source, all_rows=False).source
@@ -119,9 +112,7 @@ def explain(
         if source is not None and places is not None:
             explained.check_room(places.size, exact.n_features_in_, exact.intercept_.size)
             explained_rows, explanation = explained.explained_rows(exact, source, places, y, pixels)
-        page = explained.explanation_of(
-            exact, model.name, source, sample, importance, explained_rows, which, pixels
-        )
+        page = explained.explanation_of(exact, model.name, source, sample, importance, explained_rows, which, pixels)
     _write(page, explanation, output, overwrite)
     if json:
         show.as_json({"command": "explain", "output": output and str(output), **page.as_dict()})
@@ -141,12 +132,7 @@ def _check_output(output: Path | None) -> None:
 
 
 def _chosen(
-    model: BaseEstimator,
-    source: Source,
-    y: np.ndarray | None,
-    rows: str | None,
-    output: Path | None,
-    silent: bool,
+    model: BaseEstimator, source: Source, y: np.ndarray | None, rows: str | None, output: Path | None, silent: bool
 ) -> tuple[np.ndarray, str]:
     """Return the places of the rows to explain, and a sentence that says which rows these are."""
     import numpy as np
@@ -188,9 +174,7 @@ def _pixels(model: BaseEstimator, shape: str | None, sample: Source | None) -> t
     return picture_shape(np.asarray(_arrays.to_dense(sample.block(0, sample.n_rows).X), np.float64))
 
 
-def _write(
-    page: ModelExplanation, explanation: Explanation | None, output: Path | None, overwrite: bool
-) -> None:
+def _write(page: ModelExplanation, explanation: Explanation | None, output: Path | None, overwrite: bool) -> None:
     import numpy as np
 
     from chimap._files import replacing
@@ -221,9 +205,7 @@ def _write(
 def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None]:
     """Return the lines of the terminal summary: the most important bins and the explained rows."""
     width = max(len(name) for name, _ in page.importance.top())
-    bins = [
-        f"{i:>2}  {name:<{width}}  {value:.3g}" for i, (name, value) in enumerate(page.importance.top(), 1)
-    ]
+    bins = [f"{i:>2}  {name:<{width}}  {value:.3g}" for i, (name, value) in enumerate(page.importance.top(), 1)]
     rows = []
     for row in page.rows[:5]:
         largest = ", ".join(f"{page.bin_names[i]} {row.contributions[i]:+.2g}" for i in row.top(3))

@@ -115,7 +115,5 @@ def _lines(done: Exported, check: bool) -> list[str]:
     elif done.format == "onnx" and check:
         lines.append('not compared with the model: install onnxruntime with pip install "chimap[onnx]"')
     if done.error is not None:
-        lines.append(
-            f"within the tables, no score differs from the score of the model by more than {done.error:.2g}"
-        )
+        lines.append(f"within the tables, no score differs from the score of the model by more than {done.error:.2g}")
     return lines

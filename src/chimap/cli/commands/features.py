@@ -67,9 +67,7 @@ def features(
     histograms = _histograms(like, settings, seed, jobs)
     began = time.perf_counter()
     messages.written.append(f"{output}.parts, from which the same command resumes")
-    table = write_table(
-        image_set, histograms, output, show.progress(json), strict=settings.strict, overwrite=overwrite
-    )
+    table = write_table(image_set, histograms, output, show.progress(json), strict=settings.strict, overwrite=overwrite)
     messages.written[-1] = str(output)
     if like is None:
         table.histograms.save(words_file, overwrite=overwrite)
@@ -133,15 +131,11 @@ def _check(
 ) -> None:
     """Refuse conflicting flags and unwritable paths before any work."""
     words = None if like is not None else words_file
-    outputs.check_outputs(
-        {"--output": output, "the words of --output": words}, inputs, overwrite, stores=(".zarr",)
-    )
+    outputs.check_outputs({"--output": output, "the words of --output": words}, inputs, overwrite, stores=(".zarr",))
     if like is not None:
         allowed = ImageSettings(part=settings.part, strict=settings.strict)
         if settings != allowed:
-            raise InputError(
-                "--like takes every image setting from FILE.words: leave the other image options out."
-            )
+            raise InputError("--like takes every image setting from FILE.words: leave the other image options out.")
         return
     settings.check()
 

@@ -112,9 +112,7 @@ def fit(
     reading = counted.reading(settings.memory)
     by_column = table.split is not None and not table.splits_by_structure(reading)
     if report is not None and not settings.test_fraction and not by_column:
-        raise InputError(
-            "--report needs held-out rows: add --test-fraction 0.2 or --split, or leave --report out."
-        )
+        raise InputError("--report needs held-out rows: add --test-fraction 0.2 or --split, or leave --report out.")
     options.save_config(context, save_config)
     fitted = train(
         data,
@@ -133,9 +131,7 @@ def fit(
         learning_curve=report is not None,
     )
     if report is not None:
-        evaluate.measure(
-            output, data, labels, report, part=images.part, overwrite=overwrite, silent=json, table=table
-        )
+        evaluate.measure(output, data, labels, report, part=images.part, overwrite=overwrite, silent=json, table=table)
     if json:
         show.as_json(fit_as_dict(fitted, output))
         return
@@ -192,11 +188,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     if model.selection_ is not None:
         chosen = model.selection_.describe()
     else:
-        chosen = (
-            "not cross-validated: too few rows, or all targets are equal"
-            if model.alpha == "auto"
-            else "as given"
-        )
+        chosen = "not cross-validated: too few rows, or all targets are equal" if model.alpha == "auto" else "as given"
     if "n_principal_" in learned:
         numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
         chosen += f", with {model.n_principal_:,} components in each block, chosen from {numbers}"
@@ -210,13 +202,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     has_classes = model.fitted.recipe.is_classifier
     task = f"classification, {model.classes_.size:,} classes" if has_classes else "regression"
     if task_names(model) is not None:
-        kind = (
-            "tasks of two classes"
-            if has_classes
-            else "quantiles"
-            if model.loss == "quantile"
-            else "regressions"
-        )
+        kind = "tasks of two classes" if has_classes else "quantiles" if model.loss == "quantile" else "regressions"
         task = f"{model.n_outputs} {kind}"
     n_features = model.coef_.shape[1]
     about = model.describe()
@@ -296,11 +282,7 @@ def _not_learned_from(fitted: FittedModel) -> tuple[int, int]:
 
 def bin_weights_line(model: BaseEstimator) -> str | None:
     """Return the heaviest bins, or why none could be learned; None for equal weights."""
-    if (
-        isinstance(model.bin_weights, str)
-        and model.bin_weights == "learn"
-        and "race_" not in model.fitted.learned
-    ):
+    if isinstance(model.bin_weights, str) and model.bin_weights == "learn" and "race_" not in model.fitted.learned:
         return "equal, as --memory is too small to learn them"
     return bin_weights_in_words(model.bin_weights_, model.fitted.columns)
 

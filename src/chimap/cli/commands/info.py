@@ -22,15 +22,12 @@ if TYPE_CHECKING:
 def info(
     path: Annotated[
         str | None,
-        typer.Argument(
-            metavar="PATH", help="A model, visual words, a data file or images.", show_default=False
-        ),
+        typer.Argument(metavar="PATH", help="A model, visual words, a data file or images.", show_default=False),
     ] = None,
     *,
     labels: options.Labels = None,
     table: Annotated[
-        TableOptions,
-        Without("groups", "split", "sample_weight", "missing_columns", "covariates", "metadata"),
+        TableOptions, Without("groups", "split", "sample_weight", "missing_columns", "covariates", "metadata")
     ],
     counted: CountedColumn,
     memory: str | None = None,
@@ -190,9 +187,7 @@ def describe_model(path: Path) -> Described:
         "tables": None if tables is None else _tables_line(tables),
         "classes": _classes_line(facts["classes"]),
         "tasks": _classes_line(facts["tasks"]),
-        "rows": None
-        if facts["rows"] is None
-        else _rows_line(facts["rows"], facts["block_rows"], facts["unlearned"]),
+        "rows": None if facts["rows"] is None else _rows_line(facts["rows"], facts["block_rows"], facts["unlearned"]),
         "loss": facts["loss"],
         "alpha": None if alpha is None else f"{alpha:.4g}",
         "class weights": class_weights_in_words(facts["classes"] or facts["tasks"], facts["class_weight"]),

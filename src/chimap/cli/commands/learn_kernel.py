@@ -124,11 +124,7 @@ class KernelSettings(Settings):
 
     def complete(self) -> KernelSettings:
         """Return these settings with ``components`` set to the default of the method where it is "auto"."""
-        return (
-            dataclasses.replace(self, components=str(COMPONENTS[self.method]))
-            if self.components == "auto"
-            else self
-        )
+        return dataclasses.replace(self, components=str(COMPONENTS[self.method])) if self.components == "auto" else self
 
     def check(self, n_descriptors: int = 0) -> None:
         """Raise ValueError, naming the flag, before any row is read, for settings that the fit would refuse later."""
@@ -183,9 +179,7 @@ class KernelSettings(Settings):
         from chimap import MultipleKernelLearner, MultipleKernelRegressor
 
         return (MultipleKernelLearner if task is TaskName.classify else MultipleKernelRegressor)(
-            self.kernels if len(self.kernels) > 1 else self.kernel,
-            features=self._features,
-            **self._common(),
+            self.kernels if len(self.kernels) > 1 else self.kernel, features=self._features, **self._common()
         )
 
     @property
@@ -267,9 +261,7 @@ def learn_kernel(
     from chimap.reports.in_words import score_line
 
     outputs.check_outputs(
-        {"--output": output, "--page": page, "--save-config": save_config},
-        (data, labels, config_file),
-        overwrite,
+        {"--output": output, "--page": page, "--save-config": save_config}, (data, labels, config_file), overwrite
     )
     options.save_config(context, save_config)
     settings = settings.complete()
@@ -289,9 +281,7 @@ def learn_kernel(
     show.facts(f"Learned in {seconds}", summary(fitted, learned_kernel, output, page))
 
 
-def summary(
-    fitted: FittedModel, kernel: LearnedKernel, output: Path, page: Path | None
-) -> dict[str, str | None]:
+def summary(fitted: FittedModel, kernel: LearnedKernel, output: Path, page: Path | None) -> dict[str, str | None]:
     """Return the lines of the terminal summary."""
     model, about = fitted.model, fitted.model.describe()
     lines: dict[str, str | None] = {
@@ -303,12 +293,9 @@ def summary(
     if kernel.widths is not None:
         first, last = kernel.history[0], kernel.history[-1]
         lines["objective"] = (
-            f"{first['objective']:.4f} to {last['objective']:.4f} in {last['iteration']} iterations "
-            f"({kernel.stopped})"
+            f"{first['objective']:.4f} to {last['objective']:.4f} in {last['iteration']} iterations ({kernel.stopped})"
         )
-        lines["widths"] = _listed(
-            kernel.widths.names, kernel.widths.ratios, "{:.2f}x narrower", "{:.2f}x wider"
-        )
+        lines["widths"] = _listed(kernel.widths.names, kernel.widths.ratios, "{:.2f}x narrower", "{:.2f}x wider")
     if kernel.channels is not None:
         shares = zip(kernel.channels.names, kernel.channels.shares, strict=True)
         lines["channels"] = "\n".join(

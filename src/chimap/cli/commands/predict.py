@@ -83,13 +83,9 @@ def predict(
     if not 0 < coverage < 1:
         raise InputError(f"--coverage must be above 0 and below 1, such as 0.9; got {coverage:g}.")
     extras = {"scores": scores, "probabilities": probabilities, "sets": sets, "intervals": intervals}
-    write = writer(
-        output, fitted, [name for name, is_wanted in extras.items() if is_wanted], coverage, unassigned
-    )
+    write = writer(output, fitted, [name for name, is_wanted in extras.items() if is_wanted], coverage, unassigned)
     began = time.perf_counter()
-    source = data_rows.open_data(
-        data, labels, model=fitted, part=part, silent=json, reads_labels=False, table=table
-    )
+    source = data_rows.open_data(data, labels, model=fitted, part=part, silent=json, reads_labels=False, table=table)
     n_unassigned = write(fitted, source, show.progress(json))
     if to_stdout:
         return
@@ -106,9 +102,7 @@ def predict(
     blank = f", {len(source.unread):,} of them blank," if source.unread else ""
     if unassigned is not None:
         blank += f", {n_unassigned:,} ({n_unassigned / source.n_rows:.1%}) of them unassigned,"
-    print(
-        f"Wrote {source.n_rows:,} predictions{blank} to {output} ({show.size(facts['output_bytes'])}) in {seconds}"
-    )
+    print(f"Wrote {source.n_rows:,} predictions{blank} to {output} ({show.size(facts['output_bytes'])}) in {seconds}")
     if facts["threshold"] is not None:
         print(f"threshold {threshold_in_words(facts['threshold'], fitted.classes_, facts['positive'])}")
 

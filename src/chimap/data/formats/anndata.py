@@ -87,14 +87,7 @@ class AnnDataSource(KeyedSource):
         is_logged = key == "X" and "uns" in root and is_group(root["uns"]) and "log1p" in root["uns"]
         other_names = None if key.startswith("obsm/") else self._other_names(root, key, names.size)
         return Keyed(
-            rows,
-            self._index(root["obs"]),
-            names,
-            columns,
-            y,
-            matrices,
-            is_logged=is_logged,
-            other_names=other_names,
+            rows, self._index(root["obs"]), names, columns, y, matrices, is_logged=is_logged, other_names=other_names
         )
 
     def _key(self, matrices: list[str], member: str) -> str:
@@ -198,9 +191,7 @@ def _columns(frame: Group) -> list[str]:
             continue
         node = frame[name]
         is_column = not is_group(node) or "encoding-type" in node.attrs or {"codes", "categories"} <= {*node}
-        names += (
-            [name] if is_column or not children(node) else [f"{name}/{inner}" for inner in _columns(node)]
-        )
+        names += [name] if is_column or not children(node) else [f"{name}/{inner}" for inner in _columns(node)]
     return names
 
 
@@ -248,17 +239,12 @@ class AnnDataObject(ArraySource):
             raise DataError(f"AnnData: X is None; there are {layers}. Set adata.X to one of them.")
         super().__init__(data.X, _labels_of(data, labels), "AnnData")
         self.metadata = tuple(str(name) for name in data.obs.columns)
-        self.matrices = (
-            *(f"layers/{name}" for name in data.layers),
-            *(() if data.raw is None else ("raw/X",)),
-        )
+        self.matrices = (*(f"layers/{name}" for name in data.layers), *(() if data.raw is None else ("raw/X",)))
         self.is_logged = "log1p" in data.uns
         self.row_ids = names_for(np.asarray(data.obs_names), self.n_rows, "obs_names")
         self.notes = (*self.notes, *_notes_on_repeats(self.row_ids, "AnnData, obs_names"))
         names = np.asarray(data.var_names)
-        self.column_names = tuple(
-            checked_names(names, self.n_features, "var_names", REMEDY_FOR_NAMES).tolist()
-        )
+        self.column_names = tuple(checked_names(names, self.n_features, "var_names", REMEDY_FOR_NAMES).tolist())
         name = next((name for name in _NAMES_OF_GENES if name in data.var), None)
         self.other_names = None if name is None else composed_names(data.var[name])
 

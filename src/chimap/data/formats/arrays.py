@@ -50,11 +50,7 @@ class ArraySource(RangeSource):
     from_files = False
 
     def __init__(
-        self,
-        X: MatrixLike,
-        y: Labels = None,
-        name: str = "array",
-        column_names: Iterable[object] | None = None,
+        self, X: MatrixLike, y: Labels = None, name: str = "array", column_names: Iterable[object] | None = None
     ) -> None:
         if column_names is None and is_frame(X):
             column_names = names_of(X)
@@ -79,9 +75,7 @@ class ArraySource(RangeSource):
         """Return name, shape, dtype, and digests of the labels and of 64 evenly spaced rows."""
         rows = self.take(np.unique(np.linspace(0, self.n_rows - 1, 64).astype(np.int64)))
         content = (
-            digest(rows.data, rows.indices, rows.indptr)
-            if _arrays.is_sparse(rows)
-            else digest(_arrays.to_dense(rows))
+            digest(rows.data, rows.indices, rows.indptr) if _arrays.is_sparse(rows) else digest(_arrays.to_dense(rows))
         )
         return {
             "name": self.name,

@@ -30,15 +30,7 @@ from chimap.data.label_kinds import TextLabels
 from chimap.data.labels import Labels, clean_labels, labels_elsewhere, numbers_or_text
 from chimap.data.rows import check_distinct, chunk_dtype, digest
 from chimap.data.source import BLOCK_BYTES, SeekableStream
-from chimap.data.table import (
-    ColumnChoice,
-    FirstColumn,
-    Roles,
-    checked_ids,
-    naming_note,
-    roles_of,
-    unique_ids,
-)
+from chimap.data.table import ColumnChoice, FirstColumn, Roles, checked_ids, naming_note, roles_of, unique_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,11 +91,7 @@ class FeatureColumns:
                     "Write the part again with the columns of the others, or take it out."
                 )
         extra = (
-            [
-                name
-                for name in _default_columns(types, self._label, part)
-                if name not in {*self.names, *self._besides}
-            ]
+            [name for name in _default_columns(types, self._label, part) if name not in {*self.names, *self._besides}]
             if self._takes_all
             else []
         )
@@ -203,9 +191,7 @@ def _type_of(types: dict[str, pa.DataType], name: str, part: ArrowPart) -> pa.Da
 
 def _same_type(first: pa.DataType, second: pa.DataType) -> bool:
     """Return whether two types are equal, apart from the names of list items and the codes of a dictionary."""
-    first, second = (
-        getattr(kind, "value_type", kind) if not is_list(kind) else kind for kind in (first, second)
-    )
+    first, second = (getattr(kind, "value_type", kind) if not is_list(kind) else kind for kind in (first, second))
     if is_list(first) and is_list(second):
         sizes = [getattr(kind, "list_size", None) for kind in (first, second)]
         return first.id == second.id and sizes[0] == sizes[1] and first.value_type == second.value_type
@@ -330,9 +316,7 @@ class ArrowSource(SeekableStream):
         if shuffle:
             order = np.random.default_rng(random_state).permutation(len(groups))
         self._groups = [groups[i] for i in order]
-        self._ends = np.cumsum(
-            rows[order]
-        )  # number of rows up to the end of each row group, in the order of a pass
+        self._ends = np.cumsum(rows[order])  # number of rows up to the end of each row group, in the order of a pass
         self.n_features, self.dtype = self._width(), self._columns.dtype
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         self.held_bytes = float(
@@ -447,9 +431,7 @@ class ArrowSource(SeekableStream):
         if label in first.keys:
             keys = np.array([self._parts[p].keys[label] for p, _ in self._groups], dtype=object)
             counts = np.diff(self._ends, prepend=0)
-            return np.repeat(
-                numbers_or_text(keys.tolist(), f"partition key {label!r} of {self.path}"), counts
-            )
+            return np.repeat(numbers_or_text(keys.tolist(), f"partition key {label!r} of {self.path}"), counts)
         where = f"column {label!r} of {self.path}"
         if is_written_as_text(_types(first)[label]):
             return self._text_labels(label, where)

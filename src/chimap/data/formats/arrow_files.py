@@ -186,13 +186,8 @@ class ParquetPart(ArrowPart):
         for group in groups:
             for leaf in (group.column(i) for i in range(group.num_columns)):
                 # A dictionary is held twice: as it was read, and as values.
-                size = (
-                    min(_PAGES_BYTES, 2 * leaf.total_uncompressed_size + leaf.total_compressed_size)
-                    + _BUFFER_BYTES
-                )
-                self._leaf_bytes[leaf.path_in_schema] = max(
-                    size, self._leaf_bytes.get(leaf.path_in_schema, 0)
-                )
+                size = min(_PAGES_BYTES, 2 * leaf.total_uncompressed_size + leaf.total_compressed_size) + _BUFFER_BYTES
+                self._leaf_bytes[leaf.path_in_schema] = max(size, self._leaf_bytes.get(leaf.path_in_schema, 0))
 
     def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Yield record batches as ``Part`` does."""
@@ -211,9 +206,7 @@ class ParquetPart(ArrowPart):
         """Return the bytes of decoded pages as ``Part`` does; they do not depend on the rows."""
         wanted = set(columns)
         return sum(
-            size
-            for path, size in self._leaf_bytes.items()
-            if path in wanted or path.partition(".")[0] in wanted
+            size for path, size in self._leaf_bytes.items() if path in wanted or path.partition(".")[0] in wanted
         )
 
 

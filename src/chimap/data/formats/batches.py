@@ -74,11 +74,7 @@ class BatchSource(StreamSource):
     from_files = False
 
     def __init__(
-        self,
-        make_batches: Callable[[], Iterable[object]],
-        name: str = "batches",
-        *,
-        reads_labels: bool = True,
+        self, make_batches: Callable[[], Iterable[object]], name: str = "batches", *, reads_labels: bool = True
     ) -> None:
         if not callable(make_batches):
             raise InputError(
@@ -93,10 +89,7 @@ class BatchSource(StreamSource):
             X, y = self._parts(batch, number)
             ids.append(naming_index(batch[0] if isinstance(batch, tuple) else batch))
             if number == 0:
-                self.n_features, self.is_sparse = (
-                    matrix_shape(X.shape, self._where(0))[1],
-                    _arrays.is_sparse(X),
-                )
+                self.n_features, self.is_sparse = (matrix_shape(X.shape, self._where(0))[1], _arrays.is_sparse(X))
                 self._gives_labels = y is not None
             self._check(X, y, number)
             dtypes.append(chunk_dtype(X.dtype, self._where(number)))
@@ -204,9 +197,7 @@ def _joined(labels: list[np.ndarray], name: str, n_rows: int) -> np.ndarray | No
         return None
     kind = known[0].dtype if known else labels[0].dtype
     parts = [y if not np.ma.getmaskarray(y).all() else _no_labels(y.shape, kind) for y in labels]
-    return clean_labels(
-        np.ma.concatenate(parts) if _any_masked(parts) else np.concatenate(parts), n_rows, name
-    )
+    return clean_labels(np.ma.concatenate(parts) if _any_masked(parts) else np.concatenate(parts), n_rows, name)
 
 
 def _any_masked(parts: list[np.ndarray]) -> bool:
@@ -499,9 +490,7 @@ def tables_of(X: object) -> Tables | None:
 
 def _tables_of(X: Any) -> Tables | None:
     if hasattr(X, "collect_batches"):  # polars
-        return lambda: (
-            frame.to_arrow() for frame in X.collect_batches(chunk_size=BATCH, maintain_order=True)
-        )
+        return lambda: (frame.to_arrow() for frame in X.collect_batches(chunk_size=BATCH, maintain_order=True))
     if hasattr(X, "with_format") and hasattr(X, "iter"):  # Hugging Face
         return lambda: X.with_format("arrow").iter(batch_size=BATCH)
     if hasattr(X, "__arrow_c_stream__"):  # DuckDB, and others

@@ -73,12 +73,8 @@ class BiomJsonSource(WholeSource):
                 "it again."
             )
         self.n_rows, self.n_features = matrix_shape((len(samples), len(observations)), str(self.path))
-        self.row_ids = checked_names(
-            np.array(samples), self.n_rows, f"{self.path}, columns", REMEDY_FOR_SAMPLES
-        )
-        names = checked_names(
-            np.array(observations), self.n_features, f"{self.path}, rows", REMEDY_FOR_OBSERVATIONS
-        )
+        self.row_ids = checked_names(np.array(samples), self.n_rows, f"{self.path}, columns", REMEDY_FOR_SAMPLES)
+        names = checked_names(np.array(observations), self.n_features, f"{self.path}, rows", REMEDY_FOR_OBSERVATIONS)
         self.column_names = tuple(names.tolist())
         columns = _columns_of([entry.get("metadata") for entry in table["columns"]])
         self.metadata = tuple(columns)
@@ -101,18 +97,12 @@ class BiomJsonSource(WholeSource):
             with self.path.open() as file, io.TextIOWrapper(file, "utf-8") as text:
                 table = json.load(text, object_pairs_hook=unique_keys)
         except KeyError as error:
-            raise DataError(
-                f"{self.path}: the key {error} comes twice in one object. Write it again."
-            ) from error
+            raise DataError(f"{self.path}: the key {error} comes twice in one object. Write it again.") from error
         except (ValueError, RecursionError) as error:
-            raise DataError(
-                f"{self.path}: not JSON ({error}). It is cut off or damaged; copy it again."
-            ) from error
+            raise DataError(f"{self.path}: not JSON ({error}). It is cut off or damaged; copy it again.") from error
         missing = [key for key in _REQUIRED_MEMBERS if key not in table]
         if missing:
-            raise DataError(
-                f"{self.path}: no {', '.join(missing)}; there are {shown(sorted(table))}. Write it again."
-            )
+            raise DataError(f"{self.path}: no {', '.join(missing)}; there are {shown(sorted(table))}. Write it again.")
         if not str(table["format"]).rpartition(" ")[2].startswith("1."):
             raise DataError(
                 f"{self.path}: {table['format']}; expected version 1 in JSON. Write it again with: biom convert."
@@ -125,9 +115,7 @@ class BiomJsonSource(WholeSource):
 
     def _ids(self, table: JSON, key: str) -> list[str]:
         entries = table[key] if isinstance(table[key], list) else [table[key]]
-        wrong = [
-            place for place, entry in enumerate(entries) if not isinstance(entry, dict) or "id" not in entry
-        ]
+        wrong = [place for place, entry in enumerate(entries) if not isinstance(entry, dict) or "id" not in entry]
         if wrong:
             raise DataError(
                 f"{self.path}, {key}, entry {wrong[0]}: {str(entries[wrong[0]])[:60]}; expected an object with an "
@@ -149,9 +137,7 @@ class BiomJsonSource(WholeSource):
         if numbers.size == 0:
             return sp.csr_matrix(shape[::-1], dtype=np.float64)
         if numbers.ndim != 2 or numbers.shape[1] != 3:
-            raise self._misfit(
-                f"lists of shape {numbers.shape}, expected lists of observation, sample and count"
-            )
+            raise self._misfit(f"lists of shape {numbers.shape}, expected lists of observation, sample and count")
         places = numbers[:, :2]
         if np.any(places != np.floor(places)):
             raise self._misfit("an index is not a whole number")
@@ -198,18 +184,12 @@ class BiomSource(KeyedSource):
             )
         for key in ("sample", "observation"):
             if key not in root or "ids" not in root[key]:
-                raise DataError(
-                    f"{where}: no {key}/ids; there are {shown(children(root))}. Copy the file again."
-                )
-        samples, observations = (
-            self._container.values(root[f"{key}/ids"]) for key in ("sample", "observation")
-        )
+                raise DataError(f"{where}: no {key}/ids; there are {shown(children(root))}. Copy the file again.")
+        samples, observations = (self._container.values(root[f"{key}/ids"]) for key in ("sample", "observation"))
         shape = (samples.size, observations.size)
         if "matrix" in root["sample"]:
             # CSC of observations by samples has the same arrays as CSR of samples by observations.
-            rows: StoredRows = CsrRows(
-                root["sample/matrix"], "sample/matrix", shape, f"{where}::sample/matrix"
-            )
+            rows: StoredRows = CsrRows(root["sample/matrix"], "sample/matrix", shape, f"{where}::sample/matrix")
         elif "matrix" in root["observation"]:
             key = "observation/matrix"
             rows = CscRows(root[key], key, shape, f"{where}::{key}")
@@ -217,11 +197,7 @@ class BiomSource(KeyedSource):
             raise DataError(f"{where}: neither sample/matrix nor observation/matrix. Copy the file again.")
         metadata = root["sample/metadata"] if "metadata" in root["sample"] else None
         # A column of lists, such as a lineage, is an array of two axes.
-        columns = (
-            [name for name in children(metadata) if metadata[name].shape == (samples.size,)]
-            if metadata
-            else []
-        )
+        columns = [name for name in children(metadata) if metadata[name].shape == (samples.size,)] if metadata else []
         label = _metadata_column(labels, columns, where)
         y: np.ndarray | None = None
         if label is not None and metadata is not None:

@@ -32,14 +32,7 @@ from chimap.data.labels import Labels, labels_elsewhere, numbers_or_text
 from chimap.data.remedies import readings_of
 from chimap.data.rows import check_distinct
 from chimap.data.source import BLOCK_BYTES, StreamSource
-from chimap.data.table import (
-    ColumnChoice,
-    FirstColumn,
-    index_notes,
-    naming_note,
-    roles_of,
-    unique_ids,
-)
+from chimap.data.table import ColumnChoice, FirstColumn, index_notes, naming_note, roles_of, unique_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -181,9 +174,7 @@ class TextTable:
                         # One thread: more do not parse faster, and reading happens beside the computing thread.
                         reader.ReadOptions(column_names=names, block_size=len(piece), use_threads=False),
                         reader.ParseOptions(delimiter=self.delimiter),
-                        reader.ConvertOptions(
-                            column_types=types, include_columns=names_read, null_values=[""]
-                        ),
+                        reader.ConvertOptions(column_types=types, include_columns=names_read, null_values=[""]),
                     ).to_batches()
             except (pyarrow.ArrowException, EOFError, OSError) as error:
                 raise self.fault(str(error), () if kind == "string" else places) from error
@@ -207,9 +198,7 @@ class TextTable:
         """Return the error for a record with another number of fields."""
         return DataError(f"{self.file}, line {line}: {self._misfit(record)}")
 
-    def fault(
-        self, reason: str, numbers: Sequence[int] = (), marks: tuple[Marks, str] | None = None
-    ) -> DataError:
+    def fault(self, reason: str, numbers: Sequence[int] = (), marks: tuple[Marks, str] | None = None) -> DataError:
         """Return the error for the first line that is at fault, or with ``reason`` from the reader if none is found.
 
         ``numbers`` are the positions of the columns that were read as numbers, and ``marks`` how these are written.
@@ -228,9 +217,7 @@ class TextTable:
                         return self._no_number(line, place, record[place])
         except DataError as error:
             return error
-        return DataError(
-            f"{self.file}: cannot be read ({reason}). Is it damaged, cut off or not text in UTF-8?"
-        )
+        return DataError(f"{self.file}: cannot be read ({reason}). Is it damaged, cut off or not text in UTF-8?")
 
     @contextmanager
     def _opened(self, *, strict: bool = False) -> Iterator[Iterator[tuple[int, list[str]]]]:
@@ -242,9 +229,7 @@ class TextTable:
             records = csv.reader(lines, delimiter=self.delimiter, strict=strict)
             try:
                 yield (
-                    (records.line_num, record)
-                    for record in records
-                    if record and records.line_num > self._n_skipped
+                    (records.line_num, record) for record in records if record and records.line_num > self._n_skipped
                 )
             except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
                 raise DataError(
@@ -479,12 +464,7 @@ class CsvSource(StreamSource):
             notes = (naming_note(first.name, where),)
             roles = roles.named_by(first)
         self._bins = roles.bins
-        self.notes = (
-            *self.notes,
-            *table.notes,
-            *roles.notes(where, None if id is None else names[id]),
-            *notes,
-        )
+        self.notes = (*self.notes, *table.notes, *roles.notes(where, None if id is None else names[id]), *notes)
         if label is None:
             self._y = labels_elsewhere(labels, self.n_rows, where, names)
         self.n_features = len(self._bins)
@@ -570,9 +550,7 @@ class CsvSource(StreamSource):
             place = int(labels)
             if -len(names) <= place < len(names):
                 return place % len(names)
-            raise DataError(
-                f"{self.path}: no column {place}; there are {len(names)}, the first is 0, the last -1."
-            )
+            raise DataError(f"{self.path}: no column {place}; there are {len(names)}, the first is 0, the last -1.")
         return None
 
 
@@ -655,9 +633,7 @@ def is_text_table(address: str) -> bool:
     words = line.split()
     if len(words) > 1 and _SVMLIGHT_ENTRY.fullmatch(words[1]):
         return False
-    return any(mark in line for mark in ("\t", ",", *_OTHER_DELIMITERS)) or bool(
-        _QUOTED_NAMES.fullmatch(line)
-    )
+    return any(mark in line for mark in ("\t", ",", *_OTHER_DELIMITERS)) or bool(_QUOTED_NAMES.fullmatch(line))
 
 
 def _names_columns(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
@@ -682,11 +658,7 @@ def _names_columns(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     places = [place for place, field in enumerate(first) if is_number(field)]
     names = [as_number(first[place]) for place in places]
     values = [[as_number(row[place]) for place in places] for row in rows]
-    if (
-        len(names) < _FEWEST_NUMBERS_OF_HEADING
-        or len({*names}) < len(names)
-        or len(rows) < _FEWEST_LOOK_LINES
-    ):
+    if len(names) < _FEWEST_NUMBERS_OF_HEADING or len({*names}) < len(names) or len(rows) < _FEWEST_LOOK_LINES:
         return False
     if any(None in row for row in values):
         return False
@@ -772,9 +744,7 @@ def _is_text(column: pa.ChunkedArray, has_commas: bool = False) -> bool:
     """
     texts = [text for text in column.slice(0, 1000).to_pylist() if text]
     texts = [COMMA.plain(POINT.plain(text)) for text in texts] if has_commas else texts
-    return 2 * sum(is_number(text) and not _PADDED_NUMBER.fullmatch(text.strip()) for text in texts) < len(
-        texts
-    )
+    return 2 * sum(is_number(text) and not _PADDED_NUMBER.fullmatch(text.strip()) for text in texts) < len(texts)
 
 
 def _texts(column: pa.ChunkedArray) -> np.ndarray:

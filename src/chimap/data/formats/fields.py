@@ -164,9 +164,7 @@ class Reading(ABC):
         fields : array of shape (n,)
             Fields that can be read.
         """
-        raise InputError(
-            f"{type(self).__name__} has no groups {split!r}; it has {', '.join(self.splits) or 'none'}."
-        )
+        raise InputError(f"{type(self).__name__} has no groups {split!r}; it has {', '.join(self.splits) or 'none'}.")
 
     def painted(self, field: object, contributions: np.ndarray, colours: tuple[str, str]) -> str | None:
         """Return a drawing of a field with the contributions of its bins painted over it, as SVG; None for others.
@@ -206,11 +204,7 @@ class Reading(ABC):
         name : str
             Name of the column.
         """
-        records = (
-            records_of(os.fspath(data))
-            if isinstance(data, str | os.PathLike)
-            else records_in(data, self.column)
-        )
+        records = records_of(os.fspath(data)) if isinstance(data, str | os.PathLike) else records_in(data, self.column)
         if records is None or name not in records.columns:
             return None
         values = [record[0] for batch in records.batches([name]) for record in batch]
@@ -250,9 +244,7 @@ class FieldSource(OrderedSource):
     repeats.
     """
 
-    def __init__(
-        self, records: Records, reading: Reading, labels: Labels = None, id: str | int | None = None
-    ) -> None:
+    def __init__(self, records: Records, reading: Reading, labels: Labels = None, id: str | int | None = None) -> None:
         self._records, self._stored, self.name = records, records.stored, records.name
         columns = records.columns
         reading = reading.headed(columns, records.address)

@@ -63,10 +63,7 @@ class FrameSource(ArraySource):
     """
 
     def __init__(
-        self,
-        table: pd.DataFrame | pl.DataFrame | pa.Table,
-        labels: Labels = None,
-        choice: ColumnChoice | None = None,
+        self, table: pd.DataFrame | pl.DataFrame | pa.Table, labels: Labels = None, choice: ColumnChoice | None = None
     ) -> None:
         choice = choice or ColumnChoice()
         name = type(table).__name__ if not hasattr(table, "iloc") else "data frame"
@@ -214,9 +211,7 @@ def check_number(dtype: np.dtype, column: str, where: str) -> None:
 def _as_floats(values: np.ndarray, column: str, name: str) -> np.ndarray:
     missing = np.flatnonzero([value is None or type(value).__name__ == "NAType" for value in values])
     if missing.size:
-        raise DataError(
-            f"{name}, row {missing[0]}, column {column!r}: missing. Every bin must be a number; fill it."
-        )
+        raise DataError(f"{name}, row {missing[0]}, column {column!r}: missing. Every bin must be a number; fill it.")
     try:
         return values.astype(np.float64)
     except (ValueError, TypeError) as error:

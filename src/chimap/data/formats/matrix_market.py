@@ -11,14 +11,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import Rows
 from chimap._validation import DataError
-from chimap.data.io.files import (
-    COMPRESSIONS,
-    LARGEST_RATIO,
-    LEAST_UNPACKED,
-    decompressed,
-    existing_file,
-    read_piece,
-)
+from chimap.data.io.files import COMPRESSIONS, LARGEST_RATIO, LEAST_UNPACKED, decompressed, existing_file, read_piece
 from chimap.data.labels import Labels, read_labels
 from chimap.data.rows import csr_row_bytes, csr_rows, matrix_shape
 from chimap.data.source import BLOCK_BYTES, WholeSource
@@ -68,18 +61,14 @@ class MatrixMarketSource(WholeSource):
 
     dtype = np.dtype(np.float64)
 
-    def __init__(
-        self, path: str | os.PathLike[str], labels: Labels = None, *, transpose: bool = False
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], labels: Labels = None, *, transpose: bool = False) -> None:
         from scipy.io import mminfo
 
         self._matrix_file = self._stored = existing_file(path)
         self.name, self._transpose = self._matrix_file.name, transpose
         n_rows, n_columns, entries, layout, field, symmetry = self._parsed(mminfo)
         if field == "complex":
-            raise DataError(
-                f"{self._matrix_file}: complex numbers, expected real ones. Write the magnitudes."
-            )
+            raise DataError(f"{self._matrix_file}: complex numbers, expected real ones. Write the magnitudes.")
         shape = (n_columns, n_rows) if transpose else (n_rows, n_columns)
         self.n_rows, self.n_features = matrix_shape(shape, str(self._matrix_file))
         self.is_sparse = layout == "coordinate"
@@ -117,9 +106,7 @@ class MatrixMarketSource(WholeSource):
         with decompressed(self._matrix_file) as file:
             while piece := read_piece(self._matrix_file, file, BLOCK_BYTES, "where it was scanned"):
                 if b"\0" in piece:
-                    raise DataError(
-                        f"{self._matrix_file}: not text, it holds NUL bytes. It is damaged; copy it again."
-                    )
+                    raise DataError(f"{self._matrix_file}: not text, it holds NUL bytes. It is damaged; copy it again.")
 
     def _parsed(self, parse: Callable[[_Forward], np.ndarray | sp.coo_array]) -> np.ndarray | sp.coo_array:
         with decompressed(self._matrix_file) as file:

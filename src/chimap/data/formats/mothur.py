@@ -19,14 +19,10 @@ _DISTANCE, _GROUP = "label", "Group"
 
 def is_shared(table: TextTable) -> bool:
     """Return whether a table has the heading of a shared file: label, Group, and numOtus or numASVs."""
-    return (
-        table.names[:2] == [_DISTANCE, _GROUP] and table.names[2:3] != [] and table.names[2].startswith("num")
-    )
+    return table.names[:2] == [_DISTANCE, _GROUP] and table.names[2:3] != [] and table.names[2].startswith("num")
 
 
-def shared_source(
-    path: str, labels: Labels, choice: ColumnChoice, table: TextTable, distance: str | None
-) -> Source:
+def shared_source(path: str, labels: Labels, choice: ColumnChoice, table: TextTable, distance: str | None) -> Source:
     """Return the groups of a shared file as rows, with their names as ids.
 
     ``distance`` names one of several, as in ``FILE.shared::0.03``. Its column, called ``label``, holds no labels.
@@ -34,16 +30,10 @@ def shared_source(
     n_otus = table.names[2]
     there = [*dict.fromkeys(_column(path, _DISTANCE, n_otus))]
     if distance is None and len(there) > 1:
-        raise DataError(
-            f"{path}: OTUs at several distances, {shown(there)}. Name one: '{path}::{there[-1]}'."
-        )
-    chosen = (
-        there[0] if distance is None else next((each for each in there if same_value(each, distance)), None)
-    )
+        raise DataError(f"{path}: OTUs at several distances, {shown(there)}. Name one: '{path}::{there[-1]}'.")
+    chosen = there[0] if distance is None else next((each for each in there if same_value(each, distance)), None)
     if chosen is None:
-        raise DataError(
-            f"{path}: no OTUs at distance {distance!r}; there are {shown(there)}. Name one of these."
-        )
+        raise DataError(f"{path}: no OTUs at distance {distance!r}; there are {shown(there)}. Name one of these.")
     choice = replace(choice, aside=(*choice.aside, _DISTANCE, n_otus))
     if len(there) == 1:
         return CsvSource(path, labels, choice=replace(choice, id=_GROUP if choice.id is None else choice.id))

@@ -80,12 +80,7 @@ class NpzSource(StoredSource):
         )
         if labels is None:
             label, self.notes = label_beside(
-                archive.members,
-                lambda name: archive.header(name).shape,
-                self.n_rows,
-                "",
-                member or "X",
-                str(self.path),
+                archive.members, lambda name: archive.header(name).shape, self.n_rows, "", member or "X", str(self.path)
             )
             labels = None if label is None else f"::{label}"
         elif isinstance(labels, str) and named_array(archive.members, labels)[0] in archive.members:
@@ -196,9 +191,7 @@ class _CsrMember:
         values, columns = archive.header(self._data), archive.header(self._indices)
         self._indptr = _row_borders(archive, f"{prefix}indptr", self.n_rows, values.shape, columns.shape)
         if columns.dtype.kind not in "iu":
-            raise DataError(
-                f"{archive.path}::{self._indices}: expected whole numbers, got dtype {columns.dtype}."
-            )
+            raise DataError(f"{archive.path}::{self._indices}: expected whole numbers, got dtype {columns.dtype}.")
         self.dtype = chunk_dtype(values.dtype, f"{archive.path}::{self._data}")
         self.row_bytes = csr_row_bytes(int(self._indptr[-1]), self.n_rows, self.dtype)
         archive.hold([self._data, self._indices])
@@ -216,11 +209,7 @@ class _CsrMember:
 def _whole_numbers(archive: Archive, member: str) -> np.ndarray:
     """Return a member of whole numbers as int64, of shape (n,). Raises DataError rather than round other numbers."""
     values = archive.read(member).reshape(-1)
-    if (
-        values.dtype.kind not in "iuf"
-        or np.any(values != np.round(values))
-        or np.any(np.abs(values) >= 2.0**63)
-    ):
+    if values.dtype.kind not in "iuf" or np.any(values != np.round(values)) or np.any(np.abs(values) >= 2.0**63):
         raise DataError(f"{archive.path}::{member}: expected whole numbers. Write the file again.")
     return values.astype(np.int64)
 

@@ -114,9 +114,7 @@ class QiimeMetadata(Records):
         if kind == "numeric":
             for cell in cells:
                 if cell and as_number(cell) is None:
-                    raise DataError(
-                        f"{where}: {cell!r}, but {_DIRECTIVE}types says that it is numeric. Mend it."
-                    )
+                    raise DataError(f"{where}: {cell!r}, but {_DIRECTIVE}types says that it is numeric. Mend it.")
             return [as_number(cell) if cell else None for cell in cells]
         if kind == "categorical" or not any(cells):
             return [cell or None for cell in cells]
@@ -149,9 +147,7 @@ def _lines(file: DataFile) -> Iterator[tuple[int, list[str]]]:
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise DataError(
-                    f"{file}, line {number}: not text in UTF-8 ({error}). Save it in UTF-8."
-                ) from error
+                raise DataError(f"{file}, line {number}: not text in UTF-8 ({error}). Save it in UTF-8.") from error
             cells = [cell.strip() for cell in next(csv.reader([text], dialect="excel-tab"), [])]
             while cells and not cells[-1]:
                 cells.pop()
@@ -212,9 +208,7 @@ class _Artifact(Hdf5Container):
     def _unpack(self, archive: zipfile.ZipFile) -> IO[bytes]:
         names = {name.partition("/")[2]: name for name in archive.namelist() if "/" in name}
         if _MEMBER not in names:
-            raise DataError(
-                f"{self.address}: {self._kind(archive, names)}. Give a FeatureTable, or export it."
-            )
+            raise DataError(f"{self.address}: {self._kind(archive, names)}. Give a FeatureTable, or export it.")
         member = archive.getinfo(names[_MEMBER])
         if member.file_size > max(LEAST_UNPACKED, LARGEST_RATIO * member.compress_size):
             raise DataError(

@@ -221,9 +221,7 @@ class ArrowRecords(Records):
         for part in self._parts:
             for group in range(len(part.group_rows)):
                 for batch in part.batches(group, columns, BATCH):
-                    values = [
-                        as_written(batch.column(name), f"{part.file}, column {name!r}") for name in columns
-                    ]
+                    values = [as_written(batch.column(name), f"{part.file}, column {name!r}") for name in columns]
                     yield list(zip(*(column.to_pylist() for column in values), strict=True))
 
 
@@ -283,9 +281,7 @@ class FolderRecords(Records):
         self.check_columns(columns)
         paths = [*self._files]
         for start in range(0, len(paths), BATCH):
-            yield [
-                tuple(self._field(path, name) for name in columns) for path in paths[start : start + BATCH]
-            ]
+            yield [tuple(self._field(path, name) for name in columns) for path in paths[start : start + BATCH]]
 
     def _field(self, inner: str, name: str) -> str | Undecoded | None:
         if name == "id":
@@ -307,9 +303,7 @@ def records_of(address: str) -> Records:
     """Return the records of a table or of a folder of text files. Raises DataError for another ending."""
     path, member = split_member(address)
     if member is not None:
-        raise DataError(
-            f"{path}: its columns are fields of records, and it has no members: leave '::{member}' out."
-        )
+        raise DataError(f"{path}: its columns are fields of records, and it has no members: leave '::{member}' out.")
     if is_folder(address):
         is_table = any(inner.lower().endswith(_ARROW_TABLES) for inner in files_under(address))
         return ArrowRecords(address) if is_table else FolderRecords(address)
@@ -349,9 +343,7 @@ class MemoryRecords(Records):
 class ListRecords(MemoryRecords):
     """Values of a single field."""
 
-    def __init__(
-        self, values: Iterable[object], column: str, address: str, row_names: np.ndarray | None
-    ) -> None:
+    def __init__(self, values: Iterable[object], column: str, address: str, row_names: np.ndarray | None) -> None:
         self.address, self.columns, self._values = address, [column], list(values)
         self.row_names = row_names
 

@@ -41,9 +41,7 @@ def names_beside(
     """
     columns = _first(members, COLUMN_NAMES, read, shape[1], group)
     if id is None:
-        return None if columns is None else tuple(columns.tolist()), _first(
-            members, ID_NAMES, read, shape[0], group
-        )
+        return None if columns is None else tuple(columns.tolist()), _first(members, ID_NAMES, read, shape[0], group)
     name = str(id).removeprefix("::")
     if name not in members:
         raise DataError(f"{where}: no array {name!r} of ids; it holds {', '.join(members)}.")
@@ -54,12 +52,7 @@ def names_beside(
 
 
 def label_beside(
-    members: Sequence[str],
-    shape_of: Callable[[str], tuple[int, ...]],
-    n_rows: int,
-    group: str,
-    rows: str,
-    where: str,
+    members: Sequence[str], shape_of: Callable[[str], tuple[int, ...]], n_rows: int, group: str, rows: str, where: str
 ) -> tuple[str | None, tuple[str, ...]]:
     """Return the array of labels beside the rows, or None, and a note if it has several columns and none was chosen.
 
@@ -122,9 +115,7 @@ class StoredArraySource(ContainerSource):
         if self._y is None:
             self._y = read_labels(None if self._has_label_here else labels, self.n_rows)
 
-    def _find_arrays(
-        self, root: Group, address: str, member: str | None, labels: Labels, id: str | int | None
-    ) -> None:
+    def _find_arrays(self, root: Group, address: str, member: str | None, labels: Labels, id: str | int | None) -> None:
         """Find the rows, names and labels in the container."""
         names = self._names(root)
         self._member = self._rows_name(names, member)
@@ -135,9 +126,7 @@ class StoredArraySource(ContainerSource):
         self._check_array(rows)
         chunked = getattr(rows, "chunks", None)
         if chunked is not None and min(chunked) < 1:
-            raise DataError(
-                f"{where}: stored in chunks of shape {tuple(chunked)}. It is damaged; write it again."
-            )
+            raise DataError(f"{where}: stored in chunks of shape {tuple(chunked)}. It is damaged; write it again.")
         self._take_rows_of(self._container, DenseRows(rows, self._member, where))
         group, shape = self._member[: self._member.rfind("/") + 1], (self.n_rows, self.n_features)
         self.column_names, self.row_ids = names_beside(
@@ -171,12 +160,8 @@ class StoredArraySource(ContainerSource):
             return wanted
         hint = ""
         if member is None and names:
-            hint = (
-                f" Name the rows as '{self.name}::{names[0]}', and their labels as '::' followed by a name."
-            )
-        raise DataError(
-            f"{self.path}: no array {wanted!r}; it holds {', '.join(names) or 'no arrays'}.{hint}"
-        )
+            hint = f" Name the rows as '{self.name}::{names[0]}', and their labels as '::' followed by a name."
+        raise DataError(f"{self.path}: no array {wanted!r}; it holds {', '.join(names) or 'no arrays'}.{hint}")
 
     @contextmanager
     def _opened(self) -> Iterator[Group]:
@@ -298,9 +283,7 @@ class ZarrSource(StoredArraySource):
             return
         key = re.compile(rf"(c[/.])?\d+([/.]\d+){{{array.ndim - 1}}}")
         for folder, folders, _ in os.walk(home):
-            for inner in (
-                os.path.relpath(os.path.join(folder, name), home).replace(os.sep, "/") for name in folders
-            ):
+            for inner in (os.path.relpath(os.path.join(folder, name), home).replace(os.sep, "/") for name in folders):
                 if key.fullmatch(inner):
                     raise DataError(
                         f"{self.path}::{self._member}: a folder in place of chunk {inner}. Write the store again."

@@ -354,9 +354,7 @@ class KeyedSource(ContainerSource):
     _remedy_for_ids: ClassVar[str]
     _remedy_for_names: ClassVar[str]
 
-    def __init__(
-        self, path: str | os.PathLike[str], labels: Labels = None, member: str | None = None
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], labels: Labels = None, member: str | None = None) -> None:
         address, member_of_path = split_member(path)
         member = member or member_of_path
         self._container = self._container_at(address)
@@ -367,13 +365,9 @@ class KeyedSource(ContainerSource):
         where = self._container.address
         self.row_ids = self._checked_ids(arrays.ids, f"{where}, ids of rows")
         self.column_names = tuple(
-            checked_names(
-                arrays.names, self.n_features, f"{where}, names of columns", self._remedy_for_names
-            ).tolist()
+            checked_names(arrays.names, self.n_features, f"{where}, names of columns", self._remedy_for_names).tolist()
         )
-        self._y = (
-            arrays.y if arrays.y is not None else labels_elsewhere(labels, self.n_rows, where, arrays.columns)
-        )
+        self._y = arrays.y if arrays.y is not None else labels_elsewhere(labels, self.n_rows, where, arrays.columns)
         self.metadata, self.matrices = tuple(arrays.columns), arrays.matrices
         self.column_kinds, self.is_logged = arrays.kinds, arrays.is_logged
         self.other_names = arrays.other_names
@@ -423,8 +417,6 @@ def label_column(values: np.ndarray, missing: np.ndarray | None, n_rows: int, wh
     """Return a column of metadata as labels, masked where they are missing. Raises DataError for another length."""
     for part in (values, values if missing is None else missing):
         if part.shape != (n_rows,):
-            raise DataError(
-                f"{where}: {part.size} values, but the matrix has {n_rows} rows. Write the file again."
-            )
+            raise DataError(f"{where}: {part.size} values, but the matrix has {n_rows} rows. Write the file again.")
     marked = values if missing is None else np.ma.MaskedArray(values, missing)
     return clean_labels(marked, n_rows, where)

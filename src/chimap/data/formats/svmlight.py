@@ -119,9 +119,7 @@ class SvmlightSource(StreamSource):
             X, _ = _parse(block, str(self.path), first_line, self.first_column)
             columns = X.indices - self.first_column
             if columns.max(initial=0) >= self.n_features:
-                raise DataError(
-                    f"{self.path}: wider than when it was opened: the file has changed. Open it again."
-                )
+                raise DataError(f"{self.path}: wider than when it was opened: the file has changed. Open it again.")
             yield csr_rows(X.data, columns, X.indptr, self.n_features, self.dtype)
 
     def _blocks_of_lines(self) -> Iterator[tuple[int, bytes]]:
@@ -181,9 +179,7 @@ def _blocks(path: DataFile) -> Iterator[tuple[int, bytes]]:
     with decompressed(path) as file:
         while block := read_piece(path, file, BLOCK_BYTES, f"after line {first_line}"):
             if b"\0" in block:
-                raise DataError(
-                    f"{path}, after line {first_line}: not text. Give lines 'label column:value'."
-                )
+                raise DataError(f"{path}, after line {first_line}: not text. Give lines 'label column:value'.")
             yield first_line, block
             first_line += block.count(b"\n")
 
@@ -204,9 +200,7 @@ def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[CSR,
         fault = _fault(line, lowest)
         if fault:
             raise DataError(f"{where}, line {number}: {fault}")
-    raise DataError(
-        f"{where}, line {first_line} or one of the next: {reason}. Give 'label column:value ...'."
-    )
+    raise DataError(f"{where}, line {first_line} or one of the next: {reason}. Give 'label column:value ...'.")
 
 
 def _refuse_grouped_digits(block: bytes, where: str, first_line: int, lowest: int) -> None:
@@ -246,9 +240,7 @@ def _fault(line: bytes, lowest: int) -> str | None:
         if int(column) < lowest:
             return f"column {column}, but columns count from {lowest}. Is the file zero_based=True?"
         if int(column) <= previous:
-            return (
-                f"column {column} after column {previous}; columns must increase. Sort them, merge repeats."
-            )
+            return f"column {column} after column {previous}; columns must increase. Sort them, merge repeats."
         if not is_number(value):
             return f"value {value!r} of column {column}, expected a number. Correct or delete the line."
         previous = int(column)

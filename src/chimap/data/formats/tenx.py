@@ -97,19 +97,13 @@ class TenXHdf5Source(KeyedSource):
         group, where = root[key], f"{self._container.address}::{key}"
         for required in ("barcodes", "shape"):
             if required not in group:
-                raise DataError(
-                    f"{where}: no {required!r}; there are {shown(children(group))}. Copy the file again."
-                )
+                raise DataError(f"{where}: no {required!r}; there are {shown(children(group))}. Copy the file again.")
         n_features, n_cells = (int(n) for n in group["shape"][...])
         # CSC of features by cells has the same arrays as CSR of cells by features.
         rows = CsrRows(group, key, (n_cells, n_features), where)
         ids, symbols = (self._container.values(array) for array in _features(group, where))
         names = np.array(_gene_names(np.asarray(ids, str), np.asarray(symbols, str), where))
-        kinds = (
-            self._container.values(group["features/feature_type"])
-            if "features/feature_type" in group
-            else None
-        )
+        kinds = self._container.values(group["features/feature_type"]) if "features/feature_type" in group else None
         return Keyed(
             rows,
             self._container.values(group["barcodes"]),
@@ -186,11 +180,7 @@ def _runs_in(folder: str) -> list[str]:
     names = {name.removesuffix(".gz") for name in names_in(folder)}
     (matrix,) = _MATRIX
     runs = [name.removesuffix(matrix) for name in sorted(names) if name.endswith(matrix)]
-    return (
-        [""]
-        if "" in runs
-        else [run for run in runs if any(run + name in names for name in _CELLS + _FEATURES)]
-    )
+    return [""] if "" in runs else [run for run in runs if any(run + name in names for name in _CELLS + _FEATURES)]
 
 
 def _run_in(folder: str) -> str:

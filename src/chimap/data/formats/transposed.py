@@ -184,16 +184,12 @@ class TransposedSource(OrderedSource):
     def _sample_columns(self) -> list[int]:
         """Return the positions of the columns that are samples: those of numbers in most lines that have any."""
         known = no_samples(self._table) or ()
-        places = [
-            place for place in range(1, len(self._table.names)) if self._table.names[place] not in known
-        ]
+        places = [place for place in range(1, len(self._table.names)) if self._table.names[place] not in known]
         lines: list[list[bool]] = []
         for _, record in self._records():
             fields = self._plain([record[place] for place in places])
             if np.mean([is_number(field) for field in fields]) >= _LEAST_NUMBERS:
-                lines.append(
-                    [not field.strip() or is_number(field) or stands_for_missing(field) for field in fields]
-                )
+                lines.append([not field.strip() or is_number(field) or stands_for_missing(field) for field in fields])
             if len(lines) == _LINES_LOOKED_AT:
                 break
         shares = np.mean(lines, axis=0) if lines else np.zeros(len(places))
@@ -460,9 +456,7 @@ def _text_stands_above_numbers(table: TextTable) -> bool:
         return False
     shares = []
     for row in rows:
-        known = [
-            field for field in row[:_FIELDS_LOOKED_AT] if field.strip() and not stands_for_missing(field)
-        ]
+        known = [field for field in row[:_FIELDS_LOOKED_AT] if field.strip() and not stands_for_missing(field)]
         shares.append(sum(map(is_number, known)) / len(known) if known else 0.0)
     are_pure = [min(share, 1 - share) <= 1 - _SAME_KIND for share in shares]
     return all(are_pure) and shares[0] < 1 / 2 < max(shares)

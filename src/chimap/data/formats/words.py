@@ -25,9 +25,7 @@ from chimap.data.formats.fields import Fields, Reading
 from chimap.data.formats.records import why_no_text
 
 _FEWEST_TEXTS = 10  # fewer texts may well have no word in common
-_BYTES_OF_ENTRY = (
-    80  # of a word while it is counted, besides the word itself: its place in the table, and its count
-)
+_BYTES_OF_ENTRY = 80  # of a word while it is counted, besides the word itself: its place in the table, and its count
 _BUCKETS = 2**18  # that words are hashed to if there are too many to be kept
 _BUCKET = "bucket "
 
@@ -203,9 +201,7 @@ class WordCounts(Reading):
                 f"{-common[self.most_words - 1][0]:,} or more, are counted."
             )
             common = common[: self.most_words]
-        reading = replace(
-            self, vocabulary=tuple(sorted(word for _, word in common)), n_buckets=counted.n_buckets
-        )
+        reading = replace(self, vocabulary=tuple(sorted(word for _, word in common)), n_buckets=counted.n_buckets)
         object.__setattr__(reading, "notes", tuple(notes))
         return reading
 
@@ -266,9 +262,7 @@ def checked_ngrams(ngrams: object) -> tuple[int, int]:
     are_whole = all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
     if len(pair) != 2 or not are_whole or not 1 <= pair[0] <= pair[1]:
         raise ParameterError(
-            "ngrams",
-            ngrams,
-            "the fewest and the most neighbours, two whole numbers such as (1, 2), from 1 on",
+            "ngrams", ngrams, "the fewest and the most neighbours, two whole numbers such as (1, 2), from 1 on"
         )
     return int(pair[0]), int(pair[1])
 
@@ -354,6 +348,4 @@ def _hashed(texts: Iterator[list[str]], n_buckets: int) -> sp.csr_matrix:
 
     hasher = FeatureHasher(n_buckets, input_type="string", alternate_sign=False, dtype=np.float32)
     counts = [*texts]
-    return _arrays.as_csr(
-        hasher.transform(counts) if counts else sp.csr_matrix((0, n_buckets), dtype=np.float32)
-    )
+    return _arrays.as_csr(hasher.transform(counts) if counts else sp.csr_matrix((0, n_buckets), dtype=np.float32))

@@ -90,15 +90,9 @@ class DataFile:
         try:
             current = _current_file(self.address)
         except FileNotFoundError as error:
-            raise DataError(
-                f"{self}: the file has changed since it was opened: it is gone. Put it back."
-            ) from error
+            raise DataError(f"{self}: the file has changed since it was opened: it is gone. Put it back.") from error
         if current != self:
-            sizes = (
-                f"it had {self.size} bytes and has {current.size}"
-                if current.size != self.size
-                else "written anew"
-            )
+            sizes = f"it had {self.size} bytes and has {current.size}" if current.size != self.size else "written anew"
             raise DataError(
                 f"{self}: the file has changed since it was opened ({sizes}). All passes must read the same rows; "
                 "wait until it is written completely, then open it again."
@@ -228,9 +222,7 @@ def files_under(folder: str) -> dict[str, DataFile]:
         with _reaching(folder):
             system, path = _system(folder)
             system.invalidate_cache()
-            files = {
-                name[len(path) :].strip("/"): info for name, info in system.find(path, detail=True).items()
-            }
+            files = {name[len(path) :].strip("/"): info for name, info in system.find(path, detail=True).items()}
         return {inner: _stamped(_inside(folder, inner), files[inner]) for inner in sorted(files)}
     names = [os.path.join(folder_path, name) for folder_path, _, names in os.walk(folder) for name in names]
     return {os.path.relpath(name, folder).replace(os.sep, "/"): _current_file(name) for name in sorted(names)}
@@ -291,9 +283,7 @@ def _inside(folder: str, inner: str) -> str:
 def _system(address: str) -> tuple[AbstractFileSystem, str]:
     """Return the file system of an address, and the path in it."""
     if address.startswith(_ARCHIVES) and "::" not in address:
-        raise DataError(
-            f"{address} is in an archive, but the archive is not named. Add it: {address}::ARCHIVE."
-        )
+        raise DataError(f"{address} is in an archive, but the archive is not named. Add it: {address}::ARCHIVE.")
     from fsspec.core import url_to_fs  # slow to import, and local paths do without it
 
     return cast("tuple[AbstractFileSystem, str]", url_to_fs(address))

@@ -18,13 +18,7 @@ from chimap._onnx import Value
 from chimap._types import JSON, MatrixLike, Rows, Shape, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.additive.codes import (
-    code_dtype,
-    kmeans_anchors,
-    kmeans_bytes,
-    rounded_down,
-    steps_per_unit,
-)
+from chimap.features.additive.codes import code_dtype, kmeans_anchors, kmeans_bytes, rounded_down, steps_per_unit
 from chimap.kernels import Kernel
 
 if TYPE_CHECKING:
@@ -329,9 +323,7 @@ class AnchorMap(CodedMap):
                 f"n_anchors must be between 2 (zero and one more) and {_MOST_ANCHORS}; got {self.n_anchors}."
             )
         if self.n_neighbors > self.n_anchors:
-            raise InputError(
-                f"n_neighbors must be at most n_anchors = {self.n_anchors}; got {self.n_neighbors}."
-            )
+            raise InputError(f"n_neighbors must be at most n_anchors = {self.n_anchors}; got {self.n_neighbors}.")
         check_choice(self.anchors, "anchors", ("uniform", "kmeans"))
         check_choice(self.weights, "weights", ("distance", "uniform"))
         check_choice(self.output, "output", ("features", "codes"))
@@ -496,9 +488,7 @@ class AnchorMap(CodedMap):
         table, places = self._tables[x.dtype]
         k, n_bins, n_codes = self.n_neighbors, int(self.n_features_in_), self._factors.shape[2]
         if self.anchors == "uniform":
-            code = (
-                (x.cast(np.float64) * places - k / 2).apply("Ceil").at_least(0.0).at_most(self.n_anchors - k)
-            )
+            code = (x.cast(np.float64) * places - k / 2).apply("Ceil").at_least(0.0).at_most(self.n_anchors - k)
         else:
             borders = places.reshape(n_bins, -1)[:, : self.n_anchors - k]
             code = (x.expanded(2) > borders).cast(np.float64).sum(2)
@@ -513,8 +503,7 @@ class AnchorMap(CodedMap):
         anchors = x.graph.constant(np.minimum(self.anchors_, np.finfo(np.float64).max).reshape(-1))
         windows = [code + p for p in range(k)]
         gaps = [
-            (v - anchors.take((w + np.arange(n_bins) * self.n_anchors).cast(np.int64), 0)).apply("Abs")
-            for w in windows
+            (v - anchors.take((w + np.arange(n_bins) * self.n_anchors).cast(np.int64), 0)).apply("Abs") for w in windows
         ]
         nearest = gaps[0]
         for gap in gaps[1:]:

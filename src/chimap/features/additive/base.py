@@ -318,9 +318,7 @@ class AdditiveMap(Features):
         # A single row of many numbers (the entries of sparse rows) is split over threads by columns.
         if rows.shape[0] == 1:
             _threads.over_rows(
-                rows.shape[1],
-                1,
-                lambda part: self._evaluate_rows(rows[:, part], bins[part], out[:, :, part]),
+                rows.shape[1], 1, lambda part: self._evaluate_rows(rows[:, part], bins[part], out[:, :, part])
             )
         else:
             _threads.over_rows(

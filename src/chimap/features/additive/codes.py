@@ -39,9 +39,7 @@ def kmeans_anchors(values: np.ndarray, starts: np.ndarray, n_anchors: int) -> np
 
     def fill(part: slice) -> None:
         for i in range(part.start, part.stop):
-            atoms, counts = np.unique(
-                _quantiles(values[starts[i] : starts[i + 1]], limit), return_counts=True
-            )
+            atoms, counts = np.unique(_quantiles(values[starts[i] : starts[i + 1]], limit), return_counts=True)
             if atoms.size >= n_anchors:
                 scale = atoms[-1]  # the squares of scaled values neither overflow nor underflow
                 atoms = scale * _loops.kmeans_on_line(atoms / scale, counts.astype(np.float64), n_anchors)
@@ -57,9 +55,7 @@ def kmeans_bytes(n_values: int, n_rows: int, n_anchors: int) -> int:
     Each thread holds the sorted values of a bin and, of those it uses, their counts and sums in a dozen numbers and the
     best borders for any number of anchors.
     """
-    n_bins = max(
-        1, n_values // max(1, 2 * n_rows)
-    )  # a lower bound: an entry of CSR counts as up to two values
+    n_bins = max(1, n_values // max(1, 2 * n_rows))  # a lower bound: an entry of CSR counts as up to two values
     limit = min(n_rows, max(4 * n_anchors, _SAMPLE_VALUES // n_bins))
     return _threads.count() * (8 * n_rows + (12 * 8 + 4 * n_anchors) * limit)
 
@@ -103,9 +99,7 @@ def check_codes(codes: Rows, n_bins: int, n_codes: int) -> Rows:
     if _arrays.is_sparse(codes):
         codes = codes.tocsr()
         if not codes.has_canonical_format:
-            raise DataError(
-                "codes hold an entry twice: a sum of codes has no meaning. Pass what encode returns."
-            )
+            raise DataError("codes hold an entry twice: a sum of codes has no meaning. Pass what encode returns.")
         entries = codes.data
     else:
         codes = entries = np.ascontiguousarray(codes)

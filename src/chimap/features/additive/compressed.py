@@ -78,11 +78,7 @@ class CompressedMap(AdditiveMap):
     combinations_: Annotated[np.ndarray, Shape("tables", "long", "n_terms")]
 
     def __init__(
-        self,
-        kernel: str | Kernel = "chi2",
-        n_terms: int = 3,
-        base: AdditiveMap | None = None,
-        per_bin: bool = False,
+        self, kernel: str | Kernel = "chi2", n_terms: int = 3, base: AdditiveMap | None = None, per_bin: bool = False
     ):
         self.kernel = kernel
         self.n_terms = n_terms

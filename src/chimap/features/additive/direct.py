@@ -108,11 +108,7 @@ class DirectMap(AdditiveMap):
     nodes_: np.ndarray
 
     def __init__(
-        self,
-        kernel: str | Kernel = "chi2",
-        n_terms: int = 3,
-        nodes: float | str = "greedy",
-        per_bin: bool = False,
+        self, kernel: str | Kernel = "chi2", n_terms: int = 3, nodes: float | str = "greedy", per_bin: bool = False
     ):
         self.kernel = kernel
         self.n_terms = n_terms

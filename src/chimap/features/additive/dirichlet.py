@@ -165,9 +165,7 @@ class DirichletMap(OneToOneFeatureMixin, Features):
         _threads.over_rows(
             rows.shape[0],
             rows.shape[1],
-            lambda part: _loops.dirichlet_features(
-                rows[part], offset, scale, mean, common, out[part], sums[part]
-            ),
+            lambda part: _loops.dirichlet_features(rows[part], offset, scale, mean, common, out[part], sums[part]),
         )
         check_row_sums(sums, first_row=first_row)
 

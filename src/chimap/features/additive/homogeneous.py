@@ -124,9 +124,7 @@ class HomogeneousMap(AdditiveMap):
         ln = xp.log(xp.where(positive, v, xp.ones_like(v)))
         root = xp.where(positive, xp.exp(0.5 * self.kernel_.gamma * ln), xp.zeros_like(v))
         step = float(2 * np.pi / self.period_)
-        constant, *others = (
-            self.amplitudes_.tolist()
-        )  # Python floats: numpy scalars would take over the product
+        constant, *others = self.amplitudes_.tolist()  # Python floats: numpy scalars would take over the product
         terms = [constant * root]
         for j, amplitude in enumerate(others, start=1):
             if amplitude == 0:
@@ -251,8 +249,6 @@ def best_period(kernel: AdditiveKernel, m: int, window: str) -> float:
     errors = [expected_error(kernel, p, m, window) for p in grid]
     best = int(np.argmin(errors))
     low, high = grid[max(0, best - 1)], grid[min(grid.size - 1, best + 1)]
-    refined = minimize_scalar(
-        lambda p: expected_error(kernel, p, m, window), bounds=(low, high), method="bounded"
-    )
+    refined = minimize_scalar(lambda p: expected_error(kernel, p, m, window), bounds=(low, high), method="bounded")
     n_used = int(np.flatnonzero(discrete_spectrum(kernel, refined.x, m, window))[-1])
     return float(refined.x) if n_used == m else best_period(kernel, n_used, window)

@@ -67,11 +67,7 @@ class AdditiveKPCA(AdditiveMap):
     _coefficients: Annotated[np.ndarray, Shape("n_features_in_", "n_terms", "m")]
 
     def __init__(
-        self,
-        kernel: str | Kernel = "chi2",
-        n_terms: int = 3,
-        n_landmarks: int = 64,
-        random_state: RandomState = None,
+        self, kernel: str | Kernel = "chi2", n_terms: int = 3, n_landmarks: int = 64, random_state: RandomState = None
     ):
         self.kernel = kernel
         self.n_terms = n_terms
@@ -133,16 +129,10 @@ class AdditiveKPCA(AdditiveMap):
         form = self.kernel_.form
         assert form is not None  # ``takes`` has checked it
         _loops.landmark_features[form](
-            magnitudes,
-            bins,
-            self.landmarks_.astype(magnitudes.dtype),
-            self._coefficients.astype(magnitudes.dtype),
-            out,
+            magnitudes, bins, self.landmarks_.astype(magnitudes.dtype), self._coefficients.astype(magnitudes.dtype), out
         )
 
     def _onnx_terms(self, x: Value) -> Value:
-        values = self.kernel_.onnx_plain_term(
-            x.expanded(2), x.graph.constant(self.landmarks_.astype(x.dtype))
-        )
+        values = self.kernel_.onnx_plain_term(x.expanded(2), x.graph.constant(self.landmarks_.astype(x.dtype)))
         weighted = values.expanded(2) @ self._coefficients.transpose(0, 2, 1)  # (n, bins, 1, terms)
         return weighted.reshaped(0, 0, self.n_terms).transposed(0, 2, 1)

@@ -87,9 +87,7 @@ class OptimalMap(AdditiveMap):
         self.n_terms = n_terms
 
     @classmethod
-    def of(
-        cls, kernel: Kernel, *, n_terms: int = 2, map: AdditiveMap | None = None, **asked: Any
-    ) -> Features:
+    def of(cls, kernel: Kernel, *, n_terms: int = 2, map: AdditiveMap | None = None, **asked: Any) -> Features:
         """See ``Features``. Another ``map`` that is asked for is taken in place of this one."""
         return cls(kernel, n_terms) if map is None else map.changed(kernel=kernel)
 
@@ -220,24 +218,16 @@ class OptimalMap(AdditiveMap):
         x = x.at_least(low).at_most(high)
         per_doubling = 1 << (info.nmant - drop)
         lowest = int(np.floor(np.log2(float(low)))) - 1
-        powers = x.graph.constant(
-            np.exp2(np.arange(lowest, int(np.floor(np.log2(float(high)))) + 3.0)).astype(x.dtype)
-        )
+        powers = x.graph.constant(np.exp2(np.arange(lowest, int(np.floor(np.log2(float(high)))) + 3.0)).astype(x.dtype))
         # The exponent of x: rounding of the logarithm may make it too high or too low by one near powers of two.
         place = (x.cast(np.float64).apply("Log") / np.log(2.0)).apply("Floor") - lowest
         ratio = x / powers.take(place.cast(np.int64), 0)
-        place = (
-            place
-            - (ratio < 1.0).cast(np.float64)
-            + (ratio > np.nextafter(x.dtype.type(2), 0)).cast(np.float64)
-        )
+        place = place - (ratio < 1.0).cast(np.float64) + (ratio > np.nextafter(x.dtype.type(2), 0)).cast(np.float64)
         mantissa = (x / powers.take(place.cast(np.int64), 0) - 1.0) * per_doubling
         inner = mantissa.apply("Floor")
         t = mantissa - inner
         bias = (lowest + info.maxexp - 1) * per_doubling - first
-        segment = (
-            (place * per_doubling + inner.cast(np.float64) + bias).at_least(0.0).at_most(last).cast(np.int64)
-        )
+        segment = (place * per_doubling + inner.cast(np.float64) + bias).at_least(0.0).at_most(last).cast(np.int64)
         values = []
         for coefficients in tables:
             value = x.graph.constant(coefficients[-1]).take(segment, 0)

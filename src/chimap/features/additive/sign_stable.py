@@ -10,25 +10,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _products, _scaling, _threads
-from chimap._types import (
-    Array,
-    ArrayLike,
-    ArrayMap,
-    DeviceArray,
-    MatrixLike,
-    RandomState,
-    Rows,
-    Shape,
-    Transformed,
-)
-from chimap._validation import (
-    DataError,
-    check_choice,
-    check_positive,
-    check_row_sums,
-    row_sums,
-    validated_rows,
-)
+from chimap._types import Array, ArrayLike, ArrayMap, DeviceArray, MatrixLike, RandomState, Rows, Shape, Transformed
+from chimap._validation import DataError, check_choice, check_positive, check_row_sums, row_sums, validated_rows
 from chimap.features.base import Features
 from chimap.kernels import ArccosKernel, chi2
 
@@ -165,9 +148,7 @@ class SignStableProjection(Features):
     def array_features(self, rows: Array) -> Array:
         """Return features (n, n_components) of checked dense rows by operations of the rows' array library."""
         xp = _arrays.namespace(rows)
-        return xp.astype(xp.sign(self._array_projections(rows)), rows.dtype) / float(
-            np.sqrt(self.n_components)
-        )
+        return xp.astype(xp.sign(self._array_projections(rows)), rows.dtype) / float(np.sqrt(self.n_components))
 
     def bound(self, like: Array) -> ArrayMap:
         """Return ``array_features`` as a function for arrays such as ``like``."""
@@ -286,6 +267,4 @@ class SignStableProjection(Features):
 
 def _signs_into(projected: np.ndarray, scale: np.floating, shift: np.ndarray, z: np.ndarray) -> None:
     """Write features from projections, on all threads."""
-    _threads.over_rows(
-        z.shape[0], z.shape[1], lambda rows: _loops.signs(projected[rows], scale, shift, z[rows])
-    )
+    _threads.over_rows(z.shape[0], z.shape[1], lambda rows: _loops.signs(projected[rows], scale, shift, z[rows]))

@@ -154,9 +154,7 @@ class StaircaseMap(AdditiveMap):
         check_is_fitted(self)
         size = self.n_terms * self.n_features_in_
         return sp.diags_array(
-            [np.ones(size), -np.ones(size - self.n_features_in_)],
-            offsets=[0, -self.n_features_in_],
-            format="csr",
+            [np.ones(size), -np.ones(size - self.n_features_in_)], offsets=[0, -self.n_features_in_], format="csr"
         )
 
     def metric(self) -> sp.csr_array:

@@ -70,9 +70,7 @@ class Differences:
         return scale * design, scale * target
 
 
-def data_spectrum(
-    kernel: StationaryKernel, differences: Differences, period: float, m: int, window: str
-) -> np.ndarray:
+def data_spectrum(kernel: StationaryKernel, differences: Differences, period: float, m: int, window: str) -> np.ndarray:
     """Return kap_0 .. kap_m of a window, (m + 1,), none of them negative."""
     if window == "least-squares":
         design, target = differences.equations(period, m)

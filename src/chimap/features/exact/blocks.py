@@ -69,9 +69,7 @@ class ExactBlocks(Features):
         self.features = features
         self.blocks = blocks
 
-    def fit(
-        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> ExactBlocks:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ExactBlocks:
         """Map the rows by block and keep them; see ``ExactFeatures.fit``.
 
         Parameters
@@ -95,9 +93,7 @@ class ExactBlocks(Features):
         """
         rows = validated_rows(self, X, reset=True, signed=True)
         self.names_, self.columns_ = check_blocks(self.blocks, rows.shape[1])
-        self.features_ = fitted_by_block(
-            self.features, self.names_, self.columns_, rows, sample_weight=sample_weight
-        )
+        self.features_ = fitted_by_block(self.features, self.names_, self.columns_, rows, sample_weight=sample_weight)
         return self
 
     @property

@@ -19,13 +19,7 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.base import Folded, Footprint
 from chimap.features.exact.products import KeptRows, OtherRows, Spread
-from chimap.features.mapped_functions import (
-    GaussianExpansion,
-    LinearFunction,
-    MappedFunction,
-    MappedModel,
-    dense,
-)
+from chimap.features.mapped_functions import GaussianExpansion, LinearFunction, MappedFunction, MappedModel, dense
 from chimap.features.over_map import FeaturesOverMap, fitted_map, has_map
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
 from chimap.kernels.plain import Linear
@@ -141,9 +135,7 @@ class ExactFeatures(FeaturesOverMap):
         """Return the bytes of the mapped rows."""
         return int(self.n_terms * n_rows * row_bytes)
 
-    def fit(
-        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> ExactFeatures:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ExactFeatures:
         """Map the rows and keep them.
 
         Parameters
@@ -395,9 +387,7 @@ class ExactFeatures(FeaturesOverMap):
             return None
         out = np.zeros((*rows.shape, coef.shape[1]))
         for i in range(rows.shape[1]):
-            column, kept = (
-                _arrays.to_dense(_arrays.take_columns(some, np.array([i]))) for some in (rows, self.rows_)
-            )
+            column, kept = (_arrays.to_dense(_arrays.take_columns(some, np.array([i]))) for some in (rows, self.rows_))
             values = self.kernel_(np.vstack([column, reference[None, i : i + 1]]), kept) @ coef
             out[:, i] = values[:-1] - values[-1]
         return out
@@ -405,9 +395,7 @@ class ExactFeatures(FeaturesOverMap):
     def onnx(self, x: Value) -> Value:
         """See ``FittedFeatures``."""
         if self.map_ is None:
-            return self.kernel_.onnx(
-                x.cast(np.float64), _arrays.to_dense(self.rows_).astype(np.float64)
-            ).cast(x.dtype)
+            return self.kernel_.onnx(x.cast(np.float64), _arrays.to_dense(self.rows_).astype(np.float64)).cast(x.dtype)
         kept, means = self.rows_.centred(), self.rows_.column_means()
         # float64, since weights of both signs magnify the rounding of kernel values
         u = self.map_.onnx(x).cast(np.float64) - means

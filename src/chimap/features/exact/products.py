@@ -106,11 +106,7 @@ class KeptRows:
         subset.dense, subset.squares = self.dense[rows], self.squares[rows]
         if (rare := self._rare_rows) is not None:
             rare_subset = rare[rows].tocsc()
-            subset.data, subset.rows, subset.starts = (
-                rare_subset.data,
-                rare_subset.indices,
-                rare_subset.indptr,
-            )
+            subset.data, subset.rows, subset.starts = (rare_subset.data, rare_subset.indices, rare_subset.indptr)
         return subset
 
     def first_equal(self) -> np.ndarray:
@@ -160,19 +156,12 @@ class KeptRows:
 
         def part(first: int) -> None:
             block = slice(first, min(first + _ROWS, others.squares.size))
-            self._values(
-                others.dense[block], _slice_of(others.rare, block), others.squares[block], gamma, out[block]
-            )
+            self._values(others.dense[block], _slice_of(others.rare, block), others.squares[block], gamma, out[block])
 
         _threads.tasks(range(0, others.squares.size, _ROWS), part)
 
     def add_outputs(
-        self,
-        others: OtherRows,
-        gamma: float | None,
-        weights: np.ndarray,
-        out: np.ndarray,
-        by: slice | None = None,
+        self, others: OtherRows, gamma: float | None, weights: np.ndarray, out: np.ndarray, by: slice | None = None
     ) -> None:
         """Add sum_j k(u_i, u_j) weights_j over kept rows j to out (m, t), float64, for other rows u (m, p).
 
@@ -257,14 +246,8 @@ class KeptRows:
         else:
             out[:] = 0
         if rare is not None and rare.nnz and self.data.size:
-            ends = (
-                (self.starts[:-1], self.starts[1:])
-                if tile is None
-                else self._tile_starts(start)[tile : tile + 2]
-            )
-            _loops.add_sparse_products(
-                rare.data, rare.indices, rare.indptr, self.data, self.rows, *ends, first, out
-            )
+            ends = (self.starts[:-1], self.starts[1:]) if tile is None else self._tile_starts(start)[tile : tile + 2]
+            _loops.add_sparse_products(rare.data, rare.indices, rare.indptr, self.data, self.rows, *ends, first, out)
         if gamma is not None:
             exponentials(out, squares, self.squares[place], gamma)
 
@@ -281,10 +264,7 @@ class KeptRows:
             places = ((self.rows[later] - start) // _TILE_COLUMNS).astype(np.int64) * self.n_columns
             counts = np.bincount(places + columns[later], minlength=shape[0] * shape[1]).reshape(shape)
             begin = self.starts[:-1] + np.bincount(columns[~later], minlength=self.n_columns)
-            made = self._made = (
-                start,
-                np.vstack([np.zeros((1, shape[1]), np.int64), counts.cumsum(axis=0)]) + begin,
-            )
+            made = self._made = (start, np.vstack([np.zeros((1, shape[1]), np.int64), counts.cumsum(axis=0)]) + begin)
         return made[1]
 
     def combine(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -325,9 +305,7 @@ class KeptRows:
 
     def spread(self) -> Spread:
         """Return the spread of these rows about the means of dense columns, for which dense columns add up to 0."""
-        sums = np.bincount(
-            np.repeat(np.arange(self.n_columns), np.diff(self.starts)), self.data, self.n_columns
-        )
+        sums = np.bincount(np.repeat(np.arange(self.n_columns), np.diff(self.starts)), self.data, self.n_columns)
         return Spread(self.n_rows, float(self.squares.sum(dtype=np.float64)), sums)
 
     def spread_of(self, others: OtherRows) -> Spread:
@@ -441,9 +419,7 @@ def _without(rows: Rows, columns: np.ndarray) -> CSR:
     if not _arrays.is_sparse(rows):
         others = np.flatnonzero(kept)
         rare = sp.csr_matrix(rows[:, others])
-        return _arrays.csr(
-            rare.data, others[rare.indices].astype(rare.indices.dtype), rare.indptr, rows.shape
-        )
+        return _arrays.csr(rare.data, others[rare.indices].astype(rare.indices.dtype), rare.indptr, rows.shape)
     chosen = kept[rows.indices]
     ends = np.concatenate([[0], np.cumsum(chosen)])
     return _arrays.csr(rows.data[chosen], rows.indices[chosen], ends[rows.indptr], rows.shape)

@@ -203,18 +203,13 @@ class RandomFeatures(Features):
 
         W is a full matrix here, even if the model draws it as a structured product.
         """
-        angles = (
-            reduce(add, (part @ self.frequencies_ for part in self.projection_.addends(inputs)))
-            + self.offset_
-        )
+        angles = reduce(add, (part @ self.frequencies_ for part in self.projection_.addends(inputs))) + self.offset_
         n_pairs = self._n_features_out - self.offset_.size
         waves = [angles.apply("Cos")]
         if n_pairs:
             waves.append(angles.take(np.arange(n_pairs), 1).apply("Sin"))
         # The factor is a vector because onnxruntime would fuse a scalar into the next product, in single precision.
-        return inputs.graph.concatenated(waves, 1) * np.full(
-            self._n_features_out, np.sqrt(2.0 / self._n_features_out)
-        )
+        return inputs.graph.concatenated(waves, 1) * np.full(self._n_features_out, np.sqrt(2.0 / self._n_features_out))
 
     def _waves(self, coef: np.ndarray, intercept: np.ndarray) -> Waves:
         """Return cosines of all frequencies, then sines of the first ones: sin(a) = cos(a - pi/2)."""

@@ -186,9 +186,7 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
                 if isinstance(kernel, AdditiveKernel)
                 else "SkewedFourierFeatures takes the skewed kernels, NystroemFeatures every kernel."
             )
-            raise InputError(
-                f"FourierFeatures draws features of exponential kernels; got {kernel.name!r}. {hint}"
-            )
+            raise InputError(f"FourierFeatures draws features of exponential kernels; got {kernel.name!r}. {hint}")
         return kernel
 
     @property
@@ -225,9 +223,7 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
         """See ``FittedFeatures``."""
         bins = np.arange(self.map_._n_features_out) % self.n_features_in_
-        return MappedModel(
-            lambda X: dense(self.map_.mapped(X)) - self.centre_, bins, self._waves(coef, intercept)
-        )
+        return MappedModel(lambda X: dense(self.map_.mapped(X)) - self.centre_, bins, self._waves(coef, intercept))
 
 
 def _spread(n_rows: int) -> slice:

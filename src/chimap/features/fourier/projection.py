@@ -15,10 +15,7 @@ from chimap.backends.units import has_bfloat16_units
 
 _LARGE_ANGLE = 4.0  # root of the mean square, in radians
 _LOST_BITS = 16  # significant bits of float32 that bfloat16 has not
-_TILE_ROWS, _TILE_COLUMNS = (
-    512,
-    1024,
-)  # of a product on one thread; smaller ones copy the frequencies too often
+_TILE_ROWS, _TILE_COLUMNS = (512, 1024)  # of a product on one thread; smaller ones copy the frequencies too often
 
 
 class Numbers(Protocol):
@@ -205,11 +202,7 @@ class Hadamard:
 
     def astype(self, dtype: np.dtype) -> Hadamard:
         """Return the same projection in another floating type."""
-        return (
-            self
-            if self.lengths.dtype == dtype
-            else Hadamard(self.signs, self.lengths.astype(dtype), self.n_inputs)
-        )
+        return self if self.lengths.dtype == dtype else Hadamard(self.signs, self.lengths.astype(dtype), self.n_inputs)
 
     def addends(self, inputs: N) -> list[N]:
         """See ``Matrix.addends``."""
@@ -226,9 +219,7 @@ class Hadamard:
         signs = self.signs.astype(out.dtype)
         work = self.signs.shape[0] * self.signs.shape[2] * 3 * self.signs.shape[2].bit_length()
         _threads.over_rows(
-            rows.shape[0],
-            work,
-            lambda part: _loops.structured_projection(rows[part], signs, self.lengths, out[part]),
+            rows.shape[0], work, lambda part: _loops.structured_projection(rows[part], signs, self.lengths, out[part])
         )
 
 

@@ -52,18 +52,12 @@ def cauchy(u: np.ndarray) -> np.ndarray:
 Quantile = Callable[[np.ndarray], np.ndarray]
 _BLOCK = 2048  # columns orthogonalised together; beyond, the cost grows with the square for little gain
 _SMALL_BLOCK = 64  # inputs; up to it blocks are so many and small that calls would take longer than the work
-_FEW_INPUTS = (
-    16  # up to it a matrix is as cheap as transforms, which then reach too few directions to be uniform
-)
+_FEW_INPUTS = 16  # up to it a matrix is as cheap as transforms, which then reach too few directions to be uniform
 _SOBOL_INPUTS = 21201  # dimensions for which scipy's Sobol sequence has direction numbers
 
 
 def iid(
-    n_inputs: int,
-    n_frequencies: int,
-    rng: np.random.Generator,
-    dtype: np.dtype,
-    quantile: Quantile = gaussian,
+    n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtype: np.dtype, quantile: Quantile = gaussian
 ) -> Matrix:
     """Draw independent entries. Source: Rahimi and Recht, Random features for large-scale kernel machines."""
     if quantile is gaussian:
@@ -72,11 +66,7 @@ def iid(
 
 
 def qmc(
-    n_inputs: int,
-    n_frequencies: int,
-    rng: np.random.Generator,
-    dtype: np.dtype,
-    quantile: Quantile = gaussian,
+    n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtype: np.dtype, quantile: Quantile = gaussian
 ) -> Matrix:
     """Take frequencies at the quantiles of a scrambled Sobol sequence, with a point for each frequency.
 

@@ -173,9 +173,7 @@ class SkewedFourierFeatures(RandomFeatures):
     def _array_inputs(self, rows: Array) -> Array:
         c, xp, m = float(self._logarithm.c), _arrays.namespace(rows), _arrays.as_like(self.centre_, rows)
         if not bool(xp.all(rows > -c)):
-            self._logarithm.logarithms(
-                _arrays.to_host(rows), self.centre_
-            )  # raises an error that names the place
+            self._logarithm.logarithms(_arrays.to_host(rows), self.centre_)  # raises an error that names the place
         share = (rows - m) / (m + c)
         return xp.where(xp.abs(share) < NEAR, xp.log1p(share), xp.log((rows + c) / (m + c)))
 

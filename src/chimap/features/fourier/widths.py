@@ -27,11 +27,7 @@ _BLOCK_ROWS = 256  # of these, rows whose inputs are in memory at once
 
 
 def initial_widths(
-    unit: RandomFeatures,
-    X: MatrixLike,
-    names: Sequence[str],
-    blocks: Sequence[np.ndarray],
-    columns: np.ndarray,
+    unit: RandomFeatures, X: MatrixLike, names: Sequence[str], blocks: Sequence[np.ndarray], columns: np.ndarray
 ) -> np.ndarray:
     """Return log widths (r,) at which every block has the same share of a mean exponent of 1.
 
@@ -321,13 +317,7 @@ class WidthFeatures:
         bad = ~((widths >= np.sqrt(float(info.tiny))) & (widths <= np.sqrt(float(info.max))))
         if bad.any():
             j = int(np.flatnonzero(bad)[0])
-            what = (
-                "underflows"
-                if widths[j] < 1
-                else "overflows"
-                if np.isfinite(log_widths[j])
-                else "is not finite"
-            )
+            what = "underflows" if widths[j] < 1 else "overflows" if np.isfinite(log_widths[j]) else "is not finite"
             raise InputError(
                 f"log_widths: the width of {self.names_[j]!r} {what} in {dtype}: s = {widths[j]:g}. Start from other "
                 "widths, bound them, or drop its columns."
@@ -372,11 +362,7 @@ class WidthFeatures:
         if isinstance(kernel, Skewed):
             sampling = "iid" if self.sampling == "auto" else self.sampling
             return SkewedFourierFeatures(
-                replace(kernel.at_median(X), sigma=1.0),
-                self.n_components,
-                sampling,
-                self.form,
-                self.random_state,
+                replace(kernel.at_median(X), sigma=1.0), self.n_components, sampling, self.form, self.random_state
             )
         raise InputError(
             f"widths are learned for exponential, Gaussian and skewed kernels; got {kernel.name!r}. "

@@ -118,21 +118,14 @@ def rpcholesky(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Gene
         factor[:, k : k + new.size] = block
         residual = np.maximum(residual - np.square(block).sum(axis=1), 0)
         residual[new] = 0
-        if (
-            not pivots
-        ):  # the part that all rows share is explained now; the rounding of the rest sets the tolerance
+        if not pivots:  # the part that all rows share is explained now; the rounding of the rest sets the tolerance
             least = max(least, n * float(np.finfo(input_rows.dtype).eps) * float(residual.max()))
         pivots.extend(int(p) for p in new)
     return _arrays.take_rows(input_rows, np.sort(pivots) if pivots else [0])
 
 
 def _accepted(
-    kernel: Kernel,
-    rows: Rows,
-    proposed: np.ndarray,
-    residual: np.ndarray,
-    factor: np.ndarray,
-    rng: np.random.Generator,
+    kernel: Kernel, rows: Rows, proposed: np.ndarray, residual: np.ndarray, factor: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Return the proposed pivots that drawing one by one would have taken, with at least the first."""
     chosen = _arrays.take_rows(rows, proposed)
@@ -169,8 +162,7 @@ def given_landmarks(landmarks: MatrixLike, rows: Rows, owner: str) -> Rows:
     if dense.shape[0] < matrix.shape[0]:
         first, second = np.flatnonzero(numbers == np.argmax(np.bincount(numbers)))[:2]
         raise DataError(
-            f"landmarks, rows {first} and {second} are equal: each landmark must differ from the others. "
-            "Pass it once."
+            f"landmarks, rows {first} and {second} are equal: each landmark must differ from the others. Pass it once."
         )
     return _arrays.like(matrix, rows)
 

@@ -283,9 +283,7 @@ class LandmarkFeatures(FeaturesOverMap):
         Landmarks that the user gives are not rows of the sample."""
         m = self._size
         sampled_landmarks = m if isinstance(self.landmarks, str) else 0
-        return Footprint(
-            m, self.mapped_bins(n_bins) + m, m, sample_rows=sample_rows(m), landmarks=sampled_landmarks
-        )
+        return Footprint(m, self.mapped_bins(n_bins) + m, m, sample_rows=sample_rows(m), landmarks=sampled_landmarks)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
         """Return the larger of what the map takes and what choosing and factorising landmarks takes.
@@ -295,9 +293,7 @@ class LandmarkFeatures(FeaturesOverMap):
         m = self._size
         mapped = 2 * int(n_rows * row_bytes) * self.mapped_bins(1)
         products = itemsize * m * min(n_rows, PIECE_ROWS * _threads.count())
-        return max(
-            super().fitting_bytes(n_rows, row_bytes, itemsize), mapped + products + (8 + itemsize) * m * m
-        )
+        return max(super().fitting_bytes(n_rows, row_bytes, itemsize), mapped + products + (8 + itemsize) * m * m)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> LandmarkFeatures:
         """Fit the map and gamma on a sample of rows, choose landmarks and factorise their kernel.

@@ -13,11 +13,7 @@ from chimap import _arrays, _blas
 from chimap._messages import Message
 from chimap._onnx import Value
 from chimap._types import ArrayLike, MatrixLike, RandomState, Rows, Shape
-from chimap._validation import (
-    check_choice,
-    check_positive,
-    validated_rows,
-)
+from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.base import Features, Footprint, gamma_bytes, median_bytes
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.features.over_map import map_bytes

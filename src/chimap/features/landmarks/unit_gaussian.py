@@ -76,9 +76,7 @@ class UnitGaussianMap:
         centre, scale = self._numbers(u.dtype)
         halves = np.empty(u.shape[0], u.dtype)
         _threads.over_rows(
-            u.shape[0],
-            u.shape[1],
-            lambda part: _loops.centre_rows(centre, scale, halves[part], u[part]),
+            u.shape[0], u.shape[1], lambda part: _loops.centre_rows(centre, scale, halves[part], u[part])
         )
         _products.project(u, others, u, out)
         return halves

@@ -101,9 +101,7 @@ class Sample:
         """Return the sample as the passes need it: only the first of its rows, about whose mean sums are taken."""
         if self.rows is None:
             return self
-        return replace(
-            self, rows=_arrays.take_rows(self.rows, slice(FIRST_ROWS)).copy(), weights=None, order=None
-        )
+        return replace(self, rows=_arrays.take_rows(self.rows, slice(FIRST_ROWS)).copy(), weights=None, order=None)
 
 
 @dataclass(frozen=True)
@@ -173,9 +171,7 @@ class Collector(ABC):
     def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """Pass over the rows and return the evidence."""
 
-    def distances(
-        self, features: FittedFeatures, held_out: HeldOut | None, sample: Sample
-    ) -> Distances | None:
+    def distances(self, features: FittedFeatures, held_out: HeldOut | None, sample: Sample) -> Distances | None:
         """Return how far some held-out rows are from the nearest row that the features keep.
 
         Landmarks tell it of the rows that none of them is made of. None if the features keep no rows, or too few rows
@@ -196,9 +192,7 @@ class Collector(ABC):
         apart = np.flatnonzero(self.rows.is_apart(held_out.rows))
         return apart[choose_rows(apart.size, LEFT_OUT_ROWS, self.method.seed)] if apart.size else apart
 
-    def measure(
-        self, features: FittedFeatures, places: np.ndarray, empty: np.ndarray, sample: Sample
-    ) -> np.ndarray:
+    def measure(self, features: FittedFeatures, places: np.ndarray, empty: np.ndarray, sample: Sample) -> np.ndarray:
         """Return the distances of the rows at these places of the source; see ``features.nearest`` for ``empty``."""
         ascending = np.sort(places)
         if sample.others is None:

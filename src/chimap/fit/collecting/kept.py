@@ -55,9 +55,7 @@ class KeptCollector(Collector):
         """Refuse a checkpoint and engines that keep no rows in this process."""
         if request.has_checkpoint:
             raise InputError(
-                Message(
-                    "{loss='hinge'} keeps the features of all rows in memory and cannot write a checkpoint."
-                )
+                Message("{loss='hinge'} keeps the features of all rows in memory and cannot write a checkpoint.")
             )
         if not request.can_keep:
             raise InputError(
@@ -90,13 +88,9 @@ class KeptCollector(Collector):
         features = rounded(method, features, no_shift)
         rows = replace(rows, folds=_folds_kept(rows))
         held_folds = rows.folds_to_hold_out()
-        job = keeping_job(
-            self.plan.job, rows.source, sample.drawn, features, method.objective, len(held_folds) > 1
-        )
+        job = keeping_job(self.plan.job, rows.source, sample.drawn, features, method.objective, len(held_folds) > 1)
         kept = KeptFeatures(rows.folds, rows.codec.shift)
-        work = KeepingPass(
-            rows.prepare, features, rows.codec.encode, kept, passes.clock, job.is_sparse, rows.weights
-        )
+        work = KeepingPass(rows.prepare, features, rows.codec.encode, kept, passes.clock, job.is_sparse, rows.weights)
         passes.engine.run(
             work,
             rows.source,

@@ -74,9 +74,7 @@ class RowsCollector(Collector):
         """See ``Collector``: any of the rows, as each is left out with its group."""
         return choose_rows(held_out.rows.size, LEFT_OUT_ROWS, self.method.seed)
 
-    def measure(
-        self, features: FittedFeatures, places: np.ndarray, empty: np.ndarray, sample: Sample
-    ) -> np.ndarray:
+    def measure(self, features: FittedFeatures, places: np.ndarray, empty: np.ndarray, sample: Sample) -> np.ndarray:
         """See ``Collector``: to the nearest kept row of another group."""
         place_of = np.full(self.rows.source.n_rows, -1)
         place_of[self.order] = np.arange(self.order.size)
@@ -235,9 +233,7 @@ class BlocksCollector(RowsCollector):
         method, source = self.method, self.rows.source
         scale = features.scale if isinstance(features, ScaledFeatures) else Scale()
         kept = unscaled(features)
-        fitted = replace(
-            passes.fitted, features=passes.fitted.features.take(slice(0))
-        )  # for a checkpoint: no rows
+        fitted = replace(passes.fitted, features=passes.fitted.features.take(slice(0)))  # for a checkpoint: no rows
         keeper = kept.keeper(self.order.size)
         place_of = np.full(source.n_rows, -1)
         place_of[self.order] = np.arange(self.order.size)

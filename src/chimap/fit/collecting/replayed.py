@@ -47,8 +47,6 @@ class ReplayedCollector(SumsCollector):
         def replay(work: Pass[Sums]) -> FeatureRows:
             if kept is not None:
                 return kept
-            return ReplayedRows(
-                cast("Pass[HostSums]", work), self.rows.source, self.plan.chunk_rows, passes.engine
-            )
+            return ReplayedRows(cast("Pass[HostSums]", work), self.rows.source, self.plan.chunk_rows, passes.engine)
 
         return None if kept is None else kept.put, replay

@@ -157,9 +157,7 @@ class SumsCollector(Collector):
             if saved is not None and saved.stage == "learning":
                 return FoldMoments.of(saved.moments, method.dtype, method.is_rounded), saved.next_row
             first = rows.sample() if first is None else first
-            moments = empty_moments(
-                features, first, rows.n_folds, rows.codec.shift, method.dtype, method.is_rounded
-            )
+            moments = empty_moments(features, first, rows.n_folds, rows.codec.shift, method.dtype, method.is_rounded)
             return moments, 0
 
     def _replaying(self, passes: Passes, moments: FoldMoments) -> tuple[Keep | None, Replay]:

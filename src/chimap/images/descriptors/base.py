@@ -193,9 +193,7 @@ def joined(parts: list[Points], dimensions: int) -> Points:
     )
 
 
-def within(
-    max_side: int, image: np.ndarray, mask: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray | None]:
+def within(max_side: int, image: np.ndarray, mask: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the image scaled down to a longer side of at most ``max_side`` pixels, and its mask at the same size.
 
     Smaller images come back as they are. Raises DataError for a mask whose size differs from that of its image.

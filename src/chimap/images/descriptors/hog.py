@@ -95,13 +95,7 @@ class HOG(OnGrids, LocalDescriptor):
     def _scale(self, image: np.ndarray, cell: int, x: np.ndarray, y: np.ndarray) -> Points:
         feature = needed("skimage.feature", "HOG and LBP", "vision")
         blocks = feature.hog(
-            image,
-            self.orientations,
-            (cell, cell),
-            (2, 2),
-            block_norm="L2-Hys",
-            feature_vector=False,
-            channel_axis=2,
+            image, self.orientations, (cell, cell), (2, 2), block_norm="L2-Hys", feature_vector=False, channel_axis=2
         )
         inside = slice(self.border, self.border + y.size), slice(self.border, self.border + x.size)
         vectors = blocks[inside].reshape(y.size * x.size, -1).astype(np.float32)
@@ -262,9 +256,7 @@ class HOGBlocks(CodedDescriptor):
             image = opencv().resize(image, self.size[::-1], interpolation=opencv().INTER_AREA)
         inside = BlockBorders()  # gradients across the border of the image are 0 anyway
         blocks = [
-            self.blocks(self.cells_within(image, grid.cell, [inside]), grid.cell, inside).reshape(
-                -1, self.block_words
-            )
+            self.blocks(self.cells_within(image, grid.cell, [inside]), grid.cell, inside).reshape(-1, self.block_words)
             for grid in self.block_grids
         ]
         centres = [self.centres(grid) for grid in self.block_grids]

@@ -149,9 +149,7 @@ class LBP(OnGrids, CodedDescriptor):
             for scale, radius in enumerate(self.radii)
         ]
         x, y = pixel_centres(gray.shape)
-        return Coded(
-            np.tile(x, len(words)), np.tile(y, len(words)), np.concatenate(words).astype(np.int64)[:, None]
-        )
+        return Coded(np.tile(x, len(words)), np.tile(y, len(words)), np.concatenate(words).astype(np.int64)[:, None])
 
 
 @dataclass(frozen=True)

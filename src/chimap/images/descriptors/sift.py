@@ -91,8 +91,7 @@ class SIFT(OnGrids, LocalDescriptor):
         corners = [self.grid(shape, size) for size in self.sizes]
         middles = [np.float32(0.5 * (_SIDE - 1) * size) for size in self.sizes]
         return [
-            ((x + m).astype(np.float32), (y + m).astype(np.float32))
-            for m, (x, y) in zip(middles, corners, strict=True)
+            ((x + m).astype(np.float32), (y + m).astype(np.float32)) for m, (x, y) in zip(middles, corners, strict=True)
         ]
 
     def grid(self, shape: tuple[int, ...], size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -149,8 +148,7 @@ def colour_planes(image: np.ndarray, colour: str) -> np.ndarray:
     red, green, blue = rgb[:, :, 0], rgb[:, :, 1], rgb[:, :, 2]
     mean = 0.3 * red + 0.59 * green + 0.11 * blue
     return np.stack(
-        [mean, (red - green) / np.sqrt(2) + 0.01 * mean, (red + green - 2 * blue) / np.sqrt(6) + 0.01 * mean],
-        axis=2,
+        [mean, (red - green) / np.sqrt(2) + 0.01 * mean, (red + green - 2 * blue) / np.sqrt(6) + 0.01 * mean], axis=2
     ).astype(np.float32)
 
 

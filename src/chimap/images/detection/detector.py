@@ -133,9 +133,7 @@ class WindowDetector:
         kinds = _scans_of(histograms)
         self.step = _step(histograms, step)
         if (given := model.normalize_) is not None:
-            raise InputError(
-                Message("the model must have {normalize=None}; got {!r}. Levels sum to 1 already.", given)
-            )
+            raise InputError(Message("the model must have {normalize=None}; got {!r}. Levels sum to 1 already.", given))
         check_not_rounded(model, "WindowDetector")
         output, sign = _output(model, target)
         self.intercept = sign * float(model.intercept_[output])
@@ -245,9 +243,7 @@ class WindowDetector:
         for scale in self.scales(image.shape, scale_step, largest):
             yield scale, self.scores(_smaller(image, scale))
 
-    def scales(
-        self, shape: tuple[int, ...], scale_step: float = 1.2, largest: float | None = None
-    ) -> list[float]:
+    def scales(self, shape: tuple[int, ...], scale_step: float = 1.2, largest: float | None = None) -> list[float]:
         """Return the scales of a scan: pixels of the image for each pixel of the window, from 1 upwards.
 
         Parameters
@@ -321,9 +317,7 @@ def _output(model: BaseEstimator, target: object) -> tuple[int, float]:
     classes = model.classes_.tolist()
     if target is None:
         if len(classes) != 2:
-            raise InputError(
-                f"target must be one of the {len(classes)} classes, such as {classes[0]!r}; got None."
-            )
+            raise InputError(f"target must be one of the {len(classes)} classes, such as {classes[0]!r}; got None.")
         target = classes[1]
     if target not in classes:
         raise InputError(f"target must be one of {', '.join(map(str, classes[:5]))}, ..; got {target!r}.")

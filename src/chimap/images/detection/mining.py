@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def hard_negatives(
-    detector: WindowDetector,
-    scenes: Iterable[np.ndarray],
-    *,
-    most: int = 20,
-    threshold: float = 0.0,
-    **scan: float,
+    detector: WindowDetector, scenes: Iterable[np.ndarray], *, most: int = 20, threshold: float = 0.0, **scan: float
 ) -> list[np.ndarray]:
     """Return windows of scenes without objects whose scores exceed the threshold.
 

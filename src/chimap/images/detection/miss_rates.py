@@ -68,9 +68,7 @@ class MissRates:
             raise InputError(f"n_objects and n_trials must be at least 1; got {n_objects} and {n_trials}.")
         order = np.argsort(-scores, kind="stable")
         scores, hits = scores[order], np.asarray(is_object, bool)[order]
-        last = (
-            np.append(np.flatnonzero(np.diff(scores)), scores.size - 1) if scores.size else np.zeros(0, int)
-        )
+        last = np.append(np.flatnonzero(np.diff(scores)), scores.size - 1) if scores.size else np.zeros(0, int)
         hit, false = (np.append(0, np.cumsum(flags)[last]) for flags in (hits, ~hits))
         return cls(false / n_trials, 1 - hit / n_objects)
 

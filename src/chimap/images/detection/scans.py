@@ -106,22 +106,16 @@ class WordScan(Scan):
     def __init__(self, layout: Layout, functions: BinFunctions) -> None:
         super().__init__(layout, functions)
         histograms, descriptor = layout.histograms, layout.descriptor
-        if histograms.vocabularies_[layout.number] is not None and not isinstance(
-            histograms.coder, HardCoding
-        ):
+        if histograms.vocabularies_[layout.number] is not None and not isinstance(histograms.coder, HardCoding):
             raise InputError(
-                Message(
-                    "windows can be scanned with {coding='hard'} only; the histograms are {!r}.", histograms
-                )
+                Message("windows can be scanned with {coding='hard'} only; the histograms are {!r}.", histograms)
             )
         self._cells: list[_Cell] = []
         for grid, columns in layout.levels:
             places = self._places(grid)
             n_points = sum(int((cell[:, 3] * cell[:, 4]).sum()) for cell in places)
             if not n_points:
-                raise InputError(
-                    f"window {layout.window} holds no points of {descriptor}; use a larger window."
-                )
+                raise InputError(f"window {layout.window} holds no points of {descriptor}; use a larger window.")
             n_words = (columns.stop - columns.start) // len(places)
             for cell, rectangles in enumerate(places):
                 bins = np.arange(columns.start + cell * n_words, columns.start + (cell + 1) * n_words)
@@ -160,9 +154,7 @@ class WordScan(Scan):
         histograms, number = self._layout.histograms, self._layout.number
         coded, _ = histograms.coded(image, self._layout.descriptor, histograms.vocabularies_[number])
         grids = self._layout.descriptor.grids(image.shape)
-        words = np.full(
-            (len(grids), max(y.size for _, y in grids), max(x.size for x, _ in grids)), -1, np.int32
-        )
+        words = np.full((len(grids), max(y.size for _, y in grids), max(x.size for x, _ in grids)), -1, np.int32)
         start = 0
         for layer, (x, y) in enumerate(grids):
             stop = start + y.size * x.size
@@ -202,9 +194,7 @@ class BlockScan(Scan):
         super().__init__(layout, functions)
         descriptor = layout.descriptor
         if descriptor.size != layout.window:
-            raise InputError(
-                f"window must be the size of the blocks, {descriptor.size}; got {layout.window}."
-            )
+            raise InputError(f"window must be the size of the blocks, {descriptor.size}; got {layout.window}.")
         self._n_blocks = descriptor.n_words // descriptor.block_words
         self._kinds = [(grid, self._kinds_of(grid, functions)) for grid in descriptor.block_grids]
 
@@ -239,9 +229,7 @@ class BlockScan(Scan):
         first, *others = (at_level(values) for at_level in kind.sums)
         return sum(others, first).reshape(*blocks.shape[:2], -1)
 
-    def _bins(
-        self, grid: BlockGrid, of_level: tuple[int, int], level: slice, row: int, column: int
-    ) -> np.ndarray:
+    def _bins(self, grid: BlockGrid, of_level: tuple[int, int], level: slice, row: int, column: int) -> np.ndarray:
         """Return the columns of a block at a place of the window, in a level of the pyramid."""
         descriptor, number = self._layout.descriptor, row * grid.columns + column
         x, y = (centres[number] for centres in descriptor.centres(grid))
@@ -289,9 +277,7 @@ class PixelScan(Scan):
         super().__init__(layout, functions)
         border, (height, width) = layout.descriptor.border, layout.window
         if 2 * border >= min(layout.window):
-            raise InputError(
-                f"window {layout.window} is all border of {layout.descriptor}; use a larger window."
-            )
+            raise InputError(f"window {layout.window} is all border of {layout.descriptor}; use a larger window.")
         y, x = (np.arange(border, side - border, dtype=np.float32) for side in (height, width))
         layout_cells = [cell for grid, _ in layout.levels for cell in cells(grid, x, y, layout.window)]
         inside = (0, y.size), (0, x.size)
@@ -325,8 +311,7 @@ class PixelScan(Scan):
         )
         shape = rows.size + 1, columns.size + 1, n_words  # the last row and column: pixels beyond all cells
         row, column = (
-            np.searchsorted(corners, place, side="right")
-            for corners, place in ((rows, coded.y), (columns, coded.x))
+            np.searchsorted(corners, place, side="right") for corners, place in ((rows, coded.y), (columns, coded.x))
         )
         bins = (row * shape[1] + column)[:, None] * n_words + coded.words
         weights = None if coded.weights is None else coded.weights.ravel()

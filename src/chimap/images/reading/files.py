@@ -81,9 +81,7 @@ class TarFiles(ImageFiles):
             with tarfile.open(fileobj=self._opened, mode="r:") as archive:
                 members = {m.name.removeprefix("./"): (m.offset_data, m.size) for m in archive if m.isfile()}
         except (tarfile.TarError, *ARCHIVE_ERRORS) as error:
-            raise DataError(
-                f"{self.name}: not a tar archive, or cut off ({error}). Copy it again."
-            ) from error
+            raise DataError(f"{self.name}: not a tar archive, or cut off ({error}). Copy it again.") from error
         self._members = members
         self.paths = _visible(members)
 
@@ -107,9 +105,7 @@ class ZipFiles(ImageFiles):
         try:
             self._archive = zipfile.ZipFile(file.open())
         except ARCHIVE_ERRORS as error:
-            raise DataError(
-                f"{self.name}: not a zip archive, or cut off ({error}). Copy it again."
-            ) from error
+            raise DataError(f"{self.name}: not a zip archive, or cut off ({error}). Copy it again.") from error
         self.paths = _visible(i.filename for i in self._archive.infolist() if not i.is_dir())
 
     def read(self, path: str) -> bytes:

@@ -136,9 +136,7 @@ def _records(path: str) -> tuple[list[str] | None, list[list[str]]]:
     width = len(heading or records[0])
     for number, record in enumerate(records, 1 + (heading is not None)):
         if len(record) != width:
-            raise DataError(
-                f"{path}, line {number}: {len(record)} columns, where the first line has {width}."
-            )
+            raise DataError(f"{path}, line {number}: {len(record)} columns, where the first line has {width}.")
     return heading, records
 
 

@@ -18,9 +18,7 @@ from chimap.engines import Progress
 from chimap.images.reading.decoding import ImageError
 from chimap.images.reading.image_set import ImageSet
 
-IMAGES_AHEAD = (
-    3  # images per thread that are started or finished, so that a slow image does not stop the others
-)
+IMAGES_AHEAD = 3  # images per thread that are started or finished, so that a slow image does not stop the others
 MOST_LISTED = 3  # broken images that a message lists
 
 
@@ -96,9 +94,7 @@ class ImageReader:
         self.broken = {}
         budget = _Budget(self._memory)
         waiting: deque[tuple[int, int, Future[object]]] = deque()
-        pool = ThreadPoolExecutor(
-            self._n_workers, thread_name_prefix="chimap-images", initializer=_threads.enter_pool
-        )
+        pool = ThreadPoolExecutor(self._n_workers, thread_name_prefix="chimap-images", initializer=_threads.enter_pool)
         try:
             with threadpool_limits(1):
                 for place, i in enumerate(self.rows):
@@ -117,9 +113,7 @@ class ImageReader:
         """Return a sentence on which images were left out and why; None if there are none."""
         return broken_in_words([*self.broken.values()], len(self.rows)) if self.broken else None
 
-    def _taken(
-        self, budget: _Budget, place: int, i: int, result: Future[object]
-    ) -> Iterator[tuple[int, Any]]:
+    def _taken(self, budget: _Budget, place: int, i: int, result: Future[object]) -> Iterator[tuple[int, Any]]:
         """Yield the result of the oldest image, or nothing if it is broken.
 
         Its memory is freed when the next result is requested.
