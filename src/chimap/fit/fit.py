@@ -33,7 +33,6 @@ from chimap.fit.beyond_limit import asks_for_rival, better_of
 from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
 from chimap.fit.collecting import COLLECTORS, Request, Sample
 from chimap.fit.covariates import check_covariates, with_covariates
-from chimap.fit.dominance import warn_of_dominance
 from chimap.fit.doubling import ModelAndOutputs, doubled, may_double
 from chimap.fit.method import Method, objective_of
 from chimap.fit.passes import Passes
@@ -319,7 +318,7 @@ def _learn_features(
     places = rows.sampled() if sample.order is None else sample.order
     for some, numbers in ((sample.drawn, places), (sample.others, sample.places)):
         if some is not None:
-            warn_of_dominance(some, numbers, rows.prepare.parts, rows.source.name, rows.prepare.columns)
+            rows.prepare.warn_of_dominance(some, numbers, rows.source.name)
     with clock("map"), held_by(engine.pieces):
         features = method.design.fit(sample.drawn, method.seed, sample.weights)
     features, attributes = method.design.learn(features, method, rows, sample.drawn, clock, progress)
