@@ -25,7 +25,7 @@ from chimap.features.exact import KeptRows, RowKernel
 from chimap.losses import CATALOGUE, Loss, Poisson, Quantile, Square, SquaredHinge, check_loss
 from chimap.moments import Moments, of_entries, of_rows
 from chimap.penalties import L2
-from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, collected
+from chimap.solvers.base import Asked, Evidence, KernelRows, Needs, Problem, Solver, collected
 from chimap.solvers.exact import DualRidge, DualSolution, ExactSolver, is_shared, lift
 from chimap.solvers.exact_hinge import CACHE_MIB, DualHinge
 from chimap.solvers.exact_iterated import DualIterated
@@ -278,8 +278,6 @@ class KernelProblem(Problem):
     """
 
     needs: ClassVar[Needs] = "kernel"
-    leaves_out: ClassVar[bool] = True
-    compares = True
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
         self.first = collected(evidence.kernel, "the kernel matrix of all rows")
@@ -292,6 +290,10 @@ class KernelProblem(Problem):
     def n_rows(self) -> int:
         """See ``Problem``."""
         return self.first.order.size
+
+    def rule(self, asked: Asked) -> str | None:
+        """See ``Problem``."""
+        return "leave out"
 
     def usual_alpha(self) -> float:
         """Return the mean scatter of a row."""
