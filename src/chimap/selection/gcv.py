@@ -27,8 +27,8 @@ from chimap._validation import DataError
 from chimap.moments import Moments
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.solvers.from_moments import FEWEST_ROWS, RidgeProblem
+from chimap.solvers.held_out import ScoredRows
 from chimap.solvers.ridge import LinearSolution, solution
-from chimap.solvers.scored_rows import ScoredRows
 
 _PROBES = 32  # random vectors of signs that estimate a trace
 _TRACE_NOISE = 0.02  # share of n - df that the estimate may be off by; beyond it, the trace is computed exactly

@@ -17,8 +17,8 @@ from chimap.selection.folds import rough_alpha
 from chimap.solvers.base import TrialProblem
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.groups import GroupPassesProblem
+from chimap.solvers.held_out import ScoredRows
 from chimap.solvers.ridge import ridge
-from chimap.solvers.scored_rows import ScoredRows
 
 _HALF_DECADE = 10**0.5  # factor from one strength to the next
 _MOST_HALF_DECADES = 10

@@ -28,10 +28,9 @@ from chimap.model_files import register
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.penalties import L2, L21
-from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.held_out import HeldOut, ScoredRows, Witnesses
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
-from chimap.solvers.scored_rows import ScoredRows
 
 Part = TypeVar("Part")
 

@@ -22,11 +22,19 @@ from chimap.moments import FoldMoments, Moments
 from chimap.penalties import L2
 from chimap.solvers.base import Asked, Components, Evidence, Needs, Problem, Solver, collected
 from chimap.solvers.fold import Fold
-from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, left_out, leverages, leverages_by, noise_of
+from chimap.solvers.held_out import (
+    HeldOut,
+    ScoredRows,
+    Witnesses,
+    by_folds,
+    left_out,
+    leverages,
+    leverages_by,
+    noise_of,
+)
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.principal import leading
 from chimap.solvers.ridge import Factor, LinearSolution, ridge
-from chimap.solvers.scored_rows import ScoredRows
 
 _FEATURES_PER_ROW = 4  # features per row from which on the problem is solved in the span of the rows
 FEWEST_ROWS = 3  # fewer leave no degrees of freedom for a residual
