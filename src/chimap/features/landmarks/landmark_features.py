@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import lapack
@@ -25,10 +25,6 @@ from chimap.features.landmarks.unit_gaussian import UnitGaussianMap, takes, unit
 from chimap.features.mapped_functions import GaussianExpansion, MappedModel, dense
 from chimap.features.over_map import FeaturesOverMap
 from chimap.kernels import Gaussian, Kernel
-
-if TYPE_CHECKING:
-    pass
-
 
 _GRAM_COLUMNS = 2048  # mapped bins of the landmarks that are in float64 at once
 _GRAM_ROWS = 256  # rows whose kernel values are mirrored at once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -18,10 +18,6 @@ from chimap.features.base import Features, Footprint, gamma_bytes, median_bytes
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.features.over_map import map_bytes
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
-
-if TYPE_CHECKING:
-    pass
-
 
 _DOMINATED = 1e-3  # share of the Gram matrix about its mean below which float32 is not precise enough
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory at once

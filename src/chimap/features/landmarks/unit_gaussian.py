@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from chimap import _arrays, _blas, _loops, _products, _threads
+from chimap import _arrays, _blas, _loops, _threads
 from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayMap, Rows, Shape
 from chimap.features.additive.base import AdditiveMap
@@ -78,12 +78,12 @@ class UnitGaussianMap:
         _threads.over_rows(
             u.shape[0], u.shape[1], lambda part: _loops.centre_rows(centre, scale, halves[part], u[part])
         )
-        _products.project(u, others, u, out)
+        _blas.project(u, others, u, out)
         return halves
 
     def _sparse_products(self, rows: CSR, others: np.ndarray, out: np.ndarray) -> np.ndarray:
         u, dense, halves = self.split(rows)
-        _products.sparse_product(u, others, out)
+        _blas.sparse_product(u, others, out)
         if dense.shape[1]:
             _blas.multiply(dense, np.ascontiguousarray(others[self.centred]), out, add=True)
         return halves
