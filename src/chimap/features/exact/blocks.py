@@ -56,6 +56,8 @@ class ExactBlocks(Features):
     (20, 20)
     """
 
+    keeps_rows = True
+
     n_features_in_: int
     features_: list[ExactFeatures]
     columns_: list[np.ndarray]
