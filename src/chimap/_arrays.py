@@ -37,6 +37,11 @@ def is_plain(X: Any) -> TypeIs[Rows]:
     return is_of_rows and X.ndim == 2 and X.dtype in FLOATS
 
 
+def is_nameless(X: object) -> TypeIs[Rows]:
+    """Return whether X is an array of NumPy or a matrix of SciPy, which has no names of columns and no ids of rows."""
+    return isinstance(X, np.ndarray) or is_sparse(X)
+
+
 def is_on_device(X: object) -> TypeIs[DeviceArray]:
     """Return whether X is an array of torch or cupy, wherever its memory is."""
     return type(X).__module__.partition(".")[0] in ("torch", "cupy")
@@ -166,6 +171,11 @@ def smallest_magnitude(X: Rows) -> float:
 def pieces(values: np.ndarray) -> Iterator[np.ndarray]:
     """Iterate over a flat array piece by piece, so that temporary arrays stay small."""
     return (values[first : first + _PIECE] for first in range(0, values.size, _PIECE))
+
+
+def are_whole(X: Rows) -> bool:
+    """Return whether all entries of X are whole numbers."""
+    return all(bool(np.all(piece == np.rint(piece))) for piece in pieces(stored_values(X)))
 
 
 def values_by_bin(X: Rows) -> tuple[np.ndarray, np.ndarray]:

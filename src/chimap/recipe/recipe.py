@@ -248,7 +248,7 @@ class Recipe:
 
     def blocks_in(self, columns: Sequence[str] | None) -> Blocks | None:
         """Return the blocks by places, given the names of the columns."""
-        return named_blocks(self.blocks, columns)
+        return None if self.blocks is None else named_blocks(self.blocks, columns)
 
 
 def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
