@@ -90,7 +90,7 @@ class Units:
         totals = np.asarray(rows.sum(axis=1, dtype=np.float64)).reshape(-1)
         finite = totals[np.isfinite(totals)]
         least, median, largest = np.quantile(finite, (0, 0.5, 1)).tolist() if finite.size else (0.0, 0.0, 0.0)
-        return cls(is_whole(rows), least, median, largest)
+        return cls(_arrays.are_whole(rows), least, median, largest)
 
     def doubts(self, rows: Rows, where: str) -> Iterator[str]:
         """Yield what has changed in other rows, to be predicted by a model that was fitted on rows of these units."""
@@ -113,11 +113,6 @@ class Units:
                 now.median,
                 self.median,
             )
-
-
-def is_whole(rows: Rows) -> bool:
-    """Return whether all entries are whole numbers."""
-    return all(bool(np.all(piece == np.rint(piece))) for piece in _arrays.pieces(_arrays.stored_values(rows)))
 
 
 def doubts_at_fit(

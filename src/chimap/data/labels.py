@@ -416,16 +416,21 @@ def _numbers(values: np.ndarray, where: str) -> np.ndarray:
     return numbers
 
 
-def plain_labels(y: Any) -> ArrayLike:
+def plain_labels(y: Any, X: object) -> ArrayLike:
     """Return the labels of a pandas series with an extension dtype as an array of numbers, booleans or objects.
 
     Other labels are returned unchanged. Raises DataError, naming the row, for missing labels: None, NaN among objects,
-    and empty text.
+    and empty text; and for text that would name a column of the rows X.
 
     >>> import pandas as pd
-    >>> plain_labels(pd.Series([2, 1], dtype="Int64")), plain_labels(pd.Series(["a", "b"], dtype="string"))
+    >>> X = np.eye(2)
+    >>> plain_labels(pd.Series([2, 1], dtype="Int64"), X), plain_labels(pd.Series(["a", "b"], dtype="string"), X)
     (array([2, 1]), array(['a', 'b'], dtype=object))
     """
+    if isinstance(y, str):
+        raise DataError(
+            f"y={y!r} names a column of a data frame; X is {type(X).__name__}. Give the labels as an array (n,)."
+        )
     dtype = getattr(y, "dtype", None)
     if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
         if isinstance(y, list | tuple):

@@ -469,10 +469,8 @@ def _shown(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "")
 
 
-def as_names(names: Iterable[object] | None) -> tuple[str, ...] | None:
-    """Return names of columns as a tuple of text, or None where there are none or two are the same."""
-    if names is None:
-        return None
+def as_names(names: Iterable[object]) -> tuple[str, ...] | None:
+    """Return names of columns as a tuple of text, or None where two are the same."""
     plain = composed_names(names)
     return plain if len({*plain}) == len(plain) else None
 

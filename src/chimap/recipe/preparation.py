@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from chimap import _arrays, _scaling
+from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import DataError, check_histograms
@@ -69,7 +69,7 @@ class Preparation:
         if self.normalize is not None:
             rows = self._normalized(self.normalize, rows, first_row, name)
         factors = self.factors
-        return rows if factors is None else _scaling.scale_columns(rows, factors)
+        return rows if factors is None else _arrays.scale_columns(rows, factors)
 
     def _check(self, rows: Rows, first_row: int | np.ndarray, name: str) -> None:
         """Raise DataError for entries that the kernel of their block does not accept; see ``check_histograms``."""

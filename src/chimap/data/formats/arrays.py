@@ -54,7 +54,9 @@ class ArraySource(RangeSource):
     ) -> None:
         if column_names is None and is_frame(X):
             column_names = names_of(X)
-        self.name, self.column_names = name, as_names(column_names)
+        self.name = name
+        if column_names is not None:
+            self.column_names = as_names(column_names)
         self.is_sparse = _arrays.is_sparse(X)
         self._X: Any = _arrays.as_csr(X) if _arrays.is_sparse(X) else _dense(X, name)
         self.n_rows, self.n_features = matrix_shape(self._X.shape, name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chimap import _arrays
 from chimap._frames import is_frame, names_of, without_index
 from chimap._unicode import composed_names
 from chimap._validation import DataError
@@ -118,13 +119,10 @@ def frame_rows(X: Any, y: Labels, **weights: object) -> tuple[Any, Any]:
         For a series of labels, or of ``weights`` of the rows, in another order; for missing labels; for a first column
         that counts the rows; and for labels that name a column when the rows have no named columns.
     """
-    if isinstance(y, str):
-        raise DataError(
-            f"y={y!r} names a column of a data frame; X is {type(X).__name__}. Give the labels as an array (n,)."
-        )
-    for argument, values in {"y": y, **weights}.items():
-        check_same_order(X, values, argument=argument)
-    X, y = without_index(X), plain_labels(y)
+    if not _arrays.is_nameless(X):
+        for argument, values in {"y": y, **weights}.items():
+            check_same_order(X, values, argument=argument)
+    X, y = without_index(X), plain_labels(y, X)
     if is_frame(X) and X.shape[0] and len(names := [str(name) for name in names_of(X)]) > 1:
         first = column_of(X, 0)
         if first.dtype.kind in "iu" and counts(first):
