@@ -51,7 +51,7 @@ from chimap.estimators.rows import (
 )
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import Covariates
-from chimap.features.prescribed import Prescribed
+from chimap.features.families import Prescribed
 from chimap.fit.batches import Batches, batches_of
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.collecting import Request

@@ -23,7 +23,7 @@ from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
-from chimap.features.prescribed import AutomaticFeatures, with_features_taken_apart
+from chimap.features.families import AutomaticFeatures, with_features_taken_apart
 from chimap.kernels import Kernel, as_kernel
 from chimap.losses import Loss, requested
 from chimap.normalizations import CATALOGUE, Normalization
