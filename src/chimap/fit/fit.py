@@ -29,16 +29,15 @@ from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.explain import mean_and_deviation
 from chimap.features.principal import PrincipalCoordinates
 from chimap.features.rounded import in_bfloat16
-from chimap.fit.beyond_limit import asks_for_rival, better_of
 from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
 from chimap.fit.collecting import COLLECTORS, Request, Sample
 from chimap.fit.covariates import check_covariates, with_covariates
-from chimap.fit.doubling import ModelAndOutputs, doubled, may_double
-from chimap.fit.method import Method, objective_of
+from chimap.fit.landmarks import ModelAndOutputs, better_of, doubled
+from chimap.fit.method import Method
+from chimap.fit.objective import PenalisedLoss, objective_of
 from chimap.fit.passes import Passes
 from chimap.fit.resolve import advice_on_components, gamma_sample, resolve
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import PenalisedLoss
 from chimap.losses import Observed
 from chimap.models.answers import ClassAnswers, Distances, RealAnswers
 from chimap.models.model import Model
@@ -122,9 +121,9 @@ def fit(
                     resolved, task, source, running, progress, request, clock, groups, unlabelled, log, ends_at, shown
                 )
                 model = first.model
-                if may_double(recipe, resolved, task, request):
+                if "n_components" in resolved.resolved and log is None:
                     model = doubled(first, resolved, task, source, groups, learned, progress)
-                if asks_for_rival(asked, model):
+                if model.learned.get("n_unlearned_"):
                     model = better_of(model, asked, recipe, task, source, groups, learned, gamma_of_sample, progress)
         except MemoryBudgetError as error:
             advice = advice_on_components(resolved, source, task)
@@ -206,7 +205,7 @@ def learn(
         method = method if groups is None else method.of_groups()
         rows = _prepared_rows(method, task, source, groups, saved)
         collector = COLLECTORS[method.objective.solver.needs].planned(method, rows, engine, saved, request)
-        method, rows = collector.method, collector.rows
+        rows = collector.rows
         sample = collector.sample(progress, saved)
     fitted = saved.fitted if saved is not None else _learn_features(method, rows, sample, engine, clock, progress)
     sample = sample.after_features()
@@ -306,9 +305,9 @@ def _prepared_rows(
     """Return the rows of the source with their checks, their targets and their folds."""
     codec = task.codec if saved is None else saved.fitted.codec
     preparation = method.preparation(method.design.parts(source.n_features), source.column_names)
-    folds = method.holding.folds(source.n_rows, source.labels(), groups, method.seed)
+    folds = method.holding.folds(source.n_rows, source.labels(), groups, method.recipe.seed)
     leaves_folds = groups is not None or method.holding.splitter is not None
-    return PreparedRows(source, preparation, codec, folds, method.seed, groups, leaves_folds)
+    return PreparedRows(source, preparation, codec, folds, method.recipe.seed, groups, leaves_folds)
 
 
 def _learn_features(
@@ -320,12 +319,12 @@ def _learn_features(
         if some is not None:
             rows.prepare.warn_of_dominance(some, numbers, rows.source.name)
     with clock("map"), held_by(engine.pieces):
-        features = method.design.fit(sample.drawn, method.seed, sample.weights)
+        features = method.design.fit(sample.drawn, method.recipe.seed, sample.weights)
     features, attributes = method.design.learn(features, method, rows, sample.drawn, clock, progress)
-    if method.is_rounded:
+    if method.recipe.is_rounded:
         features = in_bfloat16(features, sample.drawn)
-    attributes = mean_and_deviation(sample.drawn) | {"normalization_": method.normalize} | attributes
-    return FittedDesign(method.seed, rows.codec, features, attributes)
+    attributes = mean_and_deviation(sample.drawn) | {"normalization_": method.normalization} | attributes
+    return FittedDesign(method.recipe.seed, rows.codec, features, attributes)
 
 
 def check_request(objective: PenalisedLoss, recipe: Recipe, request: Request) -> None:

@@ -47,7 +47,7 @@ def learning_curve(
     if members.size < _MEASURED:
         return None
     scored_rows = rows.scored(witnesses.of(members), shown)
-    factor = Factor(moments.shift.size, method.device)
+    factor = Factor(moments.shift.size, method.recipe.device)
     points = score_growing(sums[:-1] or growing(moments), learned.solution.alpha, scored_rows, factor)
     if sums and learned.held_out is not None:  # the last point: each of these rows was left out alone
         outputs = learned.held_out.outputs[np.searchsorted(learned.held_out.rows, witnesses.rows[members])]

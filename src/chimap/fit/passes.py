@@ -65,7 +65,7 @@ def learning_pass(
 ) -> Pass[Sums]:
     """Return the pass that adds up features and targets of the rows, fold by fold."""
     features = rounded(method, features, moments.shift)
-    sums = backend_of(method.device).sums(features, moments, keep)
+    sums = backend_of(method.recipe.device).sums(features, moments, keep)
     return Pass(rows.prepare, rows.codec.encode, sums, rows.folds, clock, rows.weights)
 
 
@@ -73,20 +73,20 @@ def component_pass(
     method: Method, rows: PreparedRows, features: BlockedFeatures, moments: BlockMoments, clock: Stopwatch
 ) -> Pass[Sums]:
     """Return the pass that adds up the features of each block of columns, without targets."""
-    sums = backend_of(method.device).block_sums(features, moments, method.dtype)
+    sums = backend_of(method.recipe.device).block_sums(features, moments, method.recipe.dtype)
     return Pass(rows.prepare, no_targets, sums, DealtFolds(1, rows.seed), clock, rows.weights)
 
 
 def rounded(method: Method, features: FittedFeatures, shift: np.ndarray) -> FittedFeatures:
     """Return the features as they are added up: rounded to bfloat16 if the method says so."""
-    return RoundedFeatures(features, shift) if method.is_rounded else features
+    return RoundedFeatures(features, shift) if method.recipe.is_rounded else features
 
 
 def witnesses_of(
     method: Method, rows: PreparedRows, features: FittedFeatures, moments: FoldMoments, places: np.ndarray, seen: Rows
 ) -> Witnesses:
     """Return features and targets, less the shifts of the moments, of the rows ``seen`` at ``places`` of the source."""
-    Z = np.empty((places.size, moments.shift.size), dtype=method.dtype)
+    Z = np.empty((places.size, moments.shift.size), dtype=method.recipe.dtype)
     features_by_pieces(rounded(method, features, moments.shift), seen, Z, moments.shift)
     Y = np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64)
     weights, counts = (None if part is None else part[places] for part in (rows.source.weights, rows.source.counts))
@@ -126,7 +126,7 @@ def witnesses_and_scored(
     scored_places = rows.held_out(n_scored) if method.holding.asked == "holdout" else rows.representative(SCORED_ROWS)
     is_there = witnesses is not None and np.array_equal(scored_places, places)
     scored = witnesses if is_there else make(scored_places, rows.take(scored_places))
-    return witnesses, None if scored is None else rows.scored(scored, method.scoring)
+    return witnesses, None if scored is None else rows.scored(scored, method.recipe.scoring)
 
 
 @dataclass
@@ -171,14 +171,16 @@ class Passes:
             self.engine.run(work, self.sources[i], self.chunk_rows, self.progress, "components", first_row, reached)
         work.finish()
         with self.clock("components"):
-            return [PCA.of(block, min(most, block.n_features), self.method.device) for block in work.moments.blocks]
+            return [
+                PCA.of(block, min(most, block.n_features), self.method.recipe.device) for block in work.moments.blocks
+            ]
 
     def overflow(self, features: FittedFeatures) -> DataError:
         """Return the error for sums that are not finite, which names the first row whose features are not."""
         rows = self.rows
         for chunk in rows.source.chunks(FIRST_ROWS):
             prepared = rows.prepare(chunk.X, chunk.start, rows.source.name)
-            Z = np.empty((prepared.shape[0], features._n_features_out), self.method.dtype)
+            Z = np.empty((prepared.shape[0], features._n_features_out), self.method.recipe.dtype)
             features.features_into(prepared, Z)
             most = np.sqrt(np.finfo(Z.dtype).max)  # above it, squares overflow
             for row in np.flatnonzero(~(np.abs(Z) < most).all(axis=1)):

@@ -134,9 +134,9 @@ class Collector(ABC):
     needs : {"moments", "rows", "features", "kernel", "blocks"}
         The evidence that it collects.
     method : Method
-        The settings of the fit, with the number of folds that are kept apart.
+        The settings of the fit.
     rows : PreparedRows
-        The rows, with these folds.
+        The rows, with the folds that are kept apart.
     """
 
     needs: ClassVar[Needs]
@@ -182,14 +182,14 @@ class Collector(ABC):
         places = self.measured(held_out)
         if places.size < _FEWEST_MEASURED:
             return None
-        found = self.measure(features, held_out.rows[places], empty_rows(features, self.method.dtype), sample)
+        found = self.measure(features, held_out.rows[places], empty_rows(features, self.method.recipe.dtype), sample)
         told = found < FAR
         return Distances(places[told], found[told]) if told.sum() >= _FEWEST_MEASURED else None
 
     def measured(self, held_out: HeldOut) -> np.ndarray:
         """Return places among the held-out rows of those whose distances are measured, ascending."""
         apart = np.flatnonzero(self.rows.is_apart(held_out.rows))
-        return apart[choose_rows(apart.size, LEFT_OUT_ROWS, self.method.seed)] if apart.size else apart
+        return apart[choose_rows(apart.size, LEFT_OUT_ROWS, self.method.recipe.seed)] if apart.size else apart
 
     def measure(self, features: FittedFeatures, places: np.ndarray, empty: np.ndarray, sample: Sample) -> np.ndarray:
         """Return the distances of the rows at these places of the source; see ``features.nearest`` for ``empty``."""

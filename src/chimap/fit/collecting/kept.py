@@ -70,11 +70,10 @@ class KeptCollector(Collector):
         cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
     ) -> Self:
         """See ``Collector``."""
-        method = replace(method, n_folds=rows.n_folds)
         job = planned_job(method, rows, engine)
         if method.n_principal is None:
             return cls(method, rows, Plan(job, CHUNK_UNIT))
-        return cls(method, rows, Plan.of_first([job], method.budget))
+        return cls(method, rows, Plan.of_first([job], method.recipe.budget))
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """See ``Collector``."""
@@ -94,7 +93,7 @@ class KeptCollector(Collector):
         passes.engine.run(
             work,
             rows.source,
-            chunk_rows_within(job, method.budget),
+            chunk_rows_within(job, method.recipe.budget),
             passes.progress,
             "learning",
             0,
@@ -102,14 +101,14 @@ class KeptCollector(Collector):
         )
         evidence = Evidence(
             kept=kept,
-            device=method.device,
-            seed=method.seed,
+            device=method.recipe.device,
+            seed=method.recipe.seed,
             progress=passes.progress,
             asked=method.holding.asked,
             held_folds=held_folds,
             unit=rows.unit,
         )
-        return Collected(evidence, no_shift if method.is_rounded else None)
+        return Collected(evidence, no_shift if method.recipe.is_rounded else None)
 
 
 def _folds_kept(rows: PreparedRows) -> RowFolds:

@@ -72,7 +72,7 @@ class RowsCollector(Collector):
 
     def measured(self, held_out: HeldOut) -> np.ndarray:
         """See ``Collector``: any of the rows, as each is left out with its group."""
-        return choose_rows(held_out.rows.size, LEFT_OUT_ROWS, self.method.seed)
+        return choose_rows(held_out.rows.size, LEFT_OUT_ROWS, self.method.recipe.seed)
 
     def measure(self, features: FittedFeatures, places: np.ndarray, empty: np.ndarray, sample: Sample) -> np.ndarray:
         """See ``Collector``: to the nearest kept row of another group."""
@@ -90,8 +90,8 @@ class RowsCollector(Collector):
             np.asarray(codec.encode(y[self.order]), dtype=np.float64),
             codec.shift,
             None if source.weights is None else source.weights[self.order],
-            codec.score(y, self.method.scoring, source.weights),
-            self.method.dtype,
+            codec.score(y, self.method.recipe.scoring, source.weights),
+            self.method.recipe.dtype,
             self.rows.unit,
             self.rows.has_rare,
             codec.has_noise,
@@ -117,13 +117,13 @@ class KernelCollector(RowsCollector):
                 Message(
                     "{memory} of {} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take "
                     "fewer rows, or use {features='landmarks'}.",
-                    format_bytes(method.budget),
+                    format_bytes(method.recipe.budget),
                     n_rows,
                     format_bytes(budget_for(needed)),
                     whole_mebibytes(budget_for(needed)),
                 )
             )
-        return cls(method, rows, *order_of(rows.folds, n_rows, method.seed))
+        return cls(method, rows, *order_of(rows.folds, n_rows, method.recipe.seed))
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """Return all rows, with their weights."""
@@ -140,7 +140,7 @@ class KernelCollector(RowsCollector):
     def collect(self, passes: Passes, features: Any, sample: Sample) -> Collected:
         """Return the rows that the features keep."""
         kernel = self.kernel_rows(unscaled(features))
-        return Collected(Evidence(kernel=kernel, device=self.method.device, seed=self.method.seed))
+        return Collected(Evidence(kernel=kernel, device=self.method.recipe.device, seed=self.method.recipe.seed))
 
 
 def order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
@@ -195,7 +195,7 @@ class BlocksCollector(RowsCollector):
                 Message(
                     "{memory} of {} is too small for {:,} rows and a block of their kernel matrix: they take {}. Give "
                     "{memory=}, or use {features='landmarks'}.",
-                    format_bytes(method.budget),
+                    format_bytes(method.recipe.budget),
                     plan.n_rows,
                     format_bytes(budget_for(plan.n_bytes)),
                     whole_mebibytes(budget_for(plan.n_bytes)),
@@ -206,11 +206,11 @@ class BlocksCollector(RowsCollector):
                 Message(
                     "{device=} has no room for {:,} dense mapped rows and a block of their kernel matrix. Use "
                     "{device='cpu'}, or {features='landmarks'}.",
-                    method.device,
+                    method.recipe.device,
                     plan.n_rows,
                 )
             )
-        order, groups = order_of(rows.folds, source.n_rows, method.seed)
+        order, groups = order_of(rows.folds, source.n_rows, method.recipe.seed)
         begun = None if saved is None else saved.swept
         borders = _borders(plan, source.n_rows, groups) if begun is None else begun.borders
         n = int(borders[-1])
@@ -258,8 +258,8 @@ class BlocksCollector(RowsCollector):
             kernel=self.kernel_rows(kept),
             borders=self.borders,
             n_rows=source.n_rows,
-            device=method.device,
-            seed=method.seed,
+            device=method.recipe.device,
+            seed=method.recipe.seed,
             begun=None if saved is None else saved.swept,
             reached=None if passes.checkpoint is None else partial(passes.swept, fitted, digest),
             rows_twice=self.rows_twice,

@@ -42,7 +42,7 @@ class ReplayedCollector(SumsCollector):
 
     def _replaying(self, passes: Passes, moments: FoldMoments) -> tuple[Keep | None, Replay]:
         """See ``SumsCollector``."""
-        kept = room_for(self.plan.job, moments, self.rows.folds, self.method.dtype)
+        kept = room_for(self.plan.job, moments, self.rows.folds, self.method.recipe.dtype)
 
         def replay(work: Pass[Sums]) -> FeatureRows:
             if kept is not None:

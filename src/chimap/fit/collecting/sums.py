@@ -92,10 +92,10 @@ class SumsCollector(Collector):
         folds: RowFolds,
     ) -> Self:
         """Plan the sums of these folds."""
-        method, rows = replace(method, n_folds=folds.n_folds), replace(rows, folds=folds)
+        rows = replace(rows, folds=folds)
         jobs = cls._jobs(planned_job(method, rows, engine), method, rows, request)
         begun = None if saved is None else saved.chunk_rows
-        return cls(method, rows, Plan.of_first(jobs, method.budget, begun), request.has_curve)
+        return cls(method, rows, Plan.of_first(jobs, method.recipe.budget, begun), request.has_curve)
 
     @classmethod
     def _jobs(cls, job: Job, method: Method, rows: PreparedRows, request: Request) -> list[Job]:
@@ -108,7 +108,9 @@ class SumsCollector(Collector):
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """See ``Collector``."""
         progress.stage("sampling", None)
-        places = self.rows.witnesses(self.plan.job.n_features, self.method.dtype.itemsize, self.method.budget)
+        places = self.rows.witnesses(
+            self.plan.job.n_features, self.method.recipe.dtype.itemsize, self.method.recipe.budget
+        )
         if saved is not None:
             return Sample(None, None, places)
         rows, others = self.rows.sample_and(places)
@@ -117,7 +119,7 @@ class SumsCollector(Collector):
     def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """Add up the moments, and compute the features of the rows that scores and held-out outputs need."""
         moments, next_row = self._begun(passes, features, sample.rows)
-        shift = moments.shift if self.method.is_rounded else None
+        shift = moments.shift if self.method.recipe.is_rounded else None
         keep, replay = self._replaying(passes, moments)
         work = learning_pass(self.method, self.rows, features, moments, passes.clock, keep)
         passes.engine.run(
@@ -136,12 +138,12 @@ class SumsCollector(Collector):
         sums: list[Moments] = []
         if not self.rows.folds.n_held:
             sums = nested(moments)
-            moments = FoldMoments.of(sums[-1:], self.method.dtype, self.method.is_rounded)
+            moments = FoldMoments.of(sums[-1:], self.method.recipe.dtype, self.method.recipe.is_rounded)
         evidence = Evidence(
             moments,
             replay(work),
-            device=self.method.device,
-            seed=self.method.seed,
+            device=self.method.recipe.device,
+            seed=self.method.recipe.seed,
             progress=passes.progress,
             asked=self.method.holding.asked,
             unit=self.rows.unit,
@@ -155,9 +157,11 @@ class SumsCollector(Collector):
         method, rows, saved = self.method, self.rows, passes.saved
         with passes.clock("map"):
             if saved is not None and saved.stage == "learning":
-                return FoldMoments.of(saved.moments, method.dtype, method.is_rounded), saved.next_row
+                return FoldMoments.of(saved.moments, method.recipe.dtype, method.recipe.is_rounded), saved.next_row
             first = rows.sample() if first is None else first
-            moments = empty_moments(features, first, rows.n_folds, rows.codec.shift, method.dtype, method.is_rounded)
+            moments = empty_moments(
+                features, first, rows.n_folds, rows.codec.shift, method.recipe.dtype, method.recipe.is_rounded
+            )
             return moments, 0
 
     def _replaying(self, passes: Passes, moments: FoldMoments) -> tuple[Keep | None, Replay]:
