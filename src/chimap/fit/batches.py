@@ -26,11 +26,11 @@ from chimap.features.rounded import in_bfloat16
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import FittedDesign
 from chimap.fit.collecting.kernel import CHUNK_ROWS
+from chimap.fit.collecting.sums import empty_moments, learning_pass, witnesses_and_scored
 from chimap.fit.fit import model_of_fit
 from chimap.fit.holding_out import HoldingOut
 from chimap.fit.method import Method
 from chimap.fit.objective import PenalisedLoss
-from chimap.fit.passes import empty_moments, learning_pass, witnesses_and_scored
 from chimap.fit.plan import largest_job
 from chimap.fit.rows import PreparedRows, sample_rows
 from chimap.losses import Observed, Square

@@ -18,15 +18,14 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.backends.base import RowFeatures
 from chimap.data.rows import RunningDigest
 from chimap.data.source import choose_rows
-from chimap.engines import Engine, Progress
+from chimap.engines import Progress
 from chimap.features.base import FittedFeatures
 from chimap.features.exact import RowKernel
 from chimap.features.nearest import LEFT_OUT_ROWS, distances_among
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import SavedState
-from chimap.fit.collecting.base import Collected, Collector, Request, Sample
+from chimap.fit.collecting.base import Collected, Collector, Passes, Request, Run, Sample
 from chimap.fit.method import Method
-from chimap.fit.passes import Passes
 from chimap.fit.rows import PreparedRows
 from chimap.moments import RowFolds, of_rows
 from chimap.recipe.sizes import BlockPlan, block_plan, bytes_of_exact
@@ -107,9 +106,7 @@ class KernelCollector(RowsCollector):
     needs: ClassVar[Needs] = "kernel"
 
     @classmethod
-    def planned(
-        cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
-    ) -> Self:
+    def planned(cls, method: Method, rows: PreparedRows, run: Run, saved: SavedState | None) -> Self:
         """See ``Collector``."""
         n_rows, needed = rows.source.n_rows, bytes_of_exact(method.recipe, rows.source)
         if needed > method.recipe.room:
@@ -176,9 +173,7 @@ class BlocksCollector(RowsCollector):
     rows_twice: int
 
     @classmethod
-    def planned(
-        cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
-    ) -> Self:
+    def planned(cls, method: Method, rows: PreparedRows, run: Run, saved: SavedState | None) -> Self:
         """See ``Collector``."""
         source, weights = rows.source, rows.source.weights
         if not is_shared(np.asarray(rows.codec.encode(rows.labels)), weights):
@@ -237,9 +232,9 @@ class BlocksCollector(RowsCollector):
         keeper = kept.keeper(self.order.size)
         place_of = np.full(source.n_rows, -1)
         place_of[self.order] = np.arange(self.order.size)
-        seen = None if passes.checkpoint is None else RunningDigest()
-        passes.progress.stage("reading", source.n_rows)
-        with passes.clock("reading"):
+        seen = None if passes.run.checkpoint is None else RunningDigest()
+        passes.run.progress.stage("reading", source.n_rows)
+        with passes.run.clock("reading"):
             for chunk in source.chunks(CHUNK_ROWS):
                 if seen is not None:
                     seen.add(chunk.X)
@@ -249,7 +244,7 @@ class BlocksCollector(RowsCollector):
                     some = chunk.X if chosen.size == places.size else _arrays.take_rows(chunk.X, chosen)
                     prepared = self.rows.prepare(some, chunk.start + chosen, source.name)
                     keeper.put(places[chosen], scale.rows(prepared))
-                passes.progress.advance(chunk.X.shape[0])
+                passes.run.progress.advance(chunk.X.shape[0])
             keeper.close()
         saved, digest = passes.saved, "" if seen is None else seen.result()
         if saved is not None:
@@ -261,9 +256,9 @@ class BlocksCollector(RowsCollector):
             device=method.recipe.device,
             seed=method.recipe.seed,
             begun=None if saved is None else saved.swept,
-            reached=None if passes.checkpoint is None else partial(passes.swept, fitted, digest),
+            reached=None if passes.run.checkpoint is None else partial(passes.swept, fitted, digest),
             rows_twice=self.rows_twice,
-            held=passes.engine.hold(),
+            held=passes.run.engine.hold(),
         )
         return Collected(evidence)
 
