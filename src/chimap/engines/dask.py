@@ -33,7 +33,7 @@ from chimap.engines.dask_pieces import HeldOnWorkers, PiecesOnWorkers
 from chimap.engines.dask_tasks import added, added_array, merged
 from chimap.engines.dask_workers import MOST_KEPT, Workers
 from chimap.engines.local import Reached, Work
-from chimap.moments.base import Accumulator
+from chimap.moments.moments import Accumulator
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -12,7 +12,7 @@ from chimap._progress import Progress, Stopwatch
 from chimap._types import Rows
 from chimap.backends.base import Sums
 from chimap.data import Source
-from chimap.data.read_ahead import chunks_ahead
+from chimap.data.source import chunks_ahead
 from chimap.moments import RowFolds, RowWeights, Targets, weighted
 
 S = TypeVar("S", bound=Sums)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from chimap import _arrays, _scaling
+from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import check_histograms
@@ -59,7 +59,7 @@ class Preparation:
         if self.normalize is not None:
             rows = self._normalized(self.normalize, rows, first_row, name)
         factors = self.factors
-        return rows if factors is None else _scaling.scale_columns(rows, factors)
+        return rows if factors is None else _arrays.scale_columns(rows, factors)
 
     def _normalized(self, normalize: Normalization, rows: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Return checked rows with normalised bins; covariates behind them stay."""

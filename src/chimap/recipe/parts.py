@@ -12,7 +12,7 @@ from chimap._messages import Message
 from chimap._types import Blocks, Parameters, Rows
 from chimap._validation import check_blocks, check_histograms
 from chimap.features.base import Features, FittedFeatures, Footprint
-from chimap.features.prescribed import AutomaticFeatures
+from chimap.features.families import AutomaticFeatures
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.kernels import Kernel, Linear
 from chimap.recipe.recipe import Recipe
