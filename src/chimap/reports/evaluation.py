@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -266,7 +266,7 @@ def _check_predicts_sources(model: BaseEstimator) -> None:
         )
 
 
-def _evaluation(model: Any, source: Source, score: Score, which: str, insight: Insight | None) -> Evaluation:
+def _evaluation(model: BaseEstimator, source: Source, score: Score, which: str, insight: Insight | None) -> Evaluation:
     fitted = model.exact_  # None for tables that were made of codes
     learned, training = {} if fitted is None else fitted.fitted.learned, model.training_ or {}
     seconds = {f"fit: {name}": time for name, time in learned.get("stage_seconds_", {}).items()}
@@ -301,7 +301,7 @@ def _evaluation(model: Any, source: Source, score: Score, which: str, insight: I
     )
 
 
-def _reliability(model: Any, y: np.ndarray, predicted: np.ndarray, scores: np.ndarray) -> Reliability:
+def _reliability(model: BaseEstimator, y: np.ndarray, predicted: np.ndarray, scores: np.ndarray) -> Reliability:
     """Return how reliable the probability of the most probable class of each row is."""
     outputs = scores[:, 1:] if scores.shape[1] == 2 else scores
     probabilities = model.probabilities_of(outputs.astype(np.float64))
@@ -315,7 +315,7 @@ def _examples(source: Source, score: Score, ranking: RankingMetrics | None) -> E
     return examples(cast("ClassificationMetrics", score.metrics), ranking, *score.outcome, read=source.images.read)
 
 
-def _settings(model: Any) -> dict[str, Any]:
+def _settings(model: BaseEstimator) -> JSON:
     """Return the parameters of the estimator, with learned values in place of instructions such as "auto"."""
     parameters = model.get_params(deep=False)
     left_out = ("verbose", "kernel", "gamma", "alpha", "map")
