@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from chimap.models.attributes import attributes_of
 from chimap.models.model import Model
 from chimap.models.predict import OutputsOfRows, outputs_in_chunks, outputs_in_memory, outputs_of_source
 from chimap.models.unassigned import checked_share, is_unassigned, marked, with_shares
-
-if TYPE_CHECKING:
-    pass
 
 P = ParamSpec("P")
 R = TypeVar("R")
