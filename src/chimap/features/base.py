@@ -163,7 +163,7 @@ class FittedFeatures(ABC):
         """The rows whose kernel values the features are, where they are evaluated without a map; else None."""
         return None
 
-    keeps_rows: ClassVar[bool] = False
+    has_distances: ClassVar[bool] = False
     """Whether training rows or landmarks are kept, to which rows have ``squared_distances``."""
 
     def squared_distances(self, rows: Rows) -> np.ndarray:

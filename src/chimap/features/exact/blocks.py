@@ -56,7 +56,7 @@ class ExactBlocks(Features):
     (20, 20)
     """
 
-    keeps_rows = True
+    has_distances = True
 
     n_features_in_: int
     features_: list[ExactFeatures]

@@ -96,7 +96,7 @@ class ExactFeatures(FeaturesOverMap):
 
     family = "exact"
     adds_up_blocks = True
-    keeps_rows = True
+    has_distances = True
 
     n_features_in_: int
     kernel_: Kernel

@@ -436,7 +436,7 @@ class LandmarkFeatures(FeaturesOverMap):
     """
 
     family = "landmarks"
-    keeps_rows = True
+    has_distances = True
 
     n_features_in_: int
     kernel_: Kernel

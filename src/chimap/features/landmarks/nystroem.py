@@ -79,7 +79,7 @@ class NystroemFeatures(Features):
     True
     """
 
-    keeps_rows = True
+    has_distances = True
 
     n_features_in_: int
     kernel_: Kernel
