@@ -17,9 +17,9 @@ from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.cli.show import busy
 from chimap.data import open_source
 from chimap.data.covariates import beside, columns_aside, covariate_names, table_of_columns, unwrapped
+from chimap.data.label_files import IGNORE_LABELS
 from chimap.data.label_kinds import as_targets, check_binary, is_number, is_text, why_text
-from chimap.data.labelling import NoLabelsError
-from chimap.data.labels import UNREAD
+from chimap.data.labels import NoLabelsError
 from chimap.data.table import NoColumnError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def open_data(
     if image_rows.holds_images(data):
         if model is None:
             raise DataError(f"{data} holds images. Write their histograms first: chimap features IMAGES --output FILE.")
-        chosen_labels = labels if reads_labels else UNREAD
+        chosen_labels = labels if reads_labels else IGNORE_LABELS
         return image_rows.rows_for(model, data, chosen_labels, part, silent, check_labels)
     if part is not None:
         raise InputError(f"--part is for images, but {data} holds rows of bins; leave it out.")

@@ -14,8 +14,8 @@ from chimap.cli import data_rows, options, show
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import in_flags
 from chimap.cli.options import AS_IT_IS, TableOptions
-from chimap.data.label_kinds import kind_of
-from chimap.data.labelling import text_columns
+from chimap.data.label_columns import text_columns
+from chimap.data.label_kinds import label_type
 
 if TYPE_CHECKING:
     from chimap._types import JSON
@@ -96,7 +96,7 @@ def _metadata(source: Source) -> list[JSON]:
         except DataError as error:  # a row has no value, or the values cannot be labels
             columns.append({"name": name, "kind": None, "distinct": None, "note": in_flags(error)})
             continue
-        columns.append({"name": name, "kind": kind_of(values), "distinct": int(np.unique(values).size)})
+        columns.append({"name": name, "kind": label_type(values), "distinct": int(np.unique(values).size)})
     return columns
 
 

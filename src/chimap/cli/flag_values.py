@@ -56,15 +56,15 @@ def label_of(text: str | None, y: np.ndarray) -> object:
 
 def threshold_of(text: str | None) -> float | str | None:
     """Return "f1", "balanced" or the cost in the text. Raise ValueError, naming the flag, for other text."""
-    from chimap.selection.threshold import WORDS
+    from chimap.selection.calibration import THRESHOLDS
 
-    if text is None or text in WORDS:
+    if text is None or text in THRESHOLDS:
         return text
     try:
-        return float(number_or(WORDS[0], text, "--threshold"))
+        return float(number_or(THRESHOLDS[0], text, "--threshold"))
     except ValueError:
         raise InputError(
-            f"--threshold must be {', '.join(WORDS)}, or the cost of a missed row, such as 10; got {text!r}."
+            f"--threshold must be {', '.join(THRESHOLDS)}, or the cost of a missed row, such as 10; got {text!r}."
         ) from None
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap.data import Source
-    from chimap.data.labels import Labels
+    from chimap.data.label_files import Labels
     from chimap.engines import Stopwatch
     from chimap.images import ImageHistograms
     from chimap.images.reading import ImageSet
@@ -214,7 +214,7 @@ def rows_for(
     have empty rows. Raise DataError if the model was fitted on rows.
     """
     from chimap._validation import DataError
-    from chimap.data.labels import UNREAD
+    from chimap.data.label_files import IGNORE_LABELS
     from chimap.images.histogram_source import ImageSource
 
     histograms = getattr(model, "histograms_", None)
@@ -226,6 +226,6 @@ def rows_for(
     images = open_set(data, labels, part)
     if check_labels is not None:
         check_labels(images.labels, images.name)
-    source = ImageSource(images, histograms, show.progress(silent), blanks=labels is UNREAD)
+    source = ImageSource(images, histograms, show.progress(silent), blanks=labels is IGNORE_LABELS)
     warn_of(None if source.unread else source.report)
     return source

@@ -112,7 +112,7 @@ def check_rows_order(X: object, **given: object) -> None:
                 check_order(ids(X), values, type(X).__name__, call, argument)
 
 
-def kind_of(path: str) -> Callable[..., Source]:
+def opener_of_path(path: str) -> Callable[..., Source]:
     """Return the class or function that reads this file or folder."""
     if is_folder(path):
         return layout_of(path) or (ZarrSource if is_store(path) else ArrowSource)

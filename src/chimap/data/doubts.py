@@ -18,7 +18,7 @@ from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data.clades import has_several_ranks, ranks_in_words
-from chimap.data.label_kinds import is_real, kind_of
+from chimap.data.label_kinds import is_real, label_type
 from chimap.data.rows import digest
 from chimap.data.source import Source
 from chimap.data.table import COUNTER
@@ -445,7 +445,7 @@ def _codes(values: np.ndarray) -> np.ndarray | None:
 
 
 def _may_be_classes(y: np.ndarray) -> bool:
-    return kind_of(y) != "numbers" and np.unique(y).size <= y.size / 2
+    return label_type(y) != "numbers" and np.unique(y).size <= y.size / 2
 
 
 def _whole_groups(codes: np.ndarray) -> np.ndarray:

@@ -153,7 +153,7 @@ class Source(ABC):
     metadata, matrices : tuple of str
         Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
     origin : callable or None
-        Reads a column of the data that the rows were opened from, see ``column``: ``origin(name, source, missing)``.
+        Reads a column of the data that the rows were opened from, see ``column``; arguments: name, source, missing.
     column_kinds : tuple of str, or None
         What each column measures, where the data say it of columns of several kinds, as of genes and proteins.
     is_logged : bool
@@ -198,7 +198,7 @@ class Source(ABC):
     columns_aside: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
     matrices: tuple[str, ...] = ()
-    origin: Callable[[str, Source, object], np.ndarray] | None = None
+    read_column: Callable[[str, Source, object], np.ndarray] | None = None
     column_kinds: tuple[str, ...] | None = None
     is_logged: bool = False
     first_column: int | None = None
@@ -256,12 +256,12 @@ class Source(ABC):
         return self._from_origin(name, words_for_missing())
 
     def _from_origin(self, name: str, missing: object) -> np.ma.MaskedArray:
-        if self.origin is None:
+        if self.read_column is None:
             raise DataError(
                 f"{self.name}: {name!r} names a column of a file, but these rows are not read from one. Give its "
                 "values as an array."
             )
-        return np.ma.asarray(self.origin(name, self, missing))
+        return np.ma.asarray(self.read_column(name, self, missing))
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:

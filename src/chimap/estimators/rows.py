@@ -27,8 +27,9 @@ from chimap.data.covariates import (
 )
 from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.formats.frames import FrameSource, frame_rows
-from chimap.data.labelling import labelled, note_on_unread, task_words, with_numbers
-from chimap.data.labels import UNREAD, plain_labels
+from chimap.data.label_columns import task_words
+from chimap.data.label_files import IGNORE_LABELS
+from chimap.data.labels import note_on_unread, plain_labels, with_numbers, without_unlabelled
 from chimap.data.overlap import TrainingMass
 from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order
 from chimap.data.views import ChosenRows, choice_like, fitted_names
@@ -82,7 +83,7 @@ def source_to_predict(model: OfColumns, X: MatrixLike) -> Source | None:
     opener = opener_of(X)
     choice = choice_like(model)
     aside = tuple(name for name in LABEL_NAMES if name not in (choice.names or ()))
-    return None if opener is None else opener(X, UNREAD, replace(choice, aside=aside))
+    return None if opener is None else opener(X, IGNORE_LABELS, replace(choice, aside=aside))
 
 
 def source_as_fitted(model: OfColumns, source: Source) -> Source:
@@ -98,7 +99,7 @@ def source_as_fitted(model: OfColumns, source: Source) -> Source:
     covariates = model.taken_covariates
     if covariates is None:
         return view
-    if view.covariates is None and view.origin is not None:
+    if view.covariates is None and view.read_column is not None:
         view = beside(view, table_of_columns(view, covariates.words or covariates.names))
     return covariates.widened(view)
 
@@ -129,7 +130,7 @@ def source_to_fit(
         source = with_weights(source, weights, counts_in(recipe.weights, weights))
     if isinstance(groups, str):
         groups = source.column(groups)
-    source = labelled(source)
+    source = without_unlabelled(source)
     return source if recipe.is_classifier else with_numbers(source), groups
 
 
@@ -306,4 +307,4 @@ def source_of_batch(
     if sample_weight is not None:
         weights = checked_sample_weight(sample_weight, source.n_rows)
         source = with_weights(source, weights, counts_in(model.weights, weights))
-    return labelled(source) if is_matrix(y) else source
+    return without_unlabelled(source) if is_matrix(y) else source

@@ -33,8 +33,7 @@ from chimap.recipe.task import HeldOutRows, classes_in, classes_of, row_weights
 from chimap.recipe.weights import checked_sample_weight, counts_in
 from chimap.selection.base import USUAL_FOLDS
 from chimap.selection.calibration import Calibration, TaskCalibration
-from chimap.selection.conformal import Conformal, checked_level
-from chimap.selection.novelty import Novelty
+from chimap.selection.conformal import Conformal, Novelty, checked_level
 from chimap.selection.scoring import MeanScore, explained
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class ClassTargets(ClassifierMixin):
 
         References
         ----------
-        See ``selection.novelty.Novelty``.
+        See ``selection.conformal.Novelty``.
 
         Examples
         --------

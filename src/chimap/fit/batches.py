@@ -46,9 +46,8 @@ from chimap.selection.choose import ChosenSolution
 from chimap.solvers.base import Evidence, KernelRows, Swept
 from chimap.solvers.blocks import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, core_rows
 from chimap.solvers.exact import is_shared
-from chimap.solvers.held_out import HeldOut
+from chimap.solvers.held_out import SCORED_ROWS, HeldOut
 from chimap.solvers.observed import ObservedMoments
-from chimap.solvers.scored_rows import SCORED_ROWS
 
 # Rows of a block that small batches are gathered to: MNIST's first 12,000 rows, in batches of 250, score .957, .961 and
 # .965 with blocks of 500, 1000 and 2000 rows, and .966 in a fit.

@@ -12,7 +12,7 @@ from chimap._types import Rows
 from chimap._validation import finite_outputs
 from chimap.data import Source
 from chimap.data.doubts import FEWEST_ROWS, Units, say
-from chimap.data.labelling import note_on_unread
+from chimap.data.labels import note_on_unread
 from chimap.data.source import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation

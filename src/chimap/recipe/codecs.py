@@ -21,7 +21,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, Scoring
 from chimap._validation import DataError
-from chimap.data.label_kinds import kind_of, places_among
+from chimap.data.label_kinds import label_type, places_among
 from chimap.data.labels import clean_targets
 from chimap.data.source import Source
 from chimap.losses import Loss, Square
@@ -223,7 +223,7 @@ class RealCodec:
         if is_matrix(y):
             return SeveralCodec.of(y)
         values: np.ndarray = column_or_1d(y)
-        if kind_of(values) not in ("numbers", "whole numbers"):
+        if label_type(values) not in ("numbers", "whole numbers"):
             raise DataError(
                 f"a regressor needs numbers as targets; got labels such as {values[:1].tolist()[0]!r}. Use a "
                 "classifier."

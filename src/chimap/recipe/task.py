@@ -41,7 +41,7 @@ from chimap.recipe.weights import (
     with_weights,
     without_absent,
 )
-from chimap.selection.threshold import best_threshold, checked_threshold
+from chimap.selection.calibration import best_threshold, checked_threshold
 
 _RARE = 0.2  # share of the rarer of two classes below which accuracy says little
 _FEWEST_OF_CLASS = 4  # rows of the rarer class: one for every fold of a race

@@ -13,7 +13,7 @@ from chimap._errors import InputError
 from chimap._formatting import NARROW_SPACE, measure_in_words, percent, plain
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import Source, open_source
-from chimap.data.labels import Labels
+from chimap.data.label_files import Labels
 from chimap.engines import Progress
 from chimap.reports.evaluation_figures import (
     MOST_CLASSES_NAMED,

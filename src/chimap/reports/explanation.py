@@ -468,7 +468,7 @@ def _drawings(
 ) -> Callable[[int, np.ndarray], Drawing | None] | None:
     """Return a function that draws the i-th row, for weights (t,) of its scores; None for rows without drawings."""
     reading: Reading | None = source.reading
-    if reading is None or not reading.has_drawings or source.origin is None:
+    if reading is None or not reading.has_drawings or source.read_column is None:
         return None
     fields = source.column(reading.column)[places]
     empty = ArraySource(np.zeros((1, rows.n_features)), column_names=rows.column_names)

@@ -139,7 +139,7 @@ class CompareSettings:
     def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
         """Run the race on rows with labels."""
         from chimap.cli.data_rows import decide_task
-        from chimap.data.labelling import labels_of, with_numbers
+        from chimap.data.labels import labels_of, with_numbers
         from chimap.reports import compare
 
         y = labels_of(source)
@@ -245,7 +245,7 @@ def compare(
     """
     from chimap._validation import DataError
     from chimap.cli import data_rows, held_out_rows
-    from chimap.data.labelling import labels_of
+    from chimap.data.labels import labels_of
     from chimap.reports import ComparisonPage
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)

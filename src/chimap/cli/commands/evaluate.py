@@ -116,7 +116,7 @@ def measure(
     from chimap import load
     from chimap._validation import DataError
     from chimap.cli import data_rows, held_out_rows
-    from chimap.data.labelling import present
+    from chimap.data.labels import present
     from chimap.reports import repeated_splits, report
     from chimap.reports.score import as_answers, true_answers
     from chimap.reports.splits import check_splits, splits_of
