@@ -8,7 +8,7 @@ import sklearn.decomposition
 
 from chimap import Moments
 from chimap._validation import DataError
-from chimap.moments import PCA
+from chimap.features.principal import PCA
 
 from .cases import assert_says, moments_of, rows
 
