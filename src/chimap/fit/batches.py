@@ -27,7 +27,6 @@ from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import FittedDesign
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.design import sample_rows
-from chimap.fit.dominance import warn_of_dominance
 from chimap.fit.fit import model_of_fit
 from chimap.fit.holding_out import HoldingOut
 from chimap.fit.method import Method
@@ -118,7 +117,7 @@ class SummedBatches:
         n_features = largest_job(method, first, codec.n_targets).n_features
         places = self.rows.witnesses(n_features, method.dtype.itemsize, method.budget)
         sample, others = self.rows.sample_and(places)
-        warn_of_dominance(sample, self.rows.sampled(), preparation.parts, first.name, preparation.columns)
+        preparation.warn_of_dominance(sample, self.rows.sampled(), first.name)
         features = method.design.fit(sample, method.seed)
         features = in_bfloat16(features, sample) if method.is_rounded else features
         attributes = mean_and_deviation(sample) | {"normalization_": method.normalize}

@@ -21,9 +21,9 @@ from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
 from chimap.fit.design import PART_APART, rows_apart, sample_size
 from chimap.fit.holding_out import folds_of_groups
-from chimap.models.preparation import Preparation
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_entries, of_rows, rows_by_weight, unit_of
 from chimap.recipe.codecs import Codec
+from chimap.recipe.preparation import Preparation
 from chimap.recipe.task import HeldOutRows
 from chimap.solvers.held_out import SCORED_ROWS, HeldOut, ScoredRows, Witnesses
 

@@ -28,10 +28,10 @@ from chimap.features.nearest import empty_rows, nearest_distances
 from chimap.features.rounded import RoundedFeatures
 from chimap.kernels import AdditiveKernel, Kernel, OnColumns, Sum
 from chimap.models.answers import ClassAnswers, RealAnswers, largest
-from chimap.models.preparation import Preparation
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
+from chimap.recipe.preparation import Preparation
 from chimap.recipe.task import Task
 from chimap.selection import SelectionResult
 from chimap.solvers.posterior import DualPosterior, Posterior

@@ -29,7 +29,7 @@ from chimap.race.runner import FEWEST_SAMPLED, RACE_SHARE, Fit, Race, mean_of
 from chimap.race.shared import SharedMachines
 from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Trial, is_behind
 from chimap.recipe import Recipe, is_auto
-from chimap.recipe.precision import rows_in
+from chimap.recipe.preparation import rows_in
 from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
 

@@ -218,8 +218,8 @@ class Evidence:
         Time of ``time.monotonic`` after which such a sweep begins no block that would end later; None for no limit.
     rows_twice : int, default=0
         Rows with which a second sweep over blocks of rows is within the work.
-    hold : callable or None, default=None
-        Returns a place for the rows of such a sweep on the workers that multiply them; None for this process.
+    held : Held or None, default=None
+        A place for the rows of such a sweep on the workers that multiply them; None for this process.
     device : str, default="cpu"
         Device that factorises matrices.
     seed : int, default=0
@@ -252,7 +252,7 @@ class Evidence:
     reached: Callable[[Swept], None] | None = None
     ends_at: float | None = None
     rows_twice: int = 0
-    hold: Callable[[], Held] | None = None
+    held: Held | None = None
     device: str = "cpu"
     seed: int = 0
     components: Components | None = None

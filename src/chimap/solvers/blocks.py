@@ -589,7 +589,7 @@ class BlockProblem(Problem):
             n_core,
             evidence.device,
             begun.lift,
-            None if evidence.hold is None else SharedRows(rows.features, evidence.hold(), n_core),
+            None if evidence.held is None else SharedRows(rows.features, evidence.held, n_core),
         )
         left_out = None if self._begun is not None else self.chosen.held_out
         sweep = Sweep(
