@@ -26,13 +26,13 @@ from chimap.engines.local import Pass, Reached, Work, no_targets
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
 from chimap.features.nearest import FAR, LEFT_OUT_ROWS, empty_rows, nearest_distances
-from chimap.features.principal import BlockMoments
+from chimap.features.principal import PCA, BlockMoments
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.checkpoint import Checkpoint, FittedDesign, SavedState
 from chimap.fit.method import Method
 from chimap.fit.rows import PreparedRows
 from chimap.models.answers import Distances
-from chimap.moments import PCA, DealtFolds, Moments, RowWeights
+from chimap.moments import DealtFolds, Moments, RowWeights
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Evidence, Needs, Swept
@@ -307,7 +307,7 @@ class Collector(ABC):
         Landmarks tell it of the rows that none of them is made of. None if the features keep no rows, or too few rows
         were held out. See ``features.nearest``.
         """
-        if held_out is None or not features.keeps_rows:
+        if held_out is None or not features.has_distances:
             return None
         places = self.measured(held_out)
         if places.size < _FEWEST_MEASURED:
