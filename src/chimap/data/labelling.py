@@ -21,7 +21,7 @@ from chimap.data.formats.batches import stream_columns
 from chimap.data.formats.csv import CsvSource, TextTable
 from chimap.data.formats.fields import Reading
 from chimap.data.formats.mothur import is_shared
-from chimap.data.formats.qiime import QiimeMetadata, is_qiime_metadata
+from chimap.data.formats.qiime import QiimeMetadata, artifact_metadata, is_qiime_metadata
 from chimap.data.formats.records import (
     LINES,
     ArrowRecords,
@@ -278,17 +278,19 @@ def is_join(labels: Labels) -> bool:
         return False
     address, member = split_member(labels)
     name = uncompressed_name(base_name(address))
-    return bool(member) and name.endswith(_JOINED_TEXT + _ARROW_TABLES)
+    return bool(member) and name.endswith((*_JOINED_TEXT, *_ARROW_TABLES, ".qza"))
 
 
 def table_of(address: str) -> Records:
     """Return the records of a table whose columns are joined to rows by their ids; ``.txt`` is text too.
 
-    Raises DataError for an Arrow table that is compressed as a whole.
+    A ``.qza`` is an artifact of metadata. Raises DataError for an Arrow table that is compressed as a whole.
     """
     file = existing_file(address)
     if uncompressed_name(file.name).endswith(_JOINED_TEXT):
         return QiimeMetadata(address) if is_qiime_metadata(file) else TextRecords(address)
+    if file.suffix == ".qza":
+        return artifact_metadata(address)
     if file.suffix not in _ARROW_TABLES:
         raise DataError(f"{address}: not read while it is compressed as a whole. Unpack it: {file_remedy(address)}.")
     return ArrowRecords(address)

@@ -329,7 +329,8 @@ def matched(
     model_names, source_names = composed_names(names), composed_names(source.column_names)
     if model_names == source_names:
         return source
-    overlap = Overlap.of(model_names, source_names, source.other_names, source.columns_aside)
+    other_bins = None if mass is None else mass.other_names
+    overlap = Overlap.of(model_names, source_names, source.other_names, source.columns_aside, other_bins)
     told = [*overlap.notes(source.name)]
     if not overlap.is_complete:
         told.append(overlap.check(mass, missing_columns, source.name))

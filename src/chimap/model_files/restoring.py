@@ -219,7 +219,7 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
 
 
 def _with_min_count(state: JSON) -> None:
-    """The fewest texts with a word had another name."""
+    """The fewest records with a word or a substructure had another name."""
     if "least_rows" in state:
         state["min_count"] = state.pop("least_rows")
 
@@ -243,6 +243,7 @@ def _with_errors_by_output(state: JSON) -> None:
 
 MIGRATIONS: dict[str, Callable[[JSON], None]] = {
     "WordCounts": _with_min_count,
+    "MorganKeys": _with_min_count,
     "FourierFeatures": _with_centre(lambda state: np.zeros(state["projection_"].n_inputs)),
     "SkewedFourierFeatures": _with_centre(lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c)),
     "LineTables": _with_errors_by_output,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from chimap._errors import InputError
 from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.io.files import needed
+
+if TYPE_CHECKING:
+    from chimap.images.vocabulary import Coding, Vocabulary
 
 
 def check_border(border: int, unit: str) -> None:
@@ -89,7 +93,19 @@ class OnGrids(ABC):
         """
 
 
-class LocalDescriptor(ABC):
+class Descriptor(ABC):
+    """Base class of all descriptors: an image has points, each of which counts for one or several words."""
+
+    @abstractmethod
+    def n_words_of(self, vocabulary: Vocabulary | None) -> int:
+        """Return the number of words."""
+
+    @abstractmethod
+    def coded_by(self, vocabulary: Vocabulary | None, coding: Coding, image: np.ndarray) -> Coded:
+        """Return the points of an image (H, W, 3), uint8, and their words."""
+
+
+class LocalDescriptor(Descriptor):
     """Base class of descriptors that return vectors at points and need a vocabulary."""
 
     @abstractmethod
@@ -107,8 +123,18 @@ class LocalDescriptor(ABC):
             The points; none if the image is too small for any.
         """
 
+    def n_words_of(self, vocabulary: Vocabulary | None) -> int:
+        """Return the number of words, those of the vocabulary."""
+        assert vocabulary is not None
+        return len(vocabulary.centres)
 
-class CodedDescriptor(ABC):
+    def coded_by(self, vocabulary: Vocabulary | None, coding: Coding, image: np.ndarray) -> Coded:
+        """Return the points of an image and the words that their vectors are near to."""
+        assert vocabulary is not None
+        return coding.code(self.points(image), vocabulary)
+
+
+class CodedDescriptor(Descriptor):
     """Base class of descriptors whose points are words already, such as quantised colours."""
 
     @property
@@ -130,6 +156,14 @@ class CodedDescriptor(ABC):
         Coded
             The points and their words.
         """
+
+    def n_words_of(self, vocabulary: Vocabulary | None) -> int:
+        """Return the number of words."""
+        return self.n_words
+
+    def coded_by(self, vocabulary: Vocabulary | None, coding: Coding, image: np.ndarray) -> Coded:
+        """Return the points of an image and their words."""
+        return self.coded(image)
 
 
 class OnPixels(CodedDescriptor):
@@ -184,13 +218,9 @@ def pixel_centres(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 def joined(parts: list[Points], dimensions: int) -> Points:
     """Return the points of all parts in one ``Points``, part after part."""
-    empty = Points(np.zeros(0, np.float32), np.zeros(0, np.float32), np.zeros((0, dimensions), np.float32))
-    parts = parts or [empty]
-    return Points(
-        np.concatenate([part.x for part in parts]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate([part.vectors for part in parts]),
-    )
+    empty = np.zeros(0, np.float32)
+    parts = parts or [Points(empty, empty, np.zeros((0, dimensions), np.float32))]
+    return Points(*(np.concatenate(arrays) for arrays in zip(*((p.x, p.y, p.vectors) for p in parts), strict=True)))
 
 
 def within(max_side: int, image: np.ndarray, mask: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray | None]:
