@@ -58,10 +58,10 @@ if TYPE_CHECKING:
         StaircaseMap,
         StationaryMap,
     )
+    from chimap.features.families import AutomaticFeatures, PrincipalFeatures
     from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
     from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
     from chimap.features.minmax import MinMaxFeatures
-    from chimap.features.prescribed import AutomaticFeatures, PrincipalFeatures
     from chimap.images import ImageHistograms, open_images
     from chimap.kernel_learning import (
         FourierKernelLearner,
@@ -225,7 +225,7 @@ _HOMES = {
         "StationaryMap",
     ),
     "moments": ("Moments", "PCA"),
-    "features.prescribed": ("AutomaticFeatures", "PrincipalFeatures"),
+    "features.families": ("AutomaticFeatures", "PrincipalFeatures"),
     "features.minmax": ("MinMaxFeatures",),
     "features.landmarks": ("LandmarkFeatures", "NystroemFeatures"),
     "penalties": (),

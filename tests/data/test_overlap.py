@@ -156,4 +156,4 @@ def test_a_model_keeps_the_other_names_of_genes(tmp_path):
     fitted = chimap.load(tmp_path / "symbols.model")
     by_id = open_source(pd.DataFrame(counts, columns=ids)[ids[::-1]], like=fitted)
     assert any(f"6 columns are matched by the other name of genes, such as {ids[0]!r}" in note for note in by_id.notes)
-    np.testing.assert_array_equal(fitted.predict_source(by_id), fitted.predict(pd.DataFrame(counts, columns=symbols)))
+    np.testing.assert_array_equal(fitted.predict(by_id), fitted.predict(pd.DataFrame(counts, columns=symbols)))

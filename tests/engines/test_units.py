@@ -14,7 +14,7 @@ from chimap.backends.units import automatic_precision, has_bfloat16_units, proce
 from chimap.cli.commands.info import describe_model
 from chimap.data import ArraySource
 from chimap.features.kernel_errors import kernel_errors
-from chimap.moments.product import BatchProduct, BFloat16Product, product_of
+from chimap.moments.symmetric import BatchProduct, BFloat16Product, product_of
 
 from ..histograms import classes
 
@@ -71,7 +71,7 @@ def test_a_fit_on_units_is_the_fit_without(settings, monkeypatch):
     monkeypatch.setattr(BFloat16Product, "add", lambda *rows: used.append(rows) or add(*rows))
     models = {}
     for has_units in (True, False):
-        monkeypatch.setattr("chimap.moments.product.has_bfloat16_units", lambda has=has_units: has)
+        monkeypatch.setattr("chimap.moments.symmetric.has_bfloat16_units", lambda has=has_units: has)
         model = HistogramClassifier(**LANDMARKS | {"n_components": 400}, precision="bfloat16", **settings)
         models[has_units] = model.fit(X, y)
         assert bool(used) is True
@@ -80,7 +80,7 @@ def test_a_fit_on_units_is_the_fit_without(settings, monkeypatch):
 
 
 def test_rows_with_weights_are_not_bfloat16(monkeypatch):
-    monkeypatch.setattr("chimap.moments.product.has_bfloat16_units", lambda: True)
+    monkeypatch.setattr("chimap.moments.symmetric.has_bfloat16_units", lambda: True)
     monkeypatch.setattr(BFloat16Product, "add", None)
     model = HistogramClassifier(**LANDMARKS, precision="bfloat16", alpha=0.1)
     assert model.fit(X, y, sample_weight=np.linspace(0.5, 2, len(X))).score(X, y) > 0.5

@@ -163,7 +163,10 @@ class FittedFeatures(ABC):
         """The rows whose kernel values the features are, where they are evaluated without a map; else None."""
         return None
 
-    def squared_distances(self, rows: Rows) -> np.ndarray | None:
+    keeps_rows: ClassVar[bool] = False
+    """Whether training rows or landmarks are kept, to which rows have ``squared_distances``."""
+
+    def squared_distances(self, rows: Rows) -> np.ndarray:
         """Return K(x, x) + K(v, v) - 2 K(x, v) of rows x with the landmarks or training rows v that are kept.
 
         Parameters
@@ -173,10 +176,10 @@ class FittedFeatures(ABC):
 
         Returns
         -------
-        ndarray of shape (n, m), float64, or None
-            Squared distances of the kernel; None for features that keep no rows.
+        ndarray of shape (n, m), float64
+            Squared distances of the kernel.
         """
-        return None
+        raise NotImplementedError(f"{type(self).__name__} keeps no rows")
 
     def squared_distances_at(self, places: np.ndarray) -> np.ndarray:
         """Return ``squared_distances`` of the training rows at ``places``, for features that keep all of them.

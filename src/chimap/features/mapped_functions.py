@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from chimap import _arrays, _scaling
+from chimap import _arrays
 from chimap._types import Rows
 
 _POINTS = 16  # of the Gauss-Legendre rule on a piece of a path
@@ -145,8 +145,8 @@ class GaussianExpansion:
     def values(self, u: np.ndarray) -> np.ndarray:
         """Return kernel values (n, m) of mapped rows with the centres."""
         exponents = _arrays.to_dense(u @ self.centres.T)
-        exponents -= _scaling.row_squares(u)[:, None] / 2
-        exponents -= _scaling.row_squares(self.centres) / 2
+        exponents -= _arrays.row_squares(u)[:, None] / 2
+        exponents -= _arrays.row_squares(self.centres) / 2
         return np.asarray(np.exp(np.minimum(exponents, 0, out=exponents), out=exponents))
 
 

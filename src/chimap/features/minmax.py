@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,10 +15,6 @@ from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.base import Features
 from chimap.kernels import MinMax
 from chimap.model_files import register
-
-if TYPE_CHECKING:
-    pass
-
 
 _MOST_BITS = 16  # of a code, and of a level
 

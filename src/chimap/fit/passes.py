@@ -31,8 +31,7 @@ from chimap.fit.method import Method
 from chimap.fit.rows import PreparedRows, features_by_pieces
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowWeights, provisional_mean
 from chimap.solvers.base import Swept
-from chimap.solvers.held_out import Witnesses
-from chimap.solvers.scored_rows import SCORED_ROWS, ScoredRows
+from chimap.solvers.held_out import SCORED_ROWS, ScoredRows, Witnesses
 
 
 def first_mean(features: FittedFeatures, rows: Rows, dtype: np.dtype) -> np.ndarray:

@@ -10,7 +10,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import DataError, check_positive
 from chimap.backends import backend_of
-from chimap.moments.covariance import Moments
+from chimap.moments.moments import Moments
 
 
 @dataclass(frozen=True)

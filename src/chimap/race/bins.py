@@ -13,8 +13,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._memory import budget_for, whole_mebibytes
 from chimap._messages import Message
-from chimap._types import ArrayLike
-from chimap._validation import DataError, MemoryBudgetError, check_blocks, check_choice, checked_weights
+from chimap._validation import DataError, MemoryBudgetError, check_blocks
 from chimap.data import ArraySource, Source
 from chimap.engines import Progress
 from chimap.features.over_map import has_map
@@ -30,7 +29,7 @@ from chimap.race.runner import FEWEST_SAMPLED, RACE_SHARE, Fit, Race, mean_of
 from chimap.race.shared import SharedMachines
 from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Trial, is_behind
 from chimap.recipe import Recipe, is_auto
-from chimap.recipe.precision import rows_in
+from chimap.recipe.preparation import rows_in
 from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
 
@@ -44,14 +43,6 @@ _FEWER = 0.9  # largest factor on the rows of a sample whose machines do not fit
 
 Weighing = Callable[[np.ndarray], tuple[Outcome, Callable[[], np.ndarray]]]
 """Fits with weights of the bins (splits, bins); returns the outcome, and a function that returns the next weights."""
-
-
-def check_bin_weights(bin_weights: str | ArrayLike | None, n_bins: int) -> None:
-    """Raise ValueError, or DataError for a wrong number, unless these are weights of bins or a word for them."""
-    if isinstance(bin_weights, str):
-        check_choice(bin_weights, "bin_weights", ("auto", "learn"))
-    elif bin_weights is not None:
-        checked_weights(bin_weights, n_bins, "bin", "bin_weights", "None, 'auto', 'learn' or numbers")
 
 
 @dataclass(frozen=True)

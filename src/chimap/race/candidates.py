@@ -14,9 +14,8 @@ from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
 from chimap.features.exact import MOST_ROWS
-from chimap.features.families import FAMILIES
+from chimap.features.families import FAMILIES, AutomaticFeatures
 from chimap.features.over_map import has_map
-from chimap.features.prescribed import AutomaticFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.losses import Loss
 from chimap.race.trials import Candidate

@@ -13,11 +13,12 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._validation import check_positive
+from chimap._types import ArrayLike
+from chimap._validation import check_choice, check_positive, checked_weights
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Progress
-from chimap.race.bins import bins_if_any, check_bin_weights, is_in_time, promoted, weigh_bins, with_bins
+from chimap.race.bins import bins_if_any, is_in_time, promoted, weigh_bins, with_bins
 from chimap.race.candidates import (
     HISTOGRAM_KERNELS,
     entries,
@@ -75,6 +76,14 @@ def race(
         if isinstance(asked.bin_weights, str) and asked.bin_weights == "learn":
             return weigh_bins(asked, source, task, groups, fit, progress)
     return asked, None
+
+
+def check_bin_weights(bin_weights: str | ArrayLike | None, n_bins: int) -> None:
+    """Raise ValueError, or DataError for a wrong number, unless these are weights of bins or a word for them."""
+    if isinstance(bin_weights, str):
+        check_choice(bin_weights, "bin_weights", ("auto", "learn"))
+    elif bin_weights is not None:
+        checked_weights(bin_weights, n_bins, "bin", "bin_weights", "None, 'auto', 'learn' or numbers")
 
 
 def _raced(

@@ -29,7 +29,6 @@ from chimap.features.over_map import fitted_map, has_map
 from chimap.features.scaled import Scale
 from chimap.features.weighted import weights_of
 from chimap.kernels import Exponential, Kernel
-from chimap.models.preparation import Preparation
 from chimap.normalizations import Normalization
 from chimap.race.candidates import has_features
 from chimap.race.machines import (
@@ -45,6 +44,7 @@ from chimap.race.machines import (
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.codecs import Codec
 from chimap.recipe.parts import parts_of
+from chimap.recipe.preparation import Preparation
 from chimap.recipe.recipe import AUTO, checked_alpha
 from chimap.selection.climb import Scored, Setting, SettingSearch, climb, mean_square
 from chimap.selection.leave_one_out import OCTAVES

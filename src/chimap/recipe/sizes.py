@@ -20,9 +20,8 @@ from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
 from chimap.features.exact import MOST_ROWS
-from chimap.features.families import FAMILIES
+from chimap.features.families import FAMILIES, AutomaticFeatures
 from chimap.features.over_map import has_map
-from chimap.features.prescribed import AutomaticFeatures
 from chimap.kernels import Exponential
 from chimap.recipe.recipe import Recipe, is_auto
 from chimap.solvers.blocks import (

@@ -48,7 +48,7 @@ from chimap.features.exact import RowKernel, SharedRows
 from chimap.losses import CATALOGUE, Loss, Square, check_loss
 from chimap.moments import of_rows
 from chimap.penalties import L2
-from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, Swept, collected
+from chimap.solvers.base import Asked, Evidence, KernelRows, Needs, Problem, Solver, Swept, collected
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution
 from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem, solved_alone
@@ -522,8 +522,6 @@ class BlockProblem(Problem):
 
     needs: ClassVar[Needs] = "blocks"
     stage: ClassVar[str] = "blocks"
-    leaves_out: ClassVar[bool] = True
-    compares = True
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
         self.rows = collected(evidence.kernel, "all rows")
@@ -553,6 +551,10 @@ class BlockProblem(Problem):
             leading = self.rows.leading(int(self.borders[1]))
             self._first = KernelProblem(self._loss, replace(self._evidence, kernel=leading))
         return self._first
+
+    def rule(self, asked: Asked) -> str | None:
+        """See ``Problem``."""
+        return "leave out"
 
     @property
     def n_rows(self) -> int:
@@ -587,7 +589,7 @@ class BlockProblem(Problem):
             n_core,
             evidence.device,
             begun.lift,
-            None if evidence.hold is None else SharedRows(rows.features, evidence.hold(), n_core),
+            None if evidence.held is None else SharedRows(rows.features, evidence.held, n_core),
         )
         left_out = None if self._begun is not None else self.chosen.held_out
         sweep = Sweep(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
+from chimap._messages import shown
 from chimap._types import JSON, Group
 from chimap._unicode import composed
 from chimap._validation import DataError
@@ -29,8 +30,8 @@ from chimap.data.io.files import (
     plain_path,
     read_piece,
 )
-from chimap.data.label_kinds import as_number, is_missing
-from chimap.data.labels import Labels, numbers_or_text, shown
+from chimap.data.label_files import Labels
+from chimap.data.label_kinds import as_number, is_missing, numbers_or_text
 from chimap.data.rows import check_distinct
 from chimap.data.source import Source
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 
@@ -15,10 +13,6 @@ from chimap._validation import check_row_sums, validated_rows
 from chimap.features.base import Features, Footprint
 from chimap.features.mapped_functions import LinearFunction, MappedModel, dense
 from chimap.kernels import DirichletKernel, Kernel, as_kernel
-
-if TYPE_CHECKING:
-    pass
-
 
 _BLOCK_NUMBERS = 2**20  # entries of a block of sparse rows that is made dense at once
 

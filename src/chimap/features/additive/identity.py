@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 
@@ -14,9 +12,6 @@ from chimap._validation import validated_rows
 from chimap.features.base import Features, Footprint, linear_in_features, median_bytes
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel, Linear
-
-if TYPE_CHECKING:
-    pass
 
 
 class IdentityMap(OneToOneFeatureMixin, Features):

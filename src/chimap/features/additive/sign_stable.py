@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from chimap import _arrays, _loops, _products, _scaling, _threads
+from chimap import _arrays, _blas, _loops, _threads
 from chimap._types import Array, ArrayLike, ArrayMap, DeviceArray, MatrixLike, RandomState, Rows, Shape, Transformed
 from chimap._validation import DataError, check_choice, check_positive, check_row_sums, row_sums, validated_rows
 from chimap.features.base import Features
@@ -226,9 +226,9 @@ class SignStableProjection(Features):
         for first in range(0, rows.shape[0], _BLOCK_ROWS):
             part = slice(first, min(first + _BLOCK_ROWS, rows.shape[0]))
             # rows of norm 1, so that no product with an entry of R is infinite
-            block = _scaling.unit_rows(_arrays.as_rows(_arrays.take_rows(rows, part), np.float64))
+            block = _arrays.unit_rows(_arrays.as_rows(_arrays.take_rows(rows, part), np.float64))
             size = part.stop - first
-            _products.project(block, self.frequencies_, buffer[:size], projected[:size])
+            _blas.project(block, self.frequencies_, buffer[:size], projected[:size])
             yield part, projected[:size]
 
     def _words(self, bits: ArrayLike, name: str) -> np.ndarray:

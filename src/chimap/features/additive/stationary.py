@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
@@ -18,10 +18,6 @@ from chimap.features.base import Features, Footprint, linear_in_features
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name, stationary_gaussian
-
-if TYPE_CHECKING:
-    pass
-
 
 PAIRS = 2**17  # most pairs of values within a bin whose differences are drawn, for all bins together
 _POINTS = 512  # quantiles of the differences

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from copy import copy
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,6 @@ from chimap.features.exact.features import ExactFeatures
 from chimap.features.exact.products import KeptRows, OtherRows
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
-
-if TYPE_CHECKING:
-    pass
 
 _ROWS = 1024  # rows for which the values of one block are in memory besides the sum
 
@@ -59,6 +55,8 @@ class ExactBlocks(Features):
     >>> both.transform(X).shape
     (20, 20)
     """
+
+    keeps_rows = True
 
     n_features_in_: int
     features_: list[ExactFeatures]

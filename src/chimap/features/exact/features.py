@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -24,10 +24,6 @@ from chimap.features.over_map import FeaturesOverMap, fitted_map, has_map
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
 from chimap.kernels.plain import Linear
 from chimap.moments import rows_by_weight
-
-if TYPE_CHECKING:
-    pass
-
 
 _TILE = 512
 
@@ -100,6 +96,7 @@ class ExactFeatures(FeaturesOverMap):
 
     family = "exact"
     adds_up_blocks = True
+    keeps_rows = True
 
     n_features_in_: int
     kernel_: Kernel

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -20,10 +18,6 @@ from chimap.features.fourier.sampling import CATALOGUE as SAMPLING
 from chimap.features.mapped_functions import MappedModel, dense
 from chimap.features.over_map import FeaturesOverMap, fitted_map
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
-
-if TYPE_CHECKING:
-    pass
-
 
 _CENTRE_ROWS = 64  # rows that the means of mapped bins are computed from
 _LARGE_MEAN = 16.0  # in standard deviations; larger means are subtracted

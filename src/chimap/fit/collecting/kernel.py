@@ -263,7 +263,7 @@ class BlocksCollector(RowsCollector):
             begun=None if saved is None else saved.swept,
             reached=None if passes.checkpoint is None else partial(passes.swept, fitted, digest),
             rows_twice=self.rows_twice,
-            hold=getattr(passes.engine, "hold", None),
+            held=passes.engine.hold(),
         )
         return Collected(evidence)
 
