@@ -41,7 +41,6 @@ from chimap.kernels.stationary import StationaryKernel, stationary_by_name
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
 from chimap.model_files import attributes, pipelines, restoring
-from chimap.moments import PCA
 
 _FEWEST_ROWS = 2048  # below it, the table of the levels is no smaller than the numbers
 _N_LEVELS = 256
@@ -88,7 +87,7 @@ def register(*classes: type, migrate: Callable[[JSON], None] | None = None) -> N
 
 
 register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
-register(*LOSSES.values(), Observed, PCA, WordCounts, *FINGERPRINTS.values(), NamedCounts, TrainingMass, Units)
+register(*LOSSES.values(), Observed, WordCounts, *FINGERPRINTS.values(), NamedCounts, TrainingMass, Units)
 
 
 def _class_of(name: str) -> type:
