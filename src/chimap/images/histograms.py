@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -402,7 +403,20 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
             The image, which is not scaled down.
         """
         for i, columns in enumerate(self.blocks_.values()):
-            yield columns, self.descriptors_[i].coded_by(self.vocabularies_[i], self.coder, image), self._n_words(i)
+            yield columns, self.words_at(image, i), self._n_words(i)
+
+    def words_at(self, image: np.ndarray, number: int) -> Coded:
+        """Return the points of an image with their words, for one descriptor.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image, which is not scaled down.
+        number : int
+            Number of the descriptor.
+        """
+        code = partial(self.coder.code, vocabulary=self.vocabularies_[number])  # type: ignore[arg-type]  # used if not None
+        return self.descriptors_[number].coded_by(code, image)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Return the names of the columns, such as "sift 2x2 cell 3 word 17".
@@ -445,7 +459,8 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         return Pyramid(tuple(self.grids), self.n_regions)
 
     def _n_words(self, i: int) -> int:
-        return self.descriptors_[i].n_words_of(self.vocabularies_[i])
+        vocabulary = self.vocabularies_[i]
+        return self.descriptors_[i].n_words_of(0 if vocabulary is None else len(vocabulary.centres))
 
     def _lay_out(self, pyramid: Pyramid) -> None:
         """Set the columns of descriptors and levels."""

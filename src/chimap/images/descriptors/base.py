@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from chimap._errors import InputError
 from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.io.files import needed
-
-if TYPE_CHECKING:
-    from chimap.images.vocabulary import Coding, Vocabulary
 
 
 def check_border(border: int, unit: str) -> None:
@@ -97,12 +94,12 @@ class Descriptor(ABC):
     """Base class of all descriptors: an image has points, each of which counts for one or several words."""
 
     @abstractmethod
-    def n_words_of(self, vocabulary: Vocabulary | None) -> int:
-        """Return the number of words."""
+    def n_words_of(self, n_learned: int) -> int:
+        """Return the number of words, given the number of those that were learned."""
 
     @abstractmethod
-    def coded_by(self, vocabulary: Vocabulary | None, coding: Coding, image: np.ndarray) -> Coded:
-        """Return the points of an image (H, W, 3), uint8, and their words."""
+    def coded_by(self, code: Callable[[Points], Coded], image: np.ndarray) -> Coded:
+        """Return the points of an image (H, W, 3), uint8, and their words; ``code`` finds words that were learned."""
 
 
 class LocalDescriptor(Descriptor):
@@ -123,15 +120,13 @@ class LocalDescriptor(Descriptor):
             The points; none if the image is too small for any.
         """
 
-    def n_words_of(self, vocabulary: Vocabulary | None) -> int:
-        """Return the number of words, those of the vocabulary."""
-        assert vocabulary is not None
-        return len(vocabulary.centres)
+    def n_words_of(self, n_learned: int) -> int:
+        """Return the number of words that were learned."""
+        return n_learned
 
-    def coded_by(self, vocabulary: Vocabulary | None, coding: Coding, image: np.ndarray) -> Coded:
+    def coded_by(self, code: Callable[[Points], Coded], image: np.ndarray) -> Coded:
         """Return the points of an image and the words that their vectors are near to."""
-        assert vocabulary is not None
-        return coding.code(self.points(image), vocabulary)
+        return code(self.points(image))
 
 
 class CodedDescriptor(Descriptor):
@@ -157,11 +152,11 @@ class CodedDescriptor(Descriptor):
             The points and their words.
         """
 
-    def n_words_of(self, vocabulary: Vocabulary | None) -> int:
+    def n_words_of(self, n_learned: int) -> int:
         """Return the number of words."""
         return self.n_words
 
-    def coded_by(self, vocabulary: Vocabulary | None, coding: Coding, image: np.ndarray) -> Coded:
+    def coded_by(self, code: Callable[[Points], Coded], image: np.ndarray) -> Coded:
         """Return the points of an image and their words."""
         return self.coded(image)
 

@@ -141,9 +141,8 @@ class WordScan(Scan):
 
     def _words(self, image: np.ndarray) -> np.ndarray:
         """Return (layers, H, W) int32: the word at each point of the layers, -1 beyond the grid of a layer."""
-        histograms, descriptor = self._layout.histograms, self._layout.descriptor
-        coded = descriptor.coded_by(histograms.vocabularies_[self._layout.number], histograms.coder, image)
-        grids = descriptor.grids(image.shape)
+        coded = self._layout.histograms.words_at(image, self._layout.number)
+        grids = self._layout.descriptor.grids(image.shape)
         words = np.full((len(grids), max(y.size for _, y in grids), max(x.size for x, _ in grids)), -1, np.int32)
         start = 0
         for layer, (x, y) in enumerate(grids):
