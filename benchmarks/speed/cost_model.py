@@ -32,7 +32,7 @@ from chimap.fit.fit import fit
 from chimap.fit.method import Method
 from chimap.fit.plan import largest_job
 from chimap.moments import Symmetric
-from chimap.moments.product import BatchProduct
+from chimap.moments.symmetric import BatchProduct
 from chimap.recipe import Recipe
 
 TERMS, FOLDS, CLASSES = 2, 5, 10

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.measure import counts, mnist, ratio, report
-from chimap import LandmarkFeatures, _arrays, _blas, _products
+from chimap import LandmarkFeatures, _arrays, _blas
 from chimap.backends.host import PIECE_ROWS
 from chimap.moments import BatchProduct
 
@@ -24,7 +24,7 @@ def products_of(features, rows, Z, product):
     landmarks, triangle = features._mapped, features.projection_
     if _arrays.is_sparse(rows):
         mapped = features.unit_map_.mapped(rows)
-        multiply = partial(_products.sparse_product, mapped, landmarks, Z)
+        multiply = partial(_blas.sparse_product, mapped, landmarks, Z)
     else:
         mapped = np.random.default_rng(0).random((rows.shape[0], landmarks.shape[0]), np.float32)
         multiply = partial(_blas.multiply, mapped, landmarks, Z)

@@ -16,6 +16,7 @@ from chimap._types import CSR, Array, DeviceArray, DTypeLike, Rows
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
+
 T = TypeVar("T")
 KindOfRows = TypeVar("KindOfRows", bound=Rows | DeviceArray)
 
@@ -34,6 +35,11 @@ def is_plain(X: Any) -> TypeIs[Rows]:
     """Return whether X is a float32 or float64 matrix, a NumPy array or CSR, and not of a class derived from these."""
     is_of_rows = type(X) is np.ndarray or (is_sparse(X) and type(X) in (sp.csr_matrix, sp.csr_array))
     return is_of_rows and X.ndim == 2 and X.dtype in FLOATS
+
+
+def is_nameless(X: object) -> TypeIs[Rows]:
+    """Return whether X is an array of NumPy or a matrix of SciPy, which has no names of columns and no ids of rows."""
+    return isinstance(X, np.ndarray) or is_sparse(X)
 
 
 def is_on_device(X: object) -> TypeIs[DeviceArray]:
@@ -165,6 +171,11 @@ def smallest_magnitude(X: Rows) -> float:
 def pieces(values: np.ndarray) -> Iterator[np.ndarray]:
     """Iterate over a flat array piece by piece, so that temporary arrays stay small."""
     return (values[first : first + _PIECE] for first in range(0, values.size, _PIECE))
+
+
+def are_whole(X: Rows) -> bool:
+    """Return whether all entries of X are whole numbers."""
+    return all(bool(np.all(piece == np.rint(piece))) for piece in pieces(stored_values(X)))
 
 
 def values_by_bin(X: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -320,3 +331,57 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[
     matrix = sp.csr_matrix((data, indices, indptr), shape=shape, copy=False)
     matrix.has_canonical_format = True
     return matrix
+
+
+def row_norms_l1(X: Rows) -> np.ndarray:
+    """Return the sum of absolute values of each row, float64 of shape (rows,)."""
+    if is_sparse(X):
+        return np.asarray(abs(X).sum(axis=1, dtype=np.float64)).reshape(-1)
+    return np.abs(X).sum(axis=1, dtype=np.float64)
+
+
+def row_squares(X: Rows) -> np.ndarray:
+    """Return |x|^2 of rows, dense or CSR, of shape (n,) in their dtype."""
+    if is_sparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).reshape(-1)
+    return np.asarray(np.einsum("ij,ij->i", X, X))
+
+
+def scale_rows(X: Rows, factors: np.ndarray) -> Rows:
+    """Return a copy of X whose row i is multiplied by factors[i]; dtype and kind of X stay."""
+    if is_sparse(X):
+        return sp.csr_matrix(
+            (_times(X.data, np.repeat(factors, np.diff(X.indptr))), X.indices, X.indptr), shape=X.shape
+        )
+    return _times(X, factors[:, None])
+
+
+def scale_entries(X: Rows, columns: np.ndarray, factors: np.ndarray) -> None:
+    """Multiply the entries of X in these columns by the factor of their row, (rows,), in place."""
+    if is_sparse(X):
+        inside = np.zeros(X.shape[1], dtype=bool)
+        inside[columns] = True
+        chosen = inside[X.indices]
+        X.data[chosen] = _times(X.data[chosen], np.repeat(factors, np.diff(X.indptr))[chosen])
+    else:
+        X[:, columns] = _times(X[:, columns], factors[:, None])
+
+
+def scale_columns(X: Rows, factors: np.ndarray) -> Rows:
+    """Return a copy of X whose column i is multiplied by factors[i]; dtype and kind of X stay."""
+    if is_sparse(X):
+        return csr(_times(X.data, factors[X.indices]), X.indices, X.indptr, X.shape)
+    return _times(X, factors)
+
+
+def unit_rows(X: Rows) -> Rows:
+    """Return float64 rows divided by their l1 norms; empty rows, and those of subnormal norm, stay below 1."""
+    return scale_rows(X, 1 / np.maximum(row_norms_l1(X), np.finfo(np.float64).tiny))
+
+
+def _times(values: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Return the product in the dtype of the values, also where factors are beyond its range."""
+    limits, sizes = np.finfo(values.dtype), np.abs(factors)
+    if np.all((sizes <= limits.max) & ((sizes >= limits.tiny) | (sizes == 0))):
+        return values * factors.astype(values.dtype)
+    return (values * factors.astype(np.float64)).astype(values.dtype)

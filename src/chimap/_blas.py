@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from chimap import _arrays, _loops, _threads
+from chimap._types import CSR, Rows
+
 if TYPE_CHECKING:
     from _ctypes import _CArgObject
+
 
 Reference: TypeAlias = "_CArgObject"
 Number: TypeAlias = ctypes.c_float | ctypes.c_double
@@ -34,37 +38,11 @@ def multiply(A: np.ndarray, B: np.ndarray, out: np.ndarray, *, transpose: bool =
     # Fortran reads every matrix as its transpose: out' = B' A'.
     op = _YES if transpose else _NO
     if n == 1:  # a product for matrices would copy B first, which takes longer than the product
-        gemv, number = _routine("gemv", out.dtype)
-        gemv(
-            op,
-            _int(B.shape[1]),
-            _int(B.shape[0]),
-            number(1),
-            B.ctypes,
-            _ld(B),
-            A.ctypes,
-            _int(1),
-            number(add),
-            out.ctypes,
-            _int(1),
-        )
+        (gemv, number), one = _routine("gemv", out.dtype), _int(1)
+        gemv(op, _int(B.shape[1]), _int(B.shape[0]), number(1), *_at(B), A.ctypes, one, number(add), out.ctypes, one)
         return
     gemm, number = _routine("gemm", out.dtype)
-    gemm(
-        op,
-        _NO,
-        _int(m),
-        _int(n),
-        _int(k),
-        number(1),
-        B.ctypes,
-        _ld(B),
-        A.ctypes,
-        _ld(A),
-        number(add),
-        out.ctypes,
-        _ld(out),
-    )
+    gemm(op, _NO, _int(m), _int(n), _int(k), number(1), *_at(B), *_at(A), number(add), *_at(out))
 
 
 def add_square(Z: np.ndarray, out: np.ndarray, *, add: bool) -> None:
@@ -76,18 +54,7 @@ def _add_square(Z: np.ndarray, out: np.ndarray, factor: int, add: bool) -> None:
     Z = _by_rows(Z)
     _check_out(out, (Z.shape[1], Z.shape[1]), Z)
     syrk, number = _routine("syrk", out.dtype)
-    syrk(
-        _LOWER,
-        _NO,
-        _int(Z.shape[1]),
-        _int(Z.shape[0]),
-        number(factor),
-        Z.ctypes,
-        _ld(Z),
-        number(add),
-        out.ctypes,
-        _ld(out),
-    )
+    syrk(_LOWER, _NO, _int(Z.shape[1]), _int(Z.shape[0]), number(factor), *_at(Z), number(add), *_at(out))
 
 
 def factorise(square: np.ndarray) -> bool:
@@ -95,7 +62,7 @@ def factorise(square: np.ndarray) -> bool:
     _check_out(square, (square.shape[0],) * 2)
     potrf, _ = _routine("potrf", square.dtype)
     info = ctypes.c_int()
-    potrf(_LOWER, _int(square.shape[0]), square.ctypes, _ld(square), ctypes.byref(info))
+    potrf(_LOWER, _int(square.shape[0]), *_at(square), ctypes.byref(info))
     return info.value == 0
 
 
@@ -108,7 +75,7 @@ def divide(R: np.ndarray, B: np.ndarray, *, left: bool = False, transpose: bool 
     trsm, number = _routine("trsm", B.dtype)
     # Fortran reads R as its transpose, a lower triangle, and the sides are swapped.
     side, op = _RIGHT if left else _LEFT, _YES if transpose else _NO
-    trsm(side, _LOWER, op, _NO, _int(m), _int(n), number(1), R.ctypes, _ld(R), B.ctypes, _ld(B))
+    trsm(side, _LOWER, op, _NO, _int(m), _int(n), number(1), *_at(R), *_at(B))
 
 
 def subtract_product(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
@@ -117,21 +84,7 @@ def subtract_product(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
     _check_out(out, (A.shape[1], B.shape[1]), A, B)
     gemm, number = _routine("gemm", out.dtype)
     (k, n), m = A.shape, B.shape[1]
-    gemm(
-        _NO,
-        _YES,
-        _int(m),
-        _int(n),
-        _int(k),
-        number(-1),
-        B.ctypes,
-        _ld(B),
-        A.ctypes,
-        _ld(A),
-        number(1),
-        out.ctypes,
-        _ld(out),
-    )
+    gemm(_NO, _YES, _int(m), _int(n), _int(k), number(-1), *_at(B), *_at(A), number(1), *_at(out))
 
 
 def subtract_square(Z: np.ndarray, out: np.ndarray) -> None:
@@ -151,7 +104,7 @@ def multiply_triangle(A: np.ndarray, T: np.ndarray) -> None:
         raise ValueError(f"a triangle must be square; got shape {T.shape}.")
     trmm, number = _routine("trmm", A.dtype)
     # Fortran reads this as A' = T' A' with the lower triangle T'.
-    trmm(_LEFT, _LOWER, _NO, _NO, _int(m), _int(A.shape[0]), number(1), T.ctypes, _ld(T), A.ctypes, _ld(A))
+    trmm(_LEFT, _LOWER, _NO, _NO, _int(m), _int(A.shape[0]), number(1), *_at(T), *_at(A))
 
 
 _NO, _YES, _LOWER, _LEFT, _RIGHT = (ctypes.byref(ctypes.c_char(letter)) for letter in (b"N", b"T", b"L", b"L", b"R"))
@@ -187,9 +140,9 @@ def _int(value: int) -> Reference:
     return ctypes.byref(ctypes.c_int(value))
 
 
-def _ld(matrix: np.ndarray) -> Reference:
-    """Return the leading dimension: the count of numbers from one row to the next."""
-    return _int(max(1, matrix.strides[0] // matrix.itemsize, matrix.shape[1]))
+def _at(matrix: np.ndarray) -> tuple[object, Reference]:
+    """Return the address and the leading dimension, which is the count of numbers from one row to the next."""
+    return matrix.ctypes, _int(max(1, matrix.strides[0] // matrix.itemsize, matrix.shape[1]))
 
 
 def _routine(name: str, dtype: np.dtype) -> tuple[Callable[..., None], Callable[[float], Reference]]:
@@ -202,3 +155,37 @@ def _routine(name: str, dtype: np.dtype) -> tuple[Callable[..., None], Callable[
         address = get_cython_function_address(f"scipy.linalg.{library}", full)
         _routines[full] = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * _ARGUMENTS[name])(address)
     return _routines[full], lambda value: ctypes.byref(number(value))
+
+
+_SPARSE_BELOW = 0.04  # density of the rows below which the sparse product is faster than the dense one
+
+
+def project(rows: Rows, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> None:
+    """Write out[:, :m] = rows @ W for rows (n, d), dense or CSR, and W (d, m), all of one dtype.
+
+    out (n, m or more) is C-contiguous; ``buffer`` (n, d) holds CSR rows that are dense enough to be expanded.
+    """
+    if not is_short(rows):
+        rows = rows.toarray(out=buffer) if _arrays.is_sparse(rows) else rows
+        multiply(rows, W, out[:, : W.shape[1]])
+    elif _arrays.is_sparse(rows):
+        sparse_product(rows, W, out)
+    else:
+        _loops.row_times_dense(rows, W, out)
+
+
+def is_short(rows: Rows) -> bool:
+    """Whether rows have so few entries that reading the matching rows of a matrix is most of the work of a product."""
+    alone = rows.shape[0] == 1
+    if _arrays.is_sparse(rows):
+        return alone or rows.nnz < _SPARSE_BELOW * rows.shape[0] * rows.shape[1]
+    return alone
+
+
+def sparse_product(A: CSR, B: np.ndarray, out: np.ndarray) -> None:
+    """Write out[:, :m] = A @ B for CSR A and C-contiguous B (d, m), on all threads, without densifying."""
+    _threads.over_rows(
+        A.shape[0],
+        max(1, A.nnz // max(1, A.shape[0])) * B.shape[1],
+        lambda rows: _loops.sparse_times_dense(A.data, A.indices, A.indptr[rows.start : rows.stop + 1], B, out[rows]),
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import string
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 
@@ -149,3 +149,15 @@ def _structured(value: object) -> Named | None:
 
 def _formatted(value: object, conversion: str, spec: str) -> str:
     return string.Formatter().format(f"{{0{conversion and '!' + conversion}:{spec}}}", value)
+
+
+_MOST_NAMES_SHOWN = 20
+
+
+def shown(names: Sequence[str], most: int = _MOST_NAMES_SHOWN) -> str:
+    """Return names as a list for a message.
+
+    >>> shown(["a", "b", "c"], most=2), shown([])
+    ('a, b, ...', 'none')
+    """
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "") or "none"

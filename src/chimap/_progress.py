@@ -1,4 +1,4 @@
-"""Progress of long work: how much is done, how fast, and how long the rest will take."""
+"""Progress of long work: how much is done, how fast, how long the rest will take, and what took the time."""
 
 from __future__ import annotations
 
@@ -198,3 +198,35 @@ class Stopwatch:
                 except StopIteration:
                     return
             yield item
+
+
+@contextmanager
+def compilation(clock: Stopwatch, progress: Progress) -> Iterator[None]:
+    """Count the compilation of loops within the block as the stage "compile"; the first one sends a note to progress.
+
+    A loop compiles at its first call for each kind of array after the installation, and is then cached on disk.
+    """
+    from numba.core import event
+
+    class Watch(event.Listener):
+        """A loop that calls others compiles them within its time, so only the outermost of these counts."""
+
+        depth, began, has_noted = 0, 0.0, False
+
+        def on_start(self, event: object) -> None:
+            """Note the start. The compiler holds a lock, so there is only one at a time."""
+            if self.depth == 0:
+                self.began = time.perf_counter()
+            self.depth += 1
+            if not self.has_noted:
+                self.has_noted = True
+                progress.note("compiling loops for this machine; this happens once, they are kept on disk")
+
+        def on_end(self, event: object) -> None:
+            """Add the time of the outermost compilation."""
+            self.depth -= 1
+            if self.depth == 0:
+                clock.put("compile", time.perf_counter() - self.began)
+
+    with event.install_listener("numba:compile", Watch()):
+        yield

@@ -234,10 +234,10 @@ def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
 
 def row_sums(X: Rows, *, name: str = "X", first_row: int = 0) -> np.ndarray:
     """Return the l1 norms (n,), float64, of checked rows. Raises DataError where one is infinite."""
-    from chimap import _scaling
+    from chimap import _arrays
 
     with np.errstate(over="ignore"):
-        sums = _scaling.row_norms_l1(X)
+        sums = _arrays.row_norms_l1(X)
     check_row_sums(sums, name=name, first_row=first_row)
     return sums
 

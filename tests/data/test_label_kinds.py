@@ -13,15 +13,15 @@ from chimap.data.label_kinds import (
     check_binary,
     is_real,
     is_text,
-    kind_of,
     known_labels,
+    label_type,
     numbers_of,
     places_among,
     stands_for_missing,
     texts_of,
     why_text,
 )
-from chimap.data.labelling import with_numbers
+from chimap.data.labels import with_numbers
 from chimap.data.row_file import RowFile
 
 from .small_sources import COUNTS, LABELS, N_ROWS
@@ -80,7 +80,7 @@ def test_words_that_make_a_column_text(words, word, reason):
     ],
 )
 def test_kinds(values, kind):
-    assert kind_of(values) == kind
+    assert label_type(values) == kind
     assert is_text(values) == (kind == "text")
     assert not is_real(values)
 

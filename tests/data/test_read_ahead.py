@@ -10,7 +10,7 @@ import pytest
 from chimap import HistogramClassifier
 from chimap._validation import DataError
 from chimap.data import ArraySource, NpySource
-from chimap.data.read_ahead import chunks_ahead
+from chimap.data.source import chunks_ahead
 from chimap.engines.memory import Job
 
 from .small_sources import COUNTS, LABELS, npy

@@ -26,12 +26,12 @@ from chimap.engines.memory import FEWEST_WITNESSES, LIBLINEAR_ENTRY_BYTES, WITNE
 from chimap.fit.method import Method
 from chimap.fit.plan import largest_job
 from chimap.fit.rows import PreparedRows
-from chimap.models.preparation import Preparation
 from chimap.moments import DealtFolds, FoldMoments, Moments, OneVersusAll
 from chimap.moments.kept import KeptFeatures
 from chimap.race.candidates import Look, entries, within_room
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import ClassCodec
+from chimap.recipe.preparation import Preparation
 from chimap.selection import choose_alpha
 from chimap.selection.folds import iterates, working_bytes
 from chimap.solvers.base import Evidence

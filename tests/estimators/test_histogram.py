@@ -12,7 +12,7 @@ from sklearn.linear_model import RidgeClassifier
 import chimap
 from chimap import HistogramClassifier, HistogramRegressor, Moments, OptimalMap
 from chimap.data import ArraySource
-from chimap.engines.local import LocalEngine
+from chimap.engines import Engine, LocalEngine
 from chimap.solvers import ridge
 
 from ..histograms import classes, histograms
@@ -213,8 +213,8 @@ def test_a_random_state_is_drawn_from_once():
 
 @pytest.mark.parametrize("settings", [{"kernel": "chi2", "loss": "hinge"}, {"kernel": "exp-chi2", "features": "exact"}])
 def test_an_engine_is_asked_whether_it_keeps_rows(settings):
-    class Another:
-        can_keep, n_waiting, run = True, 0, LocalEngine().run
+    class Another(Engine):
+        run = LocalEngine().run
 
     X, y = classes(60)
     model = HistogramClassifier(random_state=0, **settings)

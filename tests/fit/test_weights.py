@@ -7,6 +7,7 @@ import pytest
 
 from chimap._validation import DataError
 from chimap.data import ArraySource
+from chimap.recipe.task import rows_that_count
 from chimap.recipe.weights import (
     checked_sample_weight,
     class_weights,
@@ -14,7 +15,6 @@ from chimap.recipe.weights import (
     weights_of_entries,
     weights_of_tasks,
     with_weights,
-    without_absent,
 )
 
 AB = np.array(["a", "b"])
@@ -29,7 +29,6 @@ def test_one_number_is_the_weight_of_every_row():
 
 def test_weights_of_classes():
     y = np.array(["a", "a", "a", "b"])
-    assert class_weights(None, AB, y) is None
     np.testing.assert_allclose(class_weights("balanced", AB, y), [4 / 6, 4 / 2])
     np.testing.assert_allclose(class_weights("balanced", AB, y, np.array([1, 1, 1, 3.0])), [1, 1])
     assert class_weights({"b": 3}, AB, None).tolist() == [1.0, 3.0]
@@ -55,7 +54,6 @@ def test_sizes_of_weights_of_classes(weight, is_taken):
 
 
 def test_weights_of_tasks():
-    assert weights_of_tasks(None, Y) is None
     np.testing.assert_allclose(weights_of_tasks("balanced", Y), [[5 / 4, 5 / 6], [3 / 2, 3 / 4]])
     np.testing.assert_allclose(weights_of_tasks({1: 4}, Y), [[1, 4], [1, 4]])
     np.testing.assert_allclose(weights_of_tasks([None, {0: 2}], Y), [[1, 1], [2, 1]])
@@ -103,11 +101,15 @@ def test_frequencies_are_whole_numbers():
 
 def test_rows_of_weight_0_are_absent():
     source = ArraySource(np.eye(3), [1, 2, 3])
-    assert without_absent(source) == (source, None)
-    assert without_absent(with_weights(source, np.ones(3)))[1] is None
+    groups = np.array(["a", "b", "c"])
+    assert rows_that_count(source, None) == (source, None)
+    weighted = with_weights(source, np.ones(3))
+    assert rows_that_count(weighted, None)[0] is weighted
     assert source.weights is None  # the source itself stays as it is
-    present, places = without_absent(with_weights(source, np.array([1.0, 0.0, 2.0]), np.array([1.0, 0.0, 2.0])))
-    assert places.tolist() == [0, 2]
+    present, numbers = rows_that_count(
+        with_weights(source, np.array([1.0, 0.0, 2.0]), np.array([1.0, 0.0, 2.0])), groups
+    )
+    assert numbers.tolist() == [0, 2]
     assert present.labels().tolist() == [1, 3]
     assert present.weights.tolist() == present.counts.tolist() == [1.0, 2.0]
-    assert without_absent(with_weights(ArraySource(np.eye(3)), np.array([1.0, 0.0, 2.0])))[0].labels() is None
+    assert rows_that_count(with_weights(ArraySource(np.eye(3)), np.array([1.0, 0.0, 2.0])), None)[0].labels() is None

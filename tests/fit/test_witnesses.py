@@ -8,11 +8,11 @@ import pytest
 from chimap import HistogramClassifier
 from chimap.data import ArraySource
 from chimap.fit.rows import PreparedRows
-from chimap.models.preparation import Preparation
 from chimap.moments import DealtFolds
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import ClassCodec
 from chimap.recipe.parts import parts_of
+from chimap.recipe.preparation import Preparation
 
 
 def prepared(n_rows, kernel="chi2", **settings):

@@ -36,10 +36,10 @@ from chimap.fit.design import PlainDesign
 from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.kernel_learning.widths import WidthObjective, WidthPenalty
-from chimap.models.preparation import Preparation
 from chimap.moments import GivenFolds, Moments, unit_of
 from chimap.recipe.codecs import ClassCodec
 from chimap.recipe.parts import FeatureBlock
+from chimap.recipe.preparation import Preparation
 from chimap.selection.gcv import choose_by_gcv
 
 from ..held_out import watched

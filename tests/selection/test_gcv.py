@@ -25,9 +25,8 @@ from chimap.selection.gcv import (
 )
 from chimap.selection.scoring import HeldOutScore
 from chimap.solvers.from_moments import RidgeProblem
-from chimap.solvers.held_out import Witnesses
+from chimap.solvers.held_out import ScoredRows, Witnesses
 from chimap.solvers.ridge import ridge
-from chimap.solvers.scored_rows import ScoredRows
 
 from ..moments.cases import moments_of
 

@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap import Exponential, chi2
 from chimap.solvers import exact_observed
 from chimap.solvers.exact import DualRidge, is_shared
-from chimap.solvers.exact_observed import ObservedDualRidge, exact_ridge
+from chimap.solvers.exact_observed import ObservedDualRidge
+from chimap.solvers.kernel_matrix import exact_ridge
 
 from ..histograms import histograms
 

@@ -30,7 +30,7 @@ else:
             raise AttributeError(name)
         import chimap._loops.every as every
 
-        globals().update({loop: getattr(every, loop) for loop in every.__all__})
-        if name not in every.__all__:
+        globals().update({loop: value for loop, value in vars(every).items() if not loop.startswith("_")})
+        if name not in globals():
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return globals()[name]

@@ -1,121 +1,64 @@
 """Every loop. ``_loops`` imports this module when a loop is first used."""
 
-from chimap._loops.anchors import (
-    LANES,
-    blended_features,
-    kmeans_on_line,
-    looked_up_features,
-    lookup_sums,
-    lookup_sums_sparse,
-    scatter_sums,
-    scatter_sums_sparse,
-    searched_codes,
-    staircase_features,
-    uniform_codes,
-)
-from chimap._loops.bits import codes_of_levels, differing_bits, signs
-from chimap._loops.dirichlet import dirichlet_features
-from chimap._loops.fourier import row_times_dense, sparse_times_dense, waves
-from chimap._loops.groups import group_norms, group_residuals, sweep_groups
-from chimap._loops.hadamard import structured_projection
-from chimap._loops.kernels import pair_sums, pair_sums_gamma, pair_sums_sparse
-from chimap._loops.landmarks import (
-    add_sparse_products,
-    add_to_rows,
-    centre_rows,
-    centre_sparse,
-    distances_to_values,
-    kernel_less_one,
-)
-from chimap._loops.maps import (
-    chebyshev_features,
-    combined_terms,
-    count_cells,
-    direct_features,
-    direct_features_by_bin,
-    homogeneous_features,
-    interleave_sparse,
-    landmark_features,
-    stationary_features,
-    table_features,
-)
-from chimap._loops.minmax import consistent_samples
-from chimap._loops.moments import add_by_class, add_triangle, panel_product
-from chimap._loops.online import intersection_steps, table_scores
-from chimap._loops.ordinal import concordance
-from chimap._loops.rounding import join_upper_halves, round_to_bfloat16, split_to_bfloat16
-from chimap._loops.tables import TABLE_END, dense_table_scores, pieces_of, sparse_table_scores
-from chimap._loops.vision import (
-    add_at_places,
-    cell_shares,
-    hog_cells,
-    largest,
-    scan_windows,
-    share_orientations,
-    sift_vectors,
-)
-
-__all__ = [
-    "LANES",
-    "TABLE_END",
-    "add_at_places",
-    "add_by_class",
-    "add_sparse_products",
-    "distances_to_values",
-    "add_to_rows",
-    "add_triangle",
-    "blended_features",
-    "cell_shares",
-    "centre_rows",
-    "centre_sparse",
-    "chebyshev_features",
-    "combined_terms",
-    "codes_of_levels",
-    "concordance",
-    "consistent_samples",
-    "count_cells",
-    "dense_table_scores",
-    "differing_bits",
-    "direct_features",
-    "direct_features_by_bin",
-    "dirichlet_features",
-    "group_norms",
-    "group_residuals",
-    "hog_cells",
-    "homogeneous_features",
-    "interleave_sparse",
-    "intersection_steps",
-    "kernel_less_one",
-    "kmeans_on_line",
-    "landmark_features",
-    "largest",
-    "looked_up_features",
-    "lookup_sums",
-    "lookup_sums_sparse",
-    "pair_sums",
-    "pair_sums_gamma",
-    "pair_sums_sparse",
-    "panel_product",
-    "pieces_of",
-    "join_upper_halves",
-    "round_to_bfloat16",
-    "row_times_dense",
-    "scan_windows",
-    "scatter_sums",
-    "scatter_sums_sparse",
-    "searched_codes",
-    "share_orientations",
-    "sift_vectors",
-    "signs",
-    "sparse_table_scores",
-    "sparse_times_dense",
-    "split_to_bfloat16",
-    "staircase_features",
-    "stationary_features",
-    "structured_projection",
-    "sweep_groups",
-    "table_features",
-    "table_scores",
-    "uniform_codes",
-    "waves",
-]
+from chimap._loops.anchors import LANES as LANES
+from chimap._loops.anchors import blended_features as blended_features
+from chimap._loops.anchors import kmeans_on_line as kmeans_on_line
+from chimap._loops.anchors import looked_up_features as looked_up_features
+from chimap._loops.anchors import lookup_sums as lookup_sums
+from chimap._loops.anchors import lookup_sums_sparse as lookup_sums_sparse
+from chimap._loops.anchors import scatter_sums as scatter_sums
+from chimap._loops.anchors import scatter_sums_sparse as scatter_sums_sparse
+from chimap._loops.anchors import searched_codes as searched_codes
+from chimap._loops.anchors import staircase_features as staircase_features
+from chimap._loops.anchors import uniform_codes as uniform_codes
+from chimap._loops.bits import codes_of_levels as codes_of_levels
+from chimap._loops.bits import differing_bits as differing_bits
+from chimap._loops.bits import signs as signs
+from chimap._loops.dirichlet import dirichlet_features as dirichlet_features
+from chimap._loops.fourier import row_times_dense as row_times_dense
+from chimap._loops.fourier import sparse_times_dense as sparse_times_dense
+from chimap._loops.fourier import waves as waves
+from chimap._loops.groups import group_norms as group_norms
+from chimap._loops.groups import group_residuals as group_residuals
+from chimap._loops.groups import sweep_groups as sweep_groups
+from chimap._loops.hadamard import structured_projection as structured_projection
+from chimap._loops.kernels import pair_sums as pair_sums
+from chimap._loops.kernels import pair_sums_gamma as pair_sums_gamma
+from chimap._loops.kernels import pair_sums_sparse as pair_sums_sparse
+from chimap._loops.landmarks import add_sparse_products as add_sparse_products
+from chimap._loops.landmarks import add_to_rows as add_to_rows
+from chimap._loops.landmarks import centre_rows as centre_rows
+from chimap._loops.landmarks import centre_sparse as centre_sparse
+from chimap._loops.landmarks import distances_to_values as distances_to_values
+from chimap._loops.landmarks import kernel_less_one as kernel_less_one
+from chimap._loops.maps import chebyshev_features as chebyshev_features
+from chimap._loops.maps import combined_terms as combined_terms
+from chimap._loops.maps import count_cells as count_cells
+from chimap._loops.maps import direct_features as direct_features
+from chimap._loops.maps import direct_features_by_bin as direct_features_by_bin
+from chimap._loops.maps import homogeneous_features as homogeneous_features
+from chimap._loops.maps import interleave_sparse as interleave_sparse
+from chimap._loops.maps import landmark_features as landmark_features
+from chimap._loops.maps import stationary_features as stationary_features
+from chimap._loops.maps import table_features as table_features
+from chimap._loops.minmax import consistent_samples as consistent_samples
+from chimap._loops.moments import add_by_class as add_by_class
+from chimap._loops.moments import add_triangle as add_triangle
+from chimap._loops.moments import panel_product as panel_product
+from chimap._loops.online import intersection_steps as intersection_steps
+from chimap._loops.online import table_scores as table_scores
+from chimap._loops.ordinal import concordance as concordance
+from chimap._loops.rounding import join_upper_halves as join_upper_halves
+from chimap._loops.rounding import round_to_bfloat16 as round_to_bfloat16
+from chimap._loops.rounding import split_to_bfloat16 as split_to_bfloat16
+from chimap._loops.tables import TABLE_END as TABLE_END
+from chimap._loops.tables import dense_table_scores as dense_table_scores
+from chimap._loops.tables import pieces_of as pieces_of
+from chimap._loops.tables import sparse_table_scores as sparse_table_scores
+from chimap._loops.vision import add_at_places as add_at_places
+from chimap._loops.vision import cell_shares as cell_shares
+from chimap._loops.vision import hog_cells as hog_cells
+from chimap._loops.vision import largest as largest
+from chimap._loops.vision import scan_windows as scan_windows
+from chimap._loops.vision import share_orientations as share_orientations
+from chimap._loops.vision import sift_vectors as sift_vectors

@@ -198,7 +198,7 @@ class Settings:
         """Return the unfitted model of these settings, without the parameters of ``weighing``."""
         from chimap import HistogramClassifier, HistogramRegressor
         from chimap.features.additive import CATALOGUE as MAPS
-        from chimap.features.prescribed import features_with
+        from chimap.features.families import features_with
 
         n_terms: int | str = "auto" if self.n_terms is None else self.n_terms
         of_map = {} if self.n_terms is None else {"n_terms": self.n_terms}

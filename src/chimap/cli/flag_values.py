@@ -56,15 +56,15 @@ def label_of(text: str | None, y: np.ndarray) -> object:
 
 def threshold_of(text: str | None) -> float | str | None:
     """Return "f1", "balanced" or the cost in the text. Raise ValueError, naming the flag, for other text."""
-    from chimap.selection.threshold import WORDS
+    from chimap.selection.calibration import THRESHOLDS
 
-    if text is None or text in WORDS:
+    if text is None or text in THRESHOLDS:
         return text
     try:
-        return float(number_or(WORDS[0], text, "--threshold"))
+        return float(number_or(THRESHOLDS[0], text, "--threshold"))
     except ValueError:
         raise InputError(
-            f"--threshold must be {', '.join(WORDS)}, or the cost of a missed row, such as 10; got {text!r}."
+            f"--threshold must be {', '.join(THRESHOLDS)}, or the cost of a missed row, such as 10; got {text!r}."
         ) from None
 
 
@@ -188,16 +188,14 @@ def check_map(name: str, kernel: str, flag: str = "--map") -> None:
     from chimap.features.additive import CATALOGUE
     from chimap.kernels import AdditiveKernel, Exponential, as_kernel
 
-    if kernel == "auto":
-        if name != "optimal":
-            raise InputError(f"{flag} needs a named kernel: give --kernel, such as chi2.")
+    if name == "optimal":  # which suits every additive kernel, and others ignore it
         return
+    if kernel == "auto":
+        raise InputError(f"{flag} needs a named kernel: give --kernel, such as chi2.")
     resolved = as_kernel(kernel, 1.0)
     additive = resolved.kernel if isinstance(resolved, Exponential) else resolved
     if not isinstance(additive, AdditiveKernel):
-        if name != "optimal":  # the default, which other kernels ignore
-            raise InputError(f"{flag} is for additive kernels and their exponential forms; got {kernel!r}.")
-        return
+        raise InputError(f"{flag} is for additive kernels and their exponential forms; got {kernel!r}.")
     suitable = [name for name, make in CATALOGUE.items() if make.takes(additive)]
     if name not in CATALOGUE:
         raise InputError(f"{flag} must be one of {', '.join(suitable)} (for {additive.name}); got {name!r}.")

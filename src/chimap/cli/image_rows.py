@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap.data import Source
-    from chimap.data.labels import Labels
+    from chimap.data.label_files import Labels
     from chimap.engines import Stopwatch
     from chimap.images import ImageHistograms
     from chimap.images.reading import ImageSet
@@ -176,16 +176,10 @@ def training_rows(
     clock: Stopwatch,
     checkpoint: Path | None,
 ) -> tuple[Source, ImageHistograms, PartFolder | None]:
-    """Describe the images of a fit.
+    """Describe the images of a fit: the rows of all images, the fitted histograms, and a folder or None.
 
-    Returns
-    -------
-    Source
-        Rows of all images.
-    ImageHistograms
-        Fitted histograms. The words are learned from the images that are not held out.
-    PartFolder or None
-        With a checkpoint, the folder that keeps the rows until the model is written.
+    The words are learned from the images that are not held out. With a checkpoint, the folder keeps the rows until the
+    model is written.
     """
     import numpy as np
 
@@ -214,10 +208,10 @@ def rows_for(
     have empty rows. Raise DataError if the model was fitted on rows.
     """
     from chimap._validation import DataError
-    from chimap.data.labels import UNREAD
+    from chimap.data.label_files import IGNORE_LABELS
     from chimap.images.histogram_source import ImageSource
 
-    histograms = getattr(model, "histograms_", None)
+    histograms: ImageHistograms | None = model.histograms_
     if histograms is None:
         raise DataError(
             f"{data} holds images, but the model was fitted on rows of bins and cannot describe images. Write rows "
@@ -226,6 +220,12 @@ def rows_for(
     images = open_set(data, labels, part)
     if check_labels is not None:
         check_labels(images.labels, images.name)
-    source = ImageSource(images, histograms, show.progress(silent), blanks=labels is UNREAD)
+    source = ImageSource(images, histograms, show.progress(silent), blanks=labels is IGNORE_LABELS)
     warn_of(None if source.unread else source.report)
     return source
+
+
+def blocks_flag(histograms: ImageHistograms) -> str:
+    """Return the --blocks flag that gives each descriptor its own kernel, or "" for a single descriptor."""
+    blocks = [f"{name}={columns.start}:{columns.stop}" for name, columns in histograms.blocks_.items()]
+    return f"--blocks {','.join(blocks)}" if len(blocks) > 1 else ""

@@ -23,7 +23,8 @@ from chimap.data.formats.npz import NpzSource
 from chimap.data.formats.stored_arrays import Hdf5Source, ZarrSource
 from chimap.data.formats.svmlight import SvmlightSource
 from chimap.data.formats.words import WordCounts
-from chimap.data.labels import check_labels, read_labels
+from chimap.data.label_files import read_labels
+from chimap.data.labels import check_labels
 from chimap.data.opening import open_source
 from chimap.data.source import Chunk, Source
 from chimap.data.split import PerClassSplits, split_by, split_source

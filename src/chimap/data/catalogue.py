@@ -90,7 +90,7 @@ def opener_of(X: object) -> Opener | None:
 
     Raises DataError, with the remedy, for an object that cannot be read.
     """
-    if _arrays.is_plain(X):
+    if _arrays.is_nameless(X):
         return None
     opener = next((opener for fits, opener in OBJECTS if fits(X)), None)
     if opener is None:
@@ -103,6 +103,8 @@ def check_rows_order(X: object, **given: object) -> None:
 
     ``given`` are the values by the name of their argument. Raises DataError that names the first such row.
     """
+    if _arrays.is_nameless(X):
+        return
     for argument, values in given.items():
         check_same_order(X, values, argument=argument)
         for fits, ids, call in _IDS:
@@ -110,7 +112,7 @@ def check_rows_order(X: object, **given: object) -> None:
                 check_order(ids(X), values, type(X).__name__, call, argument)
 
 
-def kind_of(path: str) -> Callable[..., Source]:
+def opener_of_path(path: str) -> Callable[..., Source]:
     """Return the class or function that reads this file or folder."""
     if is_folder(path):
         return layout_of(path) or (ZarrSource if is_store(path) else ArrowSource)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from difflib import get_close_matches
@@ -17,8 +17,8 @@ from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, Rows
 from chimap._validation import DataError
 from chimap.data.formats.frames import column_of
+from chimap.data.joins import table_of
 from chimap.data.label_kinds import is_text, numbers_of, stands_for_missing, texts_of
-from chimap.data.labelling import table_of
 from chimap.data.labels import clean_labels
 from chimap.data.opening import open_source
 from chimap.data.rows import digest
@@ -189,18 +189,6 @@ class Widened(View):
         self.held_bytes = source.held_bytes + source.row_bytes
         self.covariates = None
 
-    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield all rows in order."""
-        return self._widened(self.whole.chunks(chunk_rows))
-
-    def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """Yield chunks as ``Source`` does."""
-        return self._widened(self.whole.chunks_from(first, chunk_rows, stop))
-
-    def labels(self) -> np.ndarray | None:
-        """Return the labels of all rows, or None."""
-        return self.whole.labels()
-
     def take(self, rows: np.ndarray) -> Rows:
         """Return the rows with these increasing indices."""
         return side_by_side(self.whole.take(rows), self._columns[rows])
@@ -210,10 +198,9 @@ class Widened(View):
         whole = self.whole.fingerprint()
         return {**whole, "shape": [self.n_rows, self.n_features], "covariates": digest(self._columns)}
 
-    def _widened(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        for chunk in chunks:
-            own = self._columns[chunk.start : chunk.start + chunk.X.shape[0]]
-            yield replace(chunk, X=side_by_side(chunk.X, own))
+    def _changed(self, chunk: Chunk) -> Chunk:
+        own = self._columns[chunk.start : chunk.start + chunk.X.shape[0]]
+        return replace(chunk, X=side_by_side(chunk.X, own))
 
 
 def side_by_side(rows: Rows, columns: np.ndarray) -> Rows:

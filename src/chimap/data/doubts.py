@@ -18,7 +18,7 @@ from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data.clades import has_several_ranks, ranks_in_words
-from chimap.data.label_kinds import is_real, kind_of
+from chimap.data.label_kinds import is_real, label_type
 from chimap.data.rows import digest
 from chimap.data.source import Source
 from chimap.data.table import COUNTER
@@ -90,7 +90,7 @@ class Units:
         totals = np.asarray(rows.sum(axis=1, dtype=np.float64)).reshape(-1)
         finite = totals[np.isfinite(totals)]
         least, median, largest = np.quantile(finite, (0, 0.5, 1)).tolist() if finite.size else (0.0, 0.0, 0.0)
-        return cls(is_whole(rows), least, median, largest)
+        return cls(_arrays.are_whole(rows), least, median, largest)
 
     def doubts(self, rows: Rows, where: str) -> Iterator[str]:
         """Yield what has changed in other rows, to be predicted by a model that was fitted on rows of these units."""
@@ -113,11 +113,6 @@ class Units:
                 now.median,
                 self.median,
             )
-
-
-def is_whole(rows: Rows) -> bool:
-    """Return whether all entries are whole numbers."""
-    return all(bool(np.all(piece == np.rint(piece))) for piece in _arrays.pieces(_arrays.stored_values(rows)))
 
 
 def doubts_at_fit(
@@ -450,7 +445,7 @@ def _codes(values: np.ndarray) -> np.ndarray | None:
 
 
 def _may_be_classes(y: np.ndarray) -> bool:
-    return kind_of(y) != "numbers" and np.unique(y).size <= y.size / 2
+    return label_type(y) != "numbers" and np.unique(y).size <= y.size / 2
 
 
 def _whole_groups(codes: np.ndarray) -> np.ndarray:

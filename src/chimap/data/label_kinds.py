@@ -41,7 +41,7 @@ def is_real(values: np.ndarray) -> bool:
     return values.dtype.kind == "f" and bool(np.any(values != np.round(values)))
 
 
-def kind_of(values: np.ndarray) -> str:
+def label_type(values: np.ndarray) -> str:
     """Return the kind of labels or groups in words: text, true or false, whole numbers, or numbers."""
     if is_text(values):
         return "text"
@@ -145,7 +145,7 @@ def known_labels(y: np.ndarray, classes: np.ndarray, where: str, rows: np.ndarra
             ", ..." if classes.size > _MOST_CLASSES_SHOWN else ""
         )
         row = unknown[0] if rows is None else rows[unknown[0]]
-        kinds = kind_of(y), kind_of(classes)
+        kinds = label_type(y), label_type(classes)
         came, known = ("", "") if kinds[0] == kinds[1] else (f" ({kinds[0]})", f"; {kinds[1]}")
         raise DataError(
             f"{where}, row {row}: label {y[unknown[0]]!s}{came} is not among the {classes.size} classes of the model "
@@ -438,6 +438,19 @@ class TextLabels:
                 word[:60],
             )
         )
+
+
+def numbers_or_text(
+    texts: Sequence[str | None], where: str, missing: object = None, *, as_text: bool = False
+) -> np.ndarray:
+    """Return labels from text, see ``TextLabels``: numbers if each word prints back from its number, else text.
+
+    >>> numbers_or_text(["1", "2"], "y"), numbers_or_text(["1", "02"], "y")
+    (array([1, 2]), array(['1', '02'], dtype='<U2'))
+    """
+    labels = TextLabels(where, missing, as_text=as_text)
+    labels.add(texts)
+    return labels.finish()
 
 
 def _values(numbers: Iterable[int | float | None]) -> np.ndarray:

@@ -1,16 +1,10 @@
-"""Labels and targets: turn arrays, columns and files into one clean array, or raise an error that names the row."""
+"""Labels and targets as clean arrays, each missing one masked, and the rows of a source that have one."""
 
 from __future__ import annotations
 
-import csv
 import numbers
-import os
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,33 +13,20 @@ from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap._unicode import composed_texts
 from chimap._validation import DataError
-from chimap.data.io.files import (
-    DataFile,
-    decompressed,
-    existing_file,
-    is_address,
-    is_folder,
-    split_member,
-    uncompressed_name,
-)
-from chimap.data.io.numpy_files import Archive, fill, read_header
-from chimap.data.label_kinds import (
-    WIDE_BYTES,
-    TextLabels,
-    as_number,
-    is_missing,
-    is_text,
-    masked,
-    texts_of,
-    whole_numbers,
-)
-from chimap.data.remedies import remedy_after
-from chimap.data.table import NoColumnError, is_path
+from chimap.data.label_kinds import WIDE_BYTES, as_number, is_missing, is_text, masked, texts_of, whole_numbers
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from chimap.data.source import Source
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from chimap.data.label_kinds import as_targets, is_finite_number, marks_of, same_value, stands_for_missing, why_text
+from chimap.data.source import Source
+from chimap.data.views import ChosenRows, WithLabels
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 def check_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
@@ -112,143 +93,6 @@ def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
     return masked(data, missing)
 
 
-def read_labels(labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile | None = None) -> np.ndarray | None:
-    """Return labels from an array or a file, of shape (n_rows,) or (n_rows, t), masked where some are missing.
-
-    A text file holds numbers if each of its words prints back from its number: int64 if all are whole, else float64.
-    Otherwise it holds text.
-
-    Parameters
-    ----------
-    labels : array, str, path, MarkedLabels or None
-        An array of labels, or a file. A ``.npy`` file holds an array. ``file.npz::member`` names an array of an
-        archive, ``::member`` one of the data file itself, and no member stands for ``y``. A trailing ``[2]`` takes that
-        column of a matrix. A ``.csv`` or ``.tsv`` file has a single column, with or without a heading. Any other ending
-        is text with one label per line. Text may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``).
-        ``MarkedLabels`` also gives the value that marks missing labels. None stays None.
-    n_rows : int
-        Number of rows.
-    data_path : DataFile, default=None
-        The data file, for ``::member``.
-
-    Returns
-    -------
-    ndarray or masked array, or None
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    DataError
-        If the labels cannot be read or do not fit; the message names the file and, where it can, the row.
-
-    Examples
-    --------
-    >>> read_labels(["a", "b", "a"], n_rows=3).tolist()
-    ['a', 'b', 'a']
-    """
-    if labels is None or labels is UNREAD:
-        return None
-    missing = None
-    if isinstance(labels, MarkedLabels):
-        missing, labels = labels.missing, labels.labels
-    if not isinstance(labels, str | os.PathLike):
-        return clean_labels(labels, n_rows, "labels")
-    address, member = split_member(labels)
-    if address == "":
-        if data_path is None:
-            raise DataError(f"labels {labels!r} name a member of the data, but the data are not an .npz file.")
-        address = data_path.address
-    column = None
-    if member is None:
-        address, column = split_column(address)
-    path = existing_file(address)
-    ending = path.suffix
-    if member is not None and ending != ".npz":
-        raise DataError(
-            Message(
-                "{}: only .npz files have members, and only tables (.csv, .tsv, .txt, .parquet, .feather) have "
-                "columns of labels, so leave '::{}' out, or write it as one of these{}.",
-                path,
-                member,
-                remedy_after(path.address),
-            )
-        )
-    if ending == ".npy":
-        return clean_labels(one_column(read_npy(path), column, str(labels)), n_rows, f"labels in {path}")
-    if ending == ".npz":
-        member, column = split_column(member or "y")
-        y = one_column(Archive(path).read(member), column, f"labels in {path}::{member}")
-        return clean_labels(y, n_rows, f"labels in {path}::{member}")
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(uncompressed_name(path.name)[-4:])
-    texts = read_lines(path) if delimiter is None else read_table(path, delimiter)
-    while delimiter is None and len(texts) > n_rows and not texts[-1]:
-        texts.pop()  # blank lines at the end, more than there are rows
-    if delimiter is not None and len(texts) == n_rows + 1:
-        texts = texts[1:]  # one line more than rows: a heading
-    return clean_labels(numbers_or_text(texts, f"labels in {path}", missing), n_rows, f"labels in {path}")
-
-
-class Unread(Enum):
-    """Labels that nobody needs, as in rows to predict: they may be anything, so they are not even looked at."""
-
-    UNREAD = "unread"
-
-
-UNREAD = Unread.UNREAD
-
-Labels: TypeAlias = "str | int | os.PathLike[str] | npt.ArrayLike | MarkedLabels | Unread | None"
-"""Labels as users give them: one label per row, or the column or file that holds them; None looks for them."""
-
-
-@dataclass(frozen=True)
-class MarkedLabels:
-    """Labels as ``read_labels`` takes them, and the value that marks missing ones.
-
-    Parameters
-    ----------
-    labels : str or path
-        The labels.
-    missing : object
-        The value that marks a missing label.
-    """
-
-    labels: str | os.PathLike[str]
-    missing: object
-
-
-def split_column(name: str) -> tuple[str, int | None]:
-    """Split ``NAME[2]`` into the name of a matrix and the number of a column; the number is None without brackets.
-
-    >>> split_column("Y[2]"), split_column("Y")
-    (('Y', 2), ('Y', None))
-    """
-    match = re.fullmatch(r"(.+)\[(-?\d+)\]", name)
-    return (match[1], int(match[2])) if match else (name, None)
-
-
-def one_column(y: np.ndarray, column: int | None, where: str) -> np.ndarray:
-    """Return column ``column``, of shape (n,), of a matrix of labels; all of y if ``column`` is None."""
-    if column is None:
-        return y
-    if y.ndim != 2 or not -y.shape[1] <= column < y.shape[1]:
-        raise DataError(f"{where}: no column {column} in labels of shape {y.shape}; the first is 0.")
-    return y[:, column]
-
-
-def numbers_or_text(
-    texts: Sequence[str | None], where: str, missing: object = None, *, as_text: bool = False
-) -> np.ndarray:
-    """Return labels from text, see ``TextLabels``: numbers if each word prints back from its number, else text.
-
-    >>> numbers_or_text(["1", "2"], "y"), numbers_or_text(["1", "02"], "y")
-    (array([1, 2]), array(['1', '02'], dtype='<U2'))
-    """
-    labels = TextLabels(where, missing, as_text=as_text)
-    labels.add(texts)
-    return labels.finish()
-
-
 def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
     """Return labels in a plain type, and a mask of the missing ones."""
     if y.dtype.kind == "b":
@@ -305,49 +149,6 @@ def _narrow(words: np.ndarray) -> np.ndarray:
     """Return words as an array of text, or unchanged where a long word would make that array large."""
     width = max((len(word) for word in words), default=1)
     return words if 4 * width * words.size > WIDE_BYTES else words.astype(str)
-
-
-def read_npy(path: DataFile) -> np.ndarray:
-    """Return the array of a ``.npy`` file of labels."""
-    with path.open() as file:
-        header = read_header(file, f"labels in {path}")
-        values = np.empty(header.shape, header.dtype)
-        try:
-            fill(file, values)
-        except EOFError as error:
-            raise DataError(f"labels in {path}: cut off, {error}. Copy or write it again.") from error
-    return values
-
-
-def read_lines(path: DataFile) -> list[str]:
-    """Return the lines of a text file without surrounding blanks; a blank line is a missing label."""
-    return [line.strip() for line in _read_text(path).splitlines()]
-
-
-def read_table(path: DataFile, delimiter: str) -> list[str]:
-    """Return the fields of a text table with a single column."""
-    records = list(csv.reader(_read_text(path).rstrip("\r\n").splitlines(), delimiter=delimiter))
-    for line, record in enumerate(records, 1):
-        if len(record) > 1:
-            raise DataError(
-                f"labels in {path}, line {line}: {len(record)} columns; expected a single one. Name the column as "
-                f"{path}::COLUMN, which joins its rows by their ids, or keep only the column of labels."
-            )
-    return ["".join(record).strip() for record in records]
-
-
-def _read_text(path: DataFile) -> str:
-    try:
-        with decompressed(path) as file:
-            return file.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"labels in {path}: not text in UTF-8 ({error}). Use text, plain or compressed, or .npy or .npz."
-        ) from error
-    except (EOFError, OSError) as error:
-        raise DataError(
-            f"labels in {path}: cannot be read ({error}). The file is damaged or cut off; copy it again."
-        ) from error
 
 
 def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
@@ -416,16 +217,21 @@ def _numbers(values: np.ndarray, where: str) -> np.ndarray:
     return numbers
 
 
-def plain_labels(y: Any) -> ArrayLike:
+def plain_labels(y: Any, X: object) -> ArrayLike:
     """Return the labels of a pandas series with an extension dtype as an array of numbers, booleans or objects.
 
     Other labels are returned unchanged. Raises DataError, naming the row, for missing labels: None, NaN among objects,
-    and empty text.
+    and empty text; and for text that would name a column of the rows X.
 
     >>> import pandas as pd
-    >>> plain_labels(pd.Series([2, 1], dtype="Int64")), plain_labels(pd.Series(["a", "b"], dtype="string"))
+    >>> X = np.eye(2)
+    >>> plain_labels(pd.Series([2, 1], dtype="Int64"), X), plain_labels(pd.Series(["a", "b"], dtype="string"), X)
     (array([2, 1]), array(['a', 'b'], dtype=object))
     """
+    if isinstance(y, str):
+        raise DataError(
+            f"y={y!r} names a column of a data frame; X is {type(X).__name__}. Give the labels as an array (n,)."
+        )
     dtype = getattr(y, "dtype", None)
     if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
         if isinstance(y, list | tuple):
@@ -453,77 +259,234 @@ def _refuse_missing(is_missing: np.ndarray) -> None:
         )
 
 
-_MOST_NAMES_SHOWN = 20
+class NoLabelsError(DataError):
+    """No row has a label."""
 
 
-def shown(names: Sequence[str], most: int = _MOST_NAMES_SHOWN) -> str:
-    """Return names as a list for a message.
+def without_unlabelled(source: Source, missing: object = None) -> Source:
+    """Return the source with only the rows that have a label, or unchanged where all have one or none needs one.
 
-    >>> shown(["a", "b", "c"], most=2), shown([])
-    ('a, b, ...', 'none')
+    Rows whose record could not be read are left out too, with a note that names the first of them.
+
+    Whole labels that contain a single negative value, -1 beside 0 and 1, get a note: -1 often marks a missing label,
+    but may be a class.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    missing : object, default=None
+        A value that marks a missing label, besides None, NaN and empty text.
+
+    Raises
+    ------
+    DataError
+        If no label is left, or most records could not be read.
+
+    Examples
+    --------
+    >>> from chimap.data import ArraySource
+    >>> source = without_unlabelled(ArraySource(np.eye(3), [0, -1, 1]), missing=-1)
+    >>> source.labels(), source.n_left_out
+    (array([0, 1]), 1)
     """
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "") or "none"
-
-
-def labels_elsewhere(labels: Labels, n_rows: int, where: str, columns: Sequence[str]) -> np.ndarray | None:
-    """Return labels from an array or a file, see ``read_labels``; refuse a name that is neither a file nor a column."""
-    name = labels.labels if isinstance(labels, MarkedLabels) else labels
-    if isinstance(name, str):
-        try:
-            existing_file(split_member(name)[0])
-        except FileNotFoundError as error:
-            remedy = (
-                f"columns are {shown(columns)}. Name one of them, or a file with one value per row."
-                if columns
-                else "it holds only counts. If another table gives labels by the ids of the rows, name that table "
-                f"and its column: metadata.tsv::{name}."
-            )
-            raise NoColumnError(f"{where}: no column and no file {name!r}; {remedy}") from error
-    return read_labels(labels, n_rows)
-
-
-def read_with(
-    read: Callable[[Labels], Source], labels: Labels, data: object, has_arrays: Callable[[str], bool]
-) -> Source:
-    """Return the source that ``read(labels)`` makes of the data.
-
-    ``has_arrays(path)`` says whether a file holds arrays by name. Raises DataError, which lists what there is, if a
-    word is neither a file of labels nor anything in the file of the rows, and FileNotFoundError without that file.
-    """
-    try:
-        return read(labels)
-    except FileNotFoundError as error:
-        name = labels.labels if isinstance(labels, MarkedLabels) else labels
-        if not is_path(data) or not isinstance(name, str) or os.sep in name or "." in name:
-            raise
-        path = split_member(str(data))[0]
-        if not is_folder(path):
-            existing_file(path)
-        raise _not_there(read, path, name, has_arrays(path)) from error
-
-
-def _not_there(read: Callable[[Labels], Source], path: str, name: str, has_arrays: bool) -> NoColumnError:
-    prefix = f"{path}: no file {name!r} with labels"
-    if has_arrays:
-        try:
-            read(f"::{name}")
-        except DataError as error:
-            return NoColumnError(f"{prefix}. {error} Name one of its arrays with '::' before it, or a file of labels.")
-        return NoColumnError(f"{prefix}. It holds an array of that name: '::{name}'.")
-    if read(UNREAD).row_ids is not None:
-        return NoColumnError(
-            f"{prefix}. If a table gives labels by the ids of the rows, name it and its column: metadata.tsv::{name}."
+    y = source.labels()
+    if y is None:
+        return source
+    if source.unread:
+        return without_unlabelled(_readable(source, y), missing)
+    if y.ndim == 2:
+        return _with_entries(source, y, missing)
+    is_missing = np.ma.getmaskarray(y) | _marked(y, missing)
+    values = np.ma.getdata(y)
+    if not is_missing.any():
+        source.notes = (*source.notes, *(note for note in _doubts(source, values) if note not in source.notes))
+        return source
+    rows = np.flatnonzero(~is_missing)
+    if rows.size == 0:
+        raise NoLabelsError(
+            Message("{}: every label is missing. Name another column or file with {labels}.", source.name)
         )
-    return NoColumnError(f"{prefix}. Name a file with one value per row: text, .npy or .npz.")
+    labels = _narrowed(values[rows])
+    kept = ChosenRows(source, rows, labels)
+    kept.unlabelled = ChosenRows(source, np.flatnonzero(is_missing), None)
+    kept.notes = (
+        *source.notes,
+        f"{source.name}: {source.n_rows - rows.size:,} of {source.n_rows:,} rows have no label and are left out.",
+        *_doubts(source, labels),
+    )
+    return kept
 
 
-def marked(labels: Labels, missing: object) -> Labels | MarkedLabels:
-    """Return labels together with the value that marks missing ones, if they are in a text file.
+_MOST_SHARE_UNREAD = 0.5  # beyond it, the column or the encoding is more likely at fault than the records
 
-    A text file must be read with that value in mind, because it decides whether the labels are numbers.
+
+def _readable(source: Source, y: np.ndarray) -> Source:
+    """Return the rows whose record could be read. Raises DataError where that is less than half of them."""
+    rows = np.setdiff1d(np.arange(source.n_rows), [*source.unread])
+    if len(source.unread) > _MOST_SHARE_UNREAD * source.n_rows:
+        raise DataError(f"{note_on_unread(source)}. Is this the column, and the encoding of the file, that you mean?")
+    kept = ChosenRows(source, rows, y[rows])
+    kept.notes = (*source.notes, f"{note_on_unread(source)}. They are left out.")
+    return kept
+
+
+_MOST_UNREAD_LISTED = 3
+
+
+def note_on_unread(source: Source) -> str:
+    """Return how many records could not be read, and the first of them, for messages."""
+    places = source.places_in_file()
+    first = [
+        f"{f'record {places[row]}' if source.row_ids is None else repr(str(source.row_ids[row]))} ({reason})"
+        for row, reason in [*source.unread.items()][:_MOST_UNREAD_LISTED]
+    ]
+    more = ", ..." if len(source.unread) > len(first) else ""
+    n_unread = f"{len(source.unread):,} of {source.n_rows:,} records"
+    return f"{source.name}: {n_unread} cannot be read: {', '.join(first)}{more}"
+
+
+def with_numbers(source: Source) -> Source:
+    """Return the source with text labels as the numbers that a regression needs.
+
+    Raises DataError, naming the row, for a label that is no number.
+
+    >>> from chimap.data import ArraySource
+    >>> with_numbers(ArraySource(np.eye(2), ["007", "1.50"])).labels()
+    array([7. , 1.5])
     """
-    if missing is None or not isinstance(labels, str | os.PathLike):
-        return labels
-    text = os.fspath(labels)
-    is_text = not text.lower().endswith((".npy", ".npz")) and (is_address(text) or os.path.isfile(text))
-    return MarkedLabels(text, missing) if is_text else labels
+    y = source.labels()
+    if y is None or not is_text(y):
+        return source
+    return WithLabels(source, as_targets(y, source.name, source.places_in_file()))
+
+
+def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:
+    """Return the rows that have a label in at least one task. Raises DataError where there is none."""
+    numbers = [number for number in map(as_number, marks_of(missing)) if number is not None]
+    y = np.where(np.isin(y, numbers), np.nan, y) if numbers else y
+    is_missing = np.isnan(y)
+    rows = np.flatnonzero(~is_missing.all(axis=1))
+    if rows.size == 0:
+        raise NoLabelsError(
+            Message("{}: every label is missing. Name other columns or another file with {labels}.", source.name)
+        )
+    if not numbers and rows.size == y.shape[0]:
+        return source
+    kept = ChosenRows(source, rows, y[rows])
+    kept.notes = source.notes
+    if rows.size < y.shape[0]:
+        kept.unlabelled = ChosenRows(source, np.flatnonzero(is_missing.all(axis=1)), None)
+        kept.notes = (
+            *source.notes,
+            f"{source.name}: {y.shape[0] - rows.size:,} of {y.shape[0]:,} rows have no label in any task and are left "
+            "out.",
+        )
+    return kept
+
+
+def _marked(y: np.ndarray, missing: object) -> np.ndarray:
+    """Return which labels, of shape (n,), are one of the values ``missing``."""
+    values, marks = np.ma.getdata(y), marks_of(missing)
+    if not marks:
+        return np.zeros(values.size, dtype=bool)
+    if is_text(values):
+        distinct, place = np.unique(values.astype(object), return_inverse=True)
+        marked = [any(same_value(str(word).strip(), mark) for mark in marks) for word in distinct]
+        return np.array(marked, dtype=bool)[place]
+    numbers = [number for number in map(as_number, marks) if number is not None]
+    return np.isin(values, numbers)  # a mark that is text was applied already, when the text was read
+
+
+def _narrowed(y: np.ndarray) -> np.ndarray:
+    """Return text no wider than its longest word; other labels unchanged."""
+    if y.dtype.kind == "U":
+        return y.astype(f"<U{max(1, int(np.char.str_len(y).max()))}")
+    return y
+
+
+def _doubts(source: Source, y: np.ndarray) -> Iterator[str]:
+    """Yield notes on labels that may not be what they seem.
+
+    They are words that often stand for a missing value, text beside numbers, and -1 beside 0, 1, ....
+    """
+    if is_text(y):
+        values, counts = np.unique(y, return_counts=True)
+        rows = dict(zip(values.tolist(), counts.tolist(), strict=True))
+        yield from _doubted_words(source.name, rows)
+        yield from _text_among_numbers(source, y, [*rows])
+        return
+    if y.dtype.kind != "i" or y.size == 0 or y.min() != -1:
+        return
+    values = np.unique(y)
+    if values.size >= 3 and np.array_equal(values, np.arange(-1, values.size - 1)):
+        yield Message(
+            "{}: the label -1, in {:,} rows, stands beside 0 to {} and is taken for a class. If it marks rows without "
+            "a label, say {missing=-1}.",
+            source.name,
+            np.count_nonzero(y == -1),
+            values[-1],
+        )
+
+
+_MOST_WORDS_LISTED = 8  # most words for missing values that a note lists
+
+
+def _doubted_words(name: str, rows: dict[str, int]) -> Iterator[str]:
+    """Yield a note on the labels that often stand for a missing value; ``rows`` counts the rows of each label."""
+    words = sorted(word for word in rows if stands_for_missing(word))
+    if not words or len(words) == len(rows):
+        return
+    if len(words) == 1:
+        yield Message(
+            "{}: the label {!r}, in {:,} rows, is taken for a class. If it marks rows without a label, say {missing=}.",
+            name,
+            words[0],
+            rows[words[0]],
+            words[0],
+        )
+        return
+    listed = ", ".join(f"{word!r} ({rows[word]:,} rows)" for word in words[:_MOST_WORDS_LISTED])
+    more = "" if len(words) <= _MOST_WORDS_LISTED else f" and {len(words) - _MOST_WORDS_LISTED} more"
+    yield Message(
+        "{}: the labels {}{} are taken for classes. If they mark rows without a label, say {missing=}.",
+        name,
+        listed,
+        more,
+        ",".join(words),
+    )
+
+
+def _text_among_numbers(source: Source, y: np.ndarray, words: list[str]) -> Iterator[str]:
+    """Yield a note where labels are text although some of them are numbers."""
+    why = why_text(words)
+    if why is None or not any(map(is_finite_number, words)):
+        return
+    row = source.places_in_file()[np.flatnonzero(y == why[0])[0]]
+    yield f"{source.name}: the labels are text, as {why[0]!r} in row {row} {why[1]}."
+
+
+def labels_of(source: Source, model: BaseEstimator | None = None) -> np.ndarray:
+    """Return the labels of a source. Raise DataError, which says how to name them, if it has none."""
+    return present(source.labels(), source.name, model)
+
+
+def present(y: np.ndarray | None, name: str, model: BaseEstimator | None = None) -> np.ndarray:
+    """Return labels. Raise DataError if there are none, with the labels that ``model``, if given, was fitted with."""
+    if y is not None:
+        return y
+    fitted_with = (getattr(model, "training_", None) or {}).get("labels")
+    if fitted_with is not None:
+        raise DataError(
+            Message(
+                "{} has no labels. Name them; the model was fitted with {labels=!s}.", name, shlex.quote(fitted_with)
+            )
+        )
+    raise DataError(
+        Message(
+            "{} has no labels. Name them with {labels}: a file (.npy, .csv, or text with one label per line), a column "
+            "of a table, TABLE::COLUMN of another table with the ids of the rows, or ::MEMBER of an .npz, .h5 or .zarr "
+            "file. An array or column called y is found without {labels}.",
+            name,
+        )
+    )

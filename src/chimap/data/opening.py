@@ -14,7 +14,7 @@ from chimap._frames import is_frame
 from chimap._messages import Message
 from chimap._types import Columns, Parameters
 from chimap._validation import DataError, check_choice
-from chimap.data.catalogue import CONTAINERS, WITH_MEMBERS, kind_of, opener_of
+from chimap.data.catalogue import CONTAINERS, WITH_MEMBERS, opener_of, opener_of_path
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.batches import BatchSource
@@ -27,22 +27,15 @@ from chimap.data.formats.svmlight import SvmlightSource
 from chimap.data.formats.transposed import text_table
 from chimap.data.formats.words import WordCounts
 from chimap.data.io.files import split_member
+from chimap.data.joins import NoSharedIdsError, is_join, joined, values_by_id
+from chimap.data.label_columns import task_words, with_tasks
+from chimap.data.label_files import IGNORE_LABELS, Labels, marked, with_label_hints
 from chimap.data.label_kinds import is_real
-from chimap.data.labelling import (
-    NoSharedIdsError,
-    is_join,
-    joined,
-    labelled,
-    note_on_unread,
-    task_words,
-    values_by_id,
-    with_tasks,
-)
-from chimap.data.labels import UNREAD, Labels, marked, read_with
+from chimap.data.labels import note_on_unread, without_unlabelled
 from chimap.data.overlap import MISSING_COLUMNS
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, words_of
-from chimap.data.views import choice_like, chosen, fitted_names, matched
+from chimap.data.views import choice_like, fitted_names, matched, select_columns
 
 
 def open_source(
@@ -156,7 +149,7 @@ def open_source(
         named = words_of(labels) if isinstance(labels, str | int) else []
         bins = fitted_names(like) or ()
         aside_names = (*aside_names, *map(str, named), *(name for name in LABEL_NAMES if name not in bins))
-        labels = UNREAD
+        labels = IGNORE_LABELS
     choice = replace(
         choice_like(like), id=id, columns=columns, exclude=exclude, missing=missing, aside=aside_names, rank=rank
     )
@@ -173,8 +166,8 @@ def open_source(
             reading,
         )
         without_tasks = replace(choice, aside=(*choice.aside, *(opened.task_names or ())))
-        opened.origin = _OpenedData(path_or_array, without_tasks, opened.reading, transpose, None)
-        return labelled(_matched(opened, like, missing_columns), missing)
+        opened.read_column = _OpenedData(path_or_array, without_tasks, opened.reading, transpose, None)
+        return without_unlabelled(_matched(opened, like, missing_columns), missing)
     join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else marked(labels, missing)
 
@@ -182,17 +175,17 @@ def open_source(
         def read(inner_labels: Labels) -> Source:
             return _read(path_or_array, inner_labels, choice, reading, transpose)
 
-        source = read_with(read, inside, path_or_array, lambda path: kind_of(path) in CONTAINERS)
+        source = with_label_hints(read, inside, path_or_array, lambda path: opener_of_path(path) in CONTAINERS)
         if is_path(path_or_array) or is_frame(path_or_array) or opener_of(path_or_array) is not None:
-            source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
+            source.read_column = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
         return source if join is None else joined(source, join, id, missing)
 
     try:
         source = opened_as(transpose)
     except NoSharedIdsError as error:
         source = _with_samples_as_columns(opened_as, path_or_array, transpose, error)
-    source = labelled(_matched(source, like, missing_columns), missing)
-    if source.unread and labels is not UNREAD:
+    source = without_unlabelled(_matched(source, like, missing_columns), missing)
+    if source.unread and labels is not IGNORE_LABELS:
         source.notes = (*source.notes, f"{note_on_unread(source)}. Their rows are empty.")
     if labels is None:
         _check_target(source)
@@ -251,15 +244,15 @@ def _read(
 ) -> Source:
     """Return the source of the data with all of its rows, labelled or not."""
     if reading is not None:
-        return chosen(reading.source(data, labels, choice.id), replace(choice, id=None))
+        return select_columns(reading.source(data, labels, choice.id), replace(choice, id=None))
     if transpose is not None and not _is_text_table(data):
-        return chosen(_matrix_market(data, labels, transpose), choice)
+        return select_columns(_matrix_market(data, labels, transpose), choice)
     return _opened(data, labels, choice, transpose)
 
 
 @dataclass(frozen=True)
 class _OpenedData:
-    """What was opened and how, see ``Source.origin``: the data are opened again, with another column as the labels."""
+    """What was opened and how, for ``Source.read_column``: it is opened again, with another column as the labels."""
 
     data: object
     choice: ColumnChoice
@@ -291,7 +284,7 @@ class _OpenedData:
 
 
 def _nothing() -> None:
-    """Stand for an origin in another process, where ``source.origin`` is None."""
+    """Stand for a reader of columns in another process, where ``source.read_column`` is None."""
 
 
 def _opened(data: Any, labels: Labels, choice: ColumnChoice, transpose: bool | None) -> Source:
@@ -300,27 +293,27 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice, transpose: bool | N
         return FrameSource(data, labels, choice)
     if (opener := opener_of(data)) is not None:
         return opener(data, labels, choice)
-    if callable(data) and (labels is None or labels is UNREAD):
-        return chosen(BatchSource(data, reads_labels=labels is None), choice)
+    if callable(data) and (labels is None or labels is IGNORE_LABELS):
+        return select_columns(BatchSource(data, reads_labels=labels is None), choice)
     if not isinstance(data, str | os.PathLike):
-        return chosen(ArraySource(data, labels), choice)
+        return select_columns(ArraySource(data, labels), choice)
     path, member = split_member(data)
-    kind = kind_of(path)
+    kind = opener_of_path(path)
     if member is not None and kind not in WITH_MEMBERS:
         raise DataError(
             f"{path}: only .npz, .h5, .h5ad, .zarr, .parquet and .shared files have members, leave '::{member}' out."
         )
     if kind is SvmlightSource:
-        return chosen(_svmlight(path, labels, choice), choice)
+        return select_columns(_svmlight(path, labels, choice), choice)
     if kind is CsvSource:
         return text_table(path, labels, choice, transpose, member)
     if kind is ArrowSource:
         return ArrowSource(path, labels, member, choice=choice)
     if kind in CONTAINERS:
-        return chosen(kind(path, labels, member, id=choice.id), replace(choice, id=None))
+        return select_columns(kind(path, labels, member, id=choice.id), replace(choice, id=None))
     if kind is jsonl_source:
-        return chosen(jsonl_source(path, labels, id=choice.id), replace(choice, id=None))
-    return chosen(kind(path, labels) if member is None else kind(path, labels, member), choice)
+        return select_columns(jsonl_source(path, labels, id=choice.id), replace(choice, id=None))
+    return select_columns(kind(path, labels) if member is None else kind(path, labels, member), choice)
 
 
 def _svmlight(path: str, labels: Labels, choice: ColumnChoice) -> SvmlightSource:
@@ -330,12 +323,12 @@ def _svmlight(path: str, labels: Labels, choice: ColumnChoice) -> SvmlightSource
 
 
 def _is_text_table(data: object) -> bool:
-    return is_path(data) and kind_of(split_member(str(data))[0]) is CsvSource
+    return is_path(data) and opener_of_path(split_member(str(data))[0]) is CsvSource
 
 
 def _matrix_market(data: Any, labels: Labels, transpose: bool) -> Source:
     """Return the rows of a Matrix Market file, or its columns as rows."""
-    if not is_path(data) or kind_of(split_member(data)[0]) is not MatrixMarketSource:
+    if not is_path(data) or opener_of_path(split_member(data)[0]) is not MatrixMarketSource:
         raise InputError(
             "transpose is for text tables (.csv, .tsv, .txt) and Matrix Market files (.mtx) only; transpose other data "
             "where they are written."

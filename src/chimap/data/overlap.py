@@ -49,9 +49,9 @@ class TrainingMass:
         values = _arrays.stored_values(rows)
         sums = np.asarray(rows.sum(axis=0, dtype=np.float64)).reshape(-1)
         is_signed = bool(values.min(initial=0) < 0)
-        n_zeros = rows.shape[0] * rows.shape[1] - int(np.count_nonzero(values))
-        is_whole = all(bool(np.all(piece == np.rint(piece))) for piece in _arrays.pieces(values))
-        are_counts = not is_signed and (is_whole or n_zeros >= _LEAST_ZEROS * rows.shape[0] * rows.shape[1])
+        n_entries = rows.shape[0] * rows.shape[1]
+        has_zeros = n_entries - np.count_nonzero(values) >= _LEAST_ZEROS * n_entries
+        are_counts = not is_signed and (bool(has_zeros) or _arrays.are_whole(rows))
         total = sums.sum()
         shares = sums / total if 0 < total < np.inf and not is_signed else np.full(sums.size, 1 / sums.size)
         return cls(shares.astype(np.float32), are_counts)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextvars
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -146,12 +148,14 @@ class Source(ABC):
         Sentences for the user about how the data were read.
     reading : Reading or None
         How rows were made of text, molecules or named counts; models keep it.
+    images : ImageSet or None
+        The images whose histograms the rows are, in the order of the rows.
     columns_aside : tuple of str
         Names of columns of the data that are neither bins, labels nor ids, as far as they are known.
     metadata, matrices : tuple of str
         Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
     origin : callable or None
-        Reads a column of the data that the rows were opened from, see ``column``: ``origin(name, source, missing)``.
+        Reads a column of the data that the rows were opened from, see ``column``; arguments: name, source, missing.
     column_kinds : tuple of str, or None
         What each column measures, where the data say it of columns of several kinds, as of genes and proteins.
     is_logged : bool
@@ -193,10 +197,11 @@ class Source(ABC):
     notes: tuple[str, ...] = ()
     id_name: str = "id"
     reading: Any = None
+    images: Any = None
     columns_aside: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
     matrices: tuple[str, ...] = ()
-    origin: Callable[[str, Source, object], np.ndarray] | None = None
+    read_column: Callable[[str, Source, object], np.ndarray] | None = None
     column_kinds: tuple[str, ...] | None = None
     is_logged: bool = False
     first_column: int | None = None
@@ -254,12 +259,12 @@ class Source(ABC):
         return self._from_origin(name, words_for_missing())
 
     def _from_origin(self, name: str, missing: object) -> np.ma.MaskedArray:
-        if self.origin is None:
+        if self.read_column is None:
             raise DataError(
                 f"{self.name}: {name!r} names a column of a file, but these rows are not read from one. Give its "
                 "values as an array."
             )
-        return np.ma.asarray(self.origin(name, self, missing))
+        return np.ma.asarray(self.read_column(name, self, missing))
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
@@ -369,6 +374,48 @@ def choose_rows(n_rows: int, n: int, random_state: int | np.random.RandomState |
     seed = random_state if isinstance(random_state, int | None) else random_state.randint(2**31)
     # Without replacement and without shuffling, Generator.choice takes memory of the order of n, not of n_rows.
     return np.sort(np.random.default_rng(seed).choice(n_rows, size=n, replace=False, shuffle=False))
+
+
+def chunks_ahead(source: Source, chunk_rows: int, first: int = 0) -> Iterator[Chunk]:
+    """Yield the chunks of a source in order; if it reads files, a thread reads the next chunk meanwhile.
+
+    At most one chunk is ahead, which a memory budget counts (``Job.reads_ahead``). An error in reading is raised in
+    place of the chunk that it concerns. When the consumer stops or ends, so does the thread: it finishes the chunk
+    that it is reading, and the source closes its files.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    chunk_rows : int
+        Rows per chunk.
+    first : int, default=0
+        Index of the first row, a multiple of ``chunk_rows``; chunks before it are skipped.
+
+    Examples
+    --------
+    >>> from chimap.data import ArraySource
+    >>> [chunk.start for chunk in chunks_ahead(ArraySource([[1.0], [2.0], [3.0]]), 2)]
+    [0, 2]
+    """
+    chunks = source.chunks(chunk_rows) if first == 0 else source.chunks_from(first, chunk_rows)
+    return _ahead(chunks) if source.from_files else chunks
+
+
+def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    # The limit of threads is a context variable, which a new thread does not inherit.
+    run: Any = contextvars.copy_context().run
+    with ThreadPoolExecutor(1, thread_name_prefix="chimap-read") as reader:
+        waiting = reader.submit(run, next, chunks, None)
+        try:
+            while (chunk := waiting.result()) is not None:
+                waiting = reader.submit(run, next, chunks, None)
+                yield chunk
+                del chunk  # otherwise it would stay in memory until the next chunk has been read
+        finally:
+            waiting.cancel()
+            # This runs after a read that could not be cancelled, and closes the files of a generator.
+            reader.submit(getattr(chunks, "close", int)).result()
 
 
 BLOCK_BYTES = 2**22  # size of the rows that are decoded at a time, where the file leaves the choice

@@ -155,7 +155,7 @@ class Roles:
         """Return a note for the user on the unknown columns; ``id`` is one of them that turned out to name the rows."""
         return (*ignored([name for name in self.unknown if name != id], where), *self.doubts)
 
-    def first_column(self, names: Sequence[str], where: str, *, has_index: bool = False) -> FirstColumn | None:
+    def id_candidate(self, names: Sequence[str], where: str, *, has_index: bool = False) -> IdCandidate | None:
         """Return the first column besides the labels, if it may name the rows or be an index; else None.
 
         ``has_index`` says that the table itself has names of its rows.
@@ -166,9 +166,9 @@ class Roles:
         is_bin = place in self.bins
         if (has_index and not is_bin) or (self.is_explicit and is_bin):
             return None
-        return FirstColumn(place, names[place], where, may_count=is_bin and len(self.bins) > 1)
+        return IdCandidate(place, names[place], where, may_count=is_bin and len(self.bins) > 1)
 
-    def named_by(self, first: FirstColumn) -> Roles:
+    def named_by(self, first: IdCandidate) -> Roles:
         """Return the roles where the first column names the rows. Raises DataError if no bins are left."""
         bins = [place for place in self.bins if place != first.place]
         if not bins:
@@ -184,7 +184,7 @@ class Roles:
         return replace(self, bins=bins, id=first.place)
 
 
-class FirstColumn:
+class IdCandidate:
     """The first column of a table while it is read: text without repeats names the rows.
 
     Numbers that count the rows are refused among the bins, as they hold only the order of the rows.
@@ -198,7 +198,7 @@ class FirstColumn:
 
     Examples
     --------
-    >>> column = FirstColumn(0, "sample", "rows.csv", may_count=True)
+    >>> column = IdCandidate(0, "sample", "rows.csv", may_count=True)
     >>> column.add(np.array(["a", "b"])), column.add(np.array(["c"])), column.ids().tolist()
     (True, True, ['a', 'b', 'c'])
     """
@@ -217,7 +217,7 @@ class FirstColumn:
             self._texts.append(values)
         else:
             is_number = self._may_count and not self._texts and values.dtype.kind in "iuf"
-            self._is_open &= is_number and counts(values, self._n_rows)
+            self._is_open &= is_number and enumerates_rows(values, self._n_rows)
         self._n_rows += values.size
         return self._is_open
 
@@ -469,10 +469,8 @@ def _shown(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "")
 
 
-def as_names(names: Iterable[object] | None) -> tuple[str, ...] | None:
-    """Return names of columns as a tuple of text, or None where there are none or two are the same."""
-    if names is None:
-        return None
+def as_names(names: Iterable[object]) -> tuple[str, ...] | None:
+    """Return names of columns as a tuple of text, or None where two are the same."""
     plain = composed_names(names)
     return plain if len({*plain}) == len(plain) else None
 
@@ -513,11 +511,13 @@ def check_not_counting(name: str, n_rows: int, where: str) -> None:
         )
 
 
-def counts(values: np.ndarray, start: int = 0) -> bool:
+def enumerates_rows(values: np.ndarray, start: int = 0) -> bool:
     """Return whether the values of the rows from ``start`` on count the rows, from 0 or from 1.
 
-    >>> counts(np.array([1, 2, 3])), counts(np.array([5, 6]), start=5), counts(np.array([0, 2]))
-    (True, True, False)
+    >>> enumerates_rows(np.array([1, 2, 3])), enumerates_rows(np.array([5, 6]), start=5)
+    (True, True)
+    >>> enumerates_rows(np.array([0, 2]))
+    False
     """
     expected = np.arange(start, start + values.size)
     return any(np.array_equal(values, expected + shift) for shift in (0, 1))

@@ -18,36 +18,41 @@ from chimap.data.rows import check_exact, csr_rows, digest, regroup
 from chimap.data.source import Chunk, Source
 from chimap.data.table import ColumnChoice, ignored, roles_of, unique_ids
 
+# What a view has of the source behind it, unless it says otherwise.
+_SHARED = tuple(name for name in Source.__annotations__ if name not in ("unlabelled", "column_kinds"))
+
 
 class View(Source):
-    """A view with the attributes of the source behind it."""
+    """All that another source, ``whole``, holds; a subclass says what differs."""
 
     def __init__(self, source: Source) -> None:
-        self._source = source
-        self.name, self.notes = source.name, source.notes
-        self.n_rows, self.n_features, self.dtype = source.n_rows, source.n_features, source.dtype
-        self.is_sparse = source.is_sparse
-        self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
-        self.from_files, self.can_seek = source.from_files, source.can_seek
-        self.column_names, self.other_names = source.column_names, source.other_names
-        self.row_ids = source.row_ids
-        self.weights, self.counts = source.weights, source.counts
-        self.covariates = source.covariates
-        self.task_names, self.has_object_labels = source.task_names, source.has_object_labels
-        self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
-        self.metadata, self.matrices = source.metadata, source.matrices
-        self.first_column, self.is_logged = source.first_column, source.is_logged
-        self.unread = dict(source.unread)
-        self.stored_rows, self.n_left_out, self.id_name = (source.stored_rows, source.n_left_out, source.id_name)
+        self.whole = source
+        for name in _SHARED:
+            setattr(self, name, getattr(source, name))
 
-    @property
-    def whole(self) -> Source:
-        """The source behind the view."""
-        return self._source
+    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
+        """Yield all rows in order."""
+        return (self._changed(chunk) for chunk in self.whole.chunks(chunk_rows))
+
+    def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
+        """Yield chunks as ``Source`` does."""
+        return (self._changed(chunk) for chunk in self.whole.chunks_from(first, chunk_rows, stop))
+
+    def labels(self) -> np.ndarray | None:
+        """Return the labels of all rows, or None."""
+        return self.whole.labels()
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return the rows with these increasing indices."""
+        return self.whole.take(rows)
 
     def places_in_file(self) -> np.ndarray:
         """Return positions as ``Source`` does."""
-        return self._source.places_in_file()
+        return self.whole.places_in_file()
+
+    def _changed(self, chunk: Chunk) -> Chunk:
+        """Return a chunk of the whole as this view has it."""
+        return chunk
 
 
 class ChosenColumns(View):
@@ -88,28 +93,17 @@ class ChosenColumns(View):
         share = self.n_features / source.n_features
         self.row_bytes = source.row_bytes if self.is_sparse else source.row_bytes * max(1.0, share)
 
-    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield all rows in order."""
-        for chunk in self._source.chunks(chunk_rows):
-            yield Chunk(self._taken(chunk.X), chunk.y, chunk.start)
-
-    def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """Yield chunks as ``Source`` does."""
-        for chunk in self._source.chunks_from(first, chunk_rows, stop):
-            yield Chunk(self._taken(chunk.X), chunk.y, chunk.start)
-
-    def labels(self) -> np.ndarray | None:
-        """Return the labels of all rows, or None."""
-        return self._source.labels()
-
     def take(self, rows: np.ndarray) -> Rows:
         """Return the rows with these increasing indices."""
-        return self._taken(self._source.take(rows))
+        return self._taken(self.whole.take(rows))
 
     def fingerprint(self) -> JSON:
         """Return the fingerprint of the whole, together with the columns chosen."""
-        whole = self._source.fingerprint()
+        whole = self.whole.fingerprint()
         return {**whole, "shape": [self.n_rows, self.n_features], "columns": digest(self._places)}
+
+    def _changed(self, chunk: Chunk) -> Chunk:
+        return replace(chunk, X=self._taken(chunk.X))
 
     def _taken(self, X: Rows) -> Rows:
         if self._there.size < self._places.size:
@@ -153,6 +147,8 @@ class ChosenRows(View):
             self.counts = source.counts[self._rows]
         if source.covariates is not None:
             self.covariates = source.covariates.take(self._rows)
+        if source.images is not None:
+            self.images = source.images.take(self._rows)
         self.n_left_out = source.n_left_out + source.n_rows - self.n_rows
         if source.unread:
             places = zip(range(self.n_rows), self._rows.tolist(), strict=True)
@@ -161,15 +157,15 @@ class ChosenRows(View):
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """Yield the chosen rows in order; ``start`` counts chosen rows."""
-        yield from self._numbered(self._source.chunks(max(1, chunk_rows // 4)), 0, self.n_rows, chunk_rows)
+        yield from self._numbered(self.whole.chunks(max(1, chunk_rows // 4)), 0, self.n_rows, chunk_rows)
 
     def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
         """Yield chunks as ``Source`` does; where the source can seek, rows that lie before ``first`` are not read."""
         stop = self.n_rows if stop is None else stop
         if not self.can_seek:
-            yield from super().chunks_from(first, chunk_rows, stop)
+            yield from Source.chunks_from(self, first, chunk_rows, stop)
         elif first < stop:
-            read = self._source.chunks_from(
+            read = self.whole.chunks_from(
                 int(self._rows[first]), max(1, chunk_rows // 4), int(self._rows[stop - 1]) + 1
             )
             yield from self._numbered(read, first, stop, chunk_rows)
@@ -181,7 +177,7 @@ class ChosenRows(View):
 
     def places_in_file(self) -> np.ndarray:
         """Return positions as ``Source`` does."""
-        return np.asarray(self._source.places_in_file()[self._rows])
+        return np.asarray(self.whole.places_in_file()[self._rows])
 
     def labels(self) -> np.ndarray | None:
         """Return the labels of the chosen rows, or None."""
@@ -189,12 +185,12 @@ class ChosenRows(View):
 
     def take(self, rows: np.ndarray) -> Rows:
         """Return the rows with these increasing indices among the chosen ones."""
-        return self._source.take(self._rows[rows])
+        return self.whole.take(self._rows[rows])
 
     def fingerprint(self) -> JSON:
         """Return the fingerprint of the whole, together with the rows chosen and a digest of their labels."""
         return {
-            **self._source.fingerprint(),
+            **self.whole.fingerprint(),
             "rows": digest(self._rows),
             "labels": None if self._y is None else digest(self._y),
         }
@@ -214,7 +210,7 @@ class ChosenRows(View):
                 yield _arrays.take_rows(chunk.X, chosen_rows[low:high] - chunk.start)
 
 
-class Labelled(View):
+class WithLabels(View):
     """All rows of a source, with other labels.
 
     Parameters
@@ -229,7 +225,7 @@ class Labelled(View):
     Examples
     --------
     >>> from chimap.data import ArraySource
-    >>> view = Labelled(ArraySource(np.eye(2)), np.array([[0.0, 1.0], [1.0, np.nan]]), ("a", "b"))
+    >>> view = WithLabels(ArraySource(np.eye(2)), np.array([[0.0, 1.0], [1.0, np.nan]]), ("a", "b"))
     >>> next(view.chunks(2)).y.shape, view.task_names
     ((2, 2), ('a', 'b'))
     """
@@ -239,30 +235,16 @@ class Labelled(View):
         self._y, self.task_names = y, names
         self.has_object_labels, self.unlabelled = False, source.unlabelled
 
-    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield all rows in order."""
-        return self._with_labels(self._source.chunks(chunk_rows))
-
-    def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """Yield chunks as ``Source`` does."""
-        return self._with_labels(self._source.chunks_from(first, chunk_rows, stop))
-
     def labels(self) -> np.ndarray:
         """Return the labels of all rows, of shape (n_rows,) or (n_rows, t)."""
         return self._y
 
-    def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices."""
-        return self._source.take(rows)
-
     def fingerprint(self) -> JSON:
         """Return the fingerprint of the rows, together with a digest of their labels."""
-        return {**self._source.fingerprint(), "labels": digest(self._y)}
+        return {**self.whole.fingerprint(), "labels": digest(self._y)}
 
-    def _with_labels(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        for chunk in chunks:
-            y = self._y[chunk.start : chunk.start + chunk.X.shape[0]]
-            yield replace(chunk, y=y)
+    def _changed(self, chunk: Chunk) -> Chunk:
+        return replace(chunk, y=self._y[chunk.start : chunk.start + chunk.X.shape[0]])
 
 
 GENES = "Gene Expression"  # the kind of column of 10x Genomics that is a bin by default
@@ -356,7 +338,7 @@ def choice_like(model: object) -> ColumnChoice:
     return ColumnChoice(names=fitted_names(model), width=width, first_column=first_column)
 
 
-def chosen(source: Source, choice: ColumnChoice) -> Source:
+def select_columns(source: Source, choice: ColumnChoice) -> Source:
     """Return the columns that a caller chose from a source that was opened without the choice.
 
     Positions stand in for names that the source does not have. A column that names the rows is read once, as a whole.

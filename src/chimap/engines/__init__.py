@@ -32,11 +32,7 @@ __all__ = [
 
 def can_keep(engine: str | Client | Engine) -> bool:
     """Whether features pass through this process on an engine, and can be kept for further passes."""
-    return engine == "local" if isinstance(engine, str) else bool(getattr(engine, "can_keep", False))
-
-
-def _local() -> AbstractContextManager[Engine]:
-    return nullcontext(LocalEngine())
+    return engine == "local" or (isinstance(engine, Engine) and engine.can_keep)
 
 
 def _dask() -> AbstractContextManager[Engine]:
@@ -45,7 +41,10 @@ def _dask() -> AbstractContextManager[Engine]:
     return dask_engine("dask")
 
 
-ENGINES: dict[str, Callable[[], AbstractContextManager[Engine]]] = {"local": _local, "dask": _dask}
+ENGINES: dict[str, Callable[[], AbstractContextManager[Engine]]] = {
+    "local": lambda: nullcontext(LocalEngine()),
+    "dask": _dask,
+}
 """Functions by the value of ``engine`` and ``--engine``; the engine that one returns runs within a ``with`` block."""
 
 

@@ -32,8 +32,8 @@ from chimap.data import DaskSource, Source
 from chimap.engines.dask_pieces import HeldOnWorkers, PiecesOnWorkers
 from chimap.engines.dask_tasks import added, added_array, merged
 from chimap.engines.dask_workers import MOST_KEPT, Workers
-from chimap.engines.local import Reached, Work
-from chimap.moments.base import Accumulator
+from chimap.engines.local import Engine, Reached, Work
+from chimap.moments.moments import Accumulator
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -47,7 +47,7 @@ _GROUP = 64  # least number of parts whose moments come back as one
 _MOST_GROUPS = 64  # beyond this number groups grow: a single process receives what comes back
 
 
-class DaskEngine:
+class DaskEngine(Engine):
     """The workers of a ``dask.distributed`` cluster, reached through a client."""
 
     can_keep = False

@@ -11,7 +11,7 @@ from chimap._pieces import Result
 from chimap.data import ArraySource, Source
 from chimap.data.source import Chunk
 from chimap.engines.local import Work
-from chimap.moments.base import Accumulator
+from chimap.moments.moments import Accumulator
 
 
 def added(template: Work, source: Source, first: int, stop: int, chunk_rows: int) -> Accumulator:

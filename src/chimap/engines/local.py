@@ -1,18 +1,20 @@
-"""Passes over the rows on this machine, from chunks to moments."""
+"""What an engine is, and the engine of this process; passes over the rows, from chunks to moments."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from chimap._pieces import Held, PiecesHere, RowPieces
 from chimap._progress import Progress, Stopwatch
 from chimap._types import Rows
 from chimap.backends.base import Sums
 from chimap.data import Source
-from chimap.data.read_ahead import chunks_ahead
+from chimap.data.source import chunks_ahead
 from chimap.moments import RowFolds, RowWeights, Targets, weighted
 
 S = TypeVar("S", bound=Sums)
@@ -44,31 +46,37 @@ Reached = Callable[[Work, int], None]
 """Called after each chunk with the work and the first row that has not been added."""
 
 
-@runtime_checkable
-class Engine(Protocol):
+class Engine(ABC):
     """Reads the rows of a source and processes them.
 
-    ``can_keep`` says whether features pass through this process and can be kept for further passes. ``n_waiting`` is
-    the number of moments of parts that a worker holds in memory besides those that it adds to.
-
-    It may also have ``pieces(rows, size)``, which returns ``_pieces.RowPieces`` on its workers, and ``hold()``, which
-    returns an empty ``_pieces.Held`` there; without them all is in this process.
+    Attributes
+    ----------
+    can_keep : bool, default=True
+        Whether features pass through this process and can be kept for further passes.
+    n_waiting : int, default=0
+        Number of moments of parts that a worker holds in memory besides those that it adds to.
     """
 
-    can_keep: bool
-    n_waiting: int
+    can_keep: ClassVar[bool] = True
+    n_waiting: ClassVar[int] = 0
 
+    @abstractmethod
     def run(
         self, work: Work, source: Source, chunk_rows: int, progress: Progress, stage: str, first: int, reached: Reached
     ) -> None:
         """Add all chunks from row ``first`` on to the work, and call ``reached`` after each."""
 
+    def pieces(self, rows: Rows, size: int) -> RowPieces:
+        """Return pieces of rows where they are worked on: in this process."""
+        return PiecesHere(rows, size)
 
-class LocalEngine:
+    def hold(self) -> Held | None:
+        """Return an empty place on the workers for blocks of rows; None where they stay in this process."""
+        return None
+
+
+class LocalEngine(Engine):
     """The engine of this process: chunks are processed one after the other, and the next is read meanwhile."""
-
-    can_keep = True
-    n_waiting = 0
 
     def run(
         self, work: Work, source: Source, chunk_rows: int, progress: Progress, stage: str, first: int, reached: Reached

@@ -10,7 +10,7 @@ from chimap._validation import MemoryBudgetError
 from chimap.backends.host import PIECE_ROWS
 from chimap.data.source import TAKEN_BYTES
 from chimap.moments import BatchProduct, Symmetric
-from chimap.moments.product import MOST_ROWS
+from chimap.moments.symmetric import MOST_ROWS
 from chimap.selection.folds import working_bytes
 
 CHUNK_UNIT = 1024  # chunks are multiples of this number of rows

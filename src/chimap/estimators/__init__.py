@@ -6,7 +6,7 @@ from chimap.estimators.histogram import HistogramClassifier, HistogramRegressor
 from chimap.estimators.kernel_machine import KernelClassifier
 from chimap.estimators.lookup import LookupClassifier
 from chimap.estimators.online import OnlineIntersectionClassifier
-from chimap.features.prescribed import gather_features
+from chimap.features.families import gather_features
 from chimap.model_files.model_file import load, register, save
 
 __all__ = [

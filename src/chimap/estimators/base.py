@@ -23,7 +23,6 @@ from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring, Sometimes
 from chimap._validation import checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
-from chimap.data.catalogue import check_rows_order
 from chimap.data.covariates import names_columns
 from chimap.data.doubts import Units, first_look
 from chimap.data.overlap import TrainingMass
@@ -52,7 +51,7 @@ from chimap.estimators.rows import (
 )
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import Covariates
-from chimap.features.prescribed import Prescribed
+from chimap.features.families import Prescribed
 from chimap.fit.batches import Batches, batches_of
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.collecting import Request
@@ -130,8 +129,8 @@ class HistogramModel(BaseEstimator):
     reading_: Sometimes[Reading | None] = None
     units_: Sometimes[Units | None] = None  # of the rows of the fit; None where they do not matter
     mass_: Sometimes[TrainingMass | None] = None  # what the bins hold of these rows
-    training_: Sometimes[JSON]
-    histograms_: Sometimes[BaseEstimator | None]
+    training_: Sometimes[JSON | None]  # what the command line says of the fit
+    histograms_: Sometimes[BaseEstimator | None]  # which describe images as rows
     _batches: Batches | None = None
     covariates: object = None  # of estimators without this parameter
     _stale: bool = False  # whether batches have arrived since the weights were solved for
@@ -234,13 +233,11 @@ class HistogramModel(BaseEstimator):
         self
             The fitted estimator.
         """
-        check_rows_order(X, y=y, sample_weight=sample_weight, groups=groups)
+        others: Parameters = {"groups": groups, "sample_weight": sample_weight}
         if is_collection(X):
-            return self.fit_source(
-                DaskSource(X, y), engine=current_engine(), groups=groups, sample_weight=sample_weight
-            )
+            return self.fit_source(DaskSource(X, y), engine=current_engine(), **others)
         made = source_of if self.covariates is None else source_with_covariates
-        return self.fit_source(made(self, X, y, self._y_checks), groups=groups, sample_weight=sample_weight)
+        return self.fit_source(made(self, X, y, self._y_checks, **others), **others)
 
     def fit_source(
         self,
@@ -295,7 +292,7 @@ class HistogramModel(BaseEstimator):
             If the budget is too small.
         """
         recipe = self._recipe()
-        if names_columns(self.covariates):
+        if self.covariates is not None and names_columns(self.covariates):
             source = with_columns_beside(source, self.covariates, groups)
         source, groups = source_to_fit(source, recipe, sample_weight, groups)
         units, self.mass_ = units_and_mass(source, recipe, groups is not None)
@@ -351,7 +348,8 @@ class HistogramModel(BaseEstimator):
         recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, is_batch=True))
         batches = batches_of(Method.of(recipe, source.column_names), task, source)
         first = first_look(source)[0]
-        self.units_, self.mass_ = (None if recipe.normalize == "l1" else Units.of(first), TrainingMass.of(first))
+        self.units_ = None if recipe.normalize == "l1" else Units.of(first)
+        self.mass_ = None if source.column_names is None else TrainingMass.of(first)
         return batches
 
     # --- the fitted model
@@ -526,6 +524,11 @@ class HistogramModel(BaseEstimator):
     nearest = forwarded(nearest)
     save = saved.save
     load = saved.Load()
+
+    @property
+    def exact_(self) -> Self:
+        """This model; a compiled one has the model that it was compiled from."""
+        return self
 
     @property
     def positive_(self) -> object:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
+from chimap import _arrays
 from chimap._errors import InputError
 from chimap._frames import is_frame, names_of
 from chimap._messages import Message
@@ -26,8 +27,9 @@ from chimap.data.covariates import (
 )
 from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.formats.frames import FrameSource, frame_rows
-from chimap.data.labelling import labelled, note_on_unread, task_words, with_numbers
-from chimap.data.labels import UNREAD
+from chimap.data.label_columns import task_words
+from chimap.data.label_files import IGNORE_LABELS
+from chimap.data.labels import note_on_unread, plain_labels, with_numbers, without_unlabelled
 from chimap.data.overlap import TrainingMass
 from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order
 from chimap.data.views import ChosenRows, choice_like, fitted_names
@@ -81,7 +83,7 @@ def source_to_predict(model: OfColumns, X: MatrixLike) -> Source | None:
     opener = opener_of(X)
     choice = choice_like(model)
     aside = tuple(name for name in LABEL_NAMES if name not in (choice.names or ()))
-    return None if opener is None else opener(X, UNREAD, replace(choice, aside=aside))
+    return None if opener is None else opener(X, IGNORE_LABELS, replace(choice, aside=aside))
 
 
 def source_as_fitted(model: OfColumns, source: Source) -> Source:
@@ -97,7 +99,7 @@ def source_as_fitted(model: OfColumns, source: Source) -> Source:
     covariates = model.taken_covariates
     if covariates is None:
         return view
-    if view.covariates is None and view.origin is not None:
+    if view.covariates is None and view.read_column is not None:
         view = beside(view, table_of_columns(view, covariates.words or covariates.names))
     return covariates.widened(view)
 
@@ -128,7 +130,7 @@ def source_to_fit(
         source = with_weights(source, weights, counts_in(recipe.weights, weights))
     if isinstance(groups, str):
         groups = source.column(groups)
-    source = labelled(source)
+    source = without_unlabelled(source)
     return source if recipe.is_classifier else with_numbers(source), groups
 
 
@@ -155,15 +157,19 @@ def units_and_mass(source: Source, recipe: Recipe, has_groups: bool) -> tuple[Un
     say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))
     if not has_groups:
         say(doubts_of_groups(source, rows))
-    return Units.of(rows), TrainingMass.of(rows)
+    return Units.of(rows), None if source.column_names is None else TrainingMass.of(rows)
 
 
-def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:
+def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON, **others: object) -> Source:
     """Return a source of rows X and labels y, with names of columns and tasks if the objects have them.
 
     Arrays are checked as scikit-learn checks them, by ``validated`` with ``y_checks``, which sets the number of
-    columns and their names on the model. An array of several tasks may have missing entries.
+    columns and their names on the model. An array of several tasks may have missing entries. ``others`` are further
+    values of the rows, by the name of their argument, which must be in the order of the rows too.
     """
+    if _arrays.is_nameless(X):
+        return _source_of_array(model, X, plain_labels(y, X), y_checks)
+    check_rows_order(X, y=y, **others)
     if task_words(X, y) is not None:
         return open_source(X, y)
     if (opener := opener_of(X)) is not None:
@@ -171,22 +177,29 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON)
         return source
     if isinstance(y, str) and is_frame(X):
         return FrameSource(X, y)
-    X, y = frame_rows(X, y)
+    source = _source_of_array(model, *frame_rows(X, y), y_checks)
+    source.column_names = fitted_names(model)
+    return source
+
+
+def _source_of_array(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> ArraySource:
     names = tuple(map(str, names_of(y))) if is_matrix(y) and is_frame(y) else None
     if is_matrix(y):
         X = validated(model, X)
     else:
         X, y = validated(model, X, y, **y_checks)
-    array_source = ArraySource(X, y, column_names=fitted_names(model))
-    array_source.task_names = names
-    return array_source
+    source = ArraySource(X, y)
+    source.task_names = names
+    return source
 
 
-def source_with_covariates(model: LearnsColumns, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:
+def source_with_covariates(
+    model: LearnsColumns, X: MatrixLike, y: ArrayLike, y_checks: JSON, **others: object
+) -> Source:
     """Return a source of rows X and labels y with the covariates of the model: columns of X, or values of their own."""
     covariates = model.covariates
     if not names_columns(covariates):
-        source = source_of(model, X, y, y_checks)
+        source = source_of(model, X, y, y_checks, **others)
         return beside(source, table_of_values(covariates, source.n_rows + source.n_left_out))
     if not is_frame(X) and opener_of(X) is None:
         raise DataError(
@@ -198,6 +211,7 @@ def source_with_covariates(model: LearnsColumns, X: MatrixLike, y: ArrayLike, y_
         )
     if isinstance(y, str) and y in columns_aside(covariates):
         raise DataError(Message("{covariates} names {!r}, the labels: leave it out.", y))
+    check_rows_order(X, y=y, **others)
     source = open_source(X, y, aside=columns_aside(covariates))
     return beside(source, table_of_columns(source, covariate_names(covariates)))
 
@@ -293,4 +307,4 @@ def source_of_batch(
     if sample_weight is not None:
         weights = checked_sample_weight(sample_weight, source.n_rows)
         source = with_weights(source, weights, counts_in(model.weights, weights))
-    return labelled(source) if is_matrix(y) else source
+    return without_unlabelled(source) if is_matrix(y) else source

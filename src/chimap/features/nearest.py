@@ -24,16 +24,10 @@ _NUMBERS, _FEWEST_ROWS = 2**17, 32
 _SAME = 1e-12  # squared distance within which a kept row is the empty one
 
 
-def keeps_rows(features: FittedFeatures, dtype: np.dtype) -> bool:
-    """Whether features keep training rows or landmarks, to which rows have a distance."""
-    return features.squared_distances(np.zeros((1, features.n_features_in_), dtype)) is not None
-
-
 def empty_rows(features: FittedFeatures, dtype: np.dtype) -> np.ndarray:
     """Return which of the kept rows have no entries, (m,)."""
-    distances = features.squared_distances(np.zeros((1, features.n_features_in_), dtype))
-    assert distances is not None  # the features keep rows
-    return distances[0] <= _SAME
+    empty = np.zeros((1, features.n_features_in_), dtype)
+    return np.asarray(features.squared_distances(empty)[0] <= _SAME)
 
 
 def nearest_distances(features: FittedFeatures, rows: Rows, empty: np.ndarray) -> np.ndarray:
@@ -60,7 +54,6 @@ def nearest_distances(features: FittedFeatures, rows: Rows, empty: np.ndarray) -
     for first in range(0, rows.shape[0], size):
         piece = _arrays.take_rows(rows, slice(first, first + size))
         distances = features.squared_distances(piece)
-        assert distances is not None  # the features keep rows
         distances[:, empty] = np.inf
         out[first : first + size] = np.sqrt(distances.min(axis=1).clip(0))
     return np.where(has_entries(rows), out, FAR)

@@ -35,14 +35,9 @@ class FeaturesOverMap(Features):
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
         """See ``Features``. It is what fitting the map takes, or gamma before it if that takes more."""
-        return map_bytes(self.exact_kernel, self.map, n_rows, row_bytes, itemsize)
-
-
-def map_bytes(kernel: Kernel, psi: AdditiveMap | None, n_rows: int, row_bytes: float, itemsize: int) -> int:
-    """Return the bytes that fitting the map takes, or gamma before it if that takes more."""
-    psi = OptimalMap() if psi is None else psi
-    mapping = psi._fitting_bytes(int(n_rows * row_bytes / itemsize), n_rows, itemsize)
-    return max(gamma_bytes(kernel, n_rows, row_bytes, itemsize), mapping)
+        psi = OptimalMap() if self.map is None else self.map
+        mapping = psi._fitting_bytes(int(n_rows * row_bytes / itemsize), n_rows, itemsize)
+        return max(gamma_bytes(self.exact_kernel, n_rows, row_bytes, itemsize), mapping)
 
 
 def has_map(kernel: Kernel) -> bool:

@@ -120,9 +120,14 @@ class ScaledFeatures(FittedFeatures):
         """Return CSR features of checked CSR rows."""
         return self.features.transform_sparse(self.scale.rows(rows))
 
-    def squared_distances(self, rows: Rows) -> np.ndarray | None:
+    @property
+    def has_distances(self) -> bool:  # type: ignore[override]
+        """Whether the features keep rows."""
+        return bool(self.features.has_distances)
+
+    def squared_distances(self, rows: Rows) -> np.ndarray:
         """See ``FittedFeatures``: those of scaled rows."""
-        distances: np.ndarray | None = self.features.squared_distances(self.scale.rows(rows))
+        distances: np.ndarray = self.features.squared_distances(self.scale.rows(rows))
         return distances
 
     def squared_distances_at(self, places: np.ndarray) -> np.ndarray:

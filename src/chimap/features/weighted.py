@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _arrays, _scaling, _threads
+from chimap import _arrays, _threads
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.features.mapped_functions import MappedModel
@@ -48,7 +48,7 @@ class BinWeights:
 
     def rows(self, rows: Rows, kernel: Kernel) -> Rows:
         """Return rows, dense or CSR, with scaled columns, in their dtype."""
-        return _scaling.scale_columns(rows, self.factors(kernel))
+        return _arrays.scale_columns(rows, self.factors(kernel))
 
     def factors(self, kernel: Kernel) -> np.ndarray:
         """Return the factors of the columns, (bins,). Raises DataError for kernels without a degree."""

@@ -27,7 +27,6 @@ from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import FittedDesign
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.design import sample_rows
-from chimap.fit.dominance import warn_of_dominance
 from chimap.fit.fit import model_of_fit
 from chimap.fit.holding_out import HoldingOut
 from chimap.fit.method import Method
@@ -46,9 +45,8 @@ from chimap.selection.choose import ChosenSolution
 from chimap.solvers.base import Evidence, KernelRows, Swept
 from chimap.solvers.blocks import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, core_rows
 from chimap.solvers.exact import is_shared
-from chimap.solvers.held_out import HeldOut
+from chimap.solvers.held_out import SCORED_ROWS, HeldOut
 from chimap.solvers.observed import ObservedMoments
-from chimap.solvers.scored_rows import SCORED_ROWS
 
 # Rows of a block that small batches are gathered to: MNIST's first 12,000 rows, in batches of 250, score .957, .961 and
 # .965 with blocks of 500, 1000 and 2000 rows, and .966 in a fit.
@@ -119,7 +117,7 @@ class SummedBatches:
         n_features = largest_job(method, first, codec.n_targets).n_features
         places = self.rows.witnesses(n_features, method.dtype.itemsize, method.budget)
         sample, others = self.rows.sample_and(places)
-        warn_of_dominance(sample, self.rows.sampled(), preparation.parts, first.name, preparation.columns)
+        preparation.warn_of_dominance(sample, self.rows.sampled(), first.name)
         features = method.design.fit(sample, method.seed)
         features = in_bfloat16(features, sample) if method.is_rounded else features
         attributes = mean_and_deviation(sample) | {"normalization_": method.normalize}

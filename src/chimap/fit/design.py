@@ -19,7 +19,7 @@ from chimap.features.exact import ExactBlocks
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of, sizes_of
-from chimap.solvers.scored_rows import SCORED_ROWS
+from chimap.solvers.held_out import SCORED_ROWS
 
 
 def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures | ExactBlocks:

@@ -18,14 +18,14 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._pieces import PiecesHere, held_by
+from chimap._pieces import held_by
+from chimap._progress import compilation
 from chimap._threads import suited, threads
 from chimap._types import JSON, ArrayLike, Scoring
 from chimap._validation import MemoryBudgetError, check_weights, check_width
 from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
-from chimap.engines.compilation import compilation
 from chimap.explain import mean_and_deviation
 from chimap.features.principal import PrincipalCoordinates
 from chimap.features.rounded import in_bfloat16
@@ -33,7 +33,6 @@ from chimap.fit.beyond_limit import asks_for_rival, better_of
 from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
 from chimap.fit.collecting import COLLECTORS, Request, Sample
 from chimap.fit.covariates import check_covariates, with_covariates
-from chimap.fit.dominance import warn_of_dominance
 from chimap.fit.doubling import ModelAndOutputs, doubled, may_double
 from chimap.fit.method import Method, objective_of
 from chimap.fit.passes import Passes
@@ -319,8 +318,8 @@ def _learn_features(
     places = rows.sampled() if sample.order is None else sample.order
     for some, numbers in ((sample.drawn, places), (sample.others, sample.places)):
         if some is not None:
-            warn_of_dominance(some, numbers, rows.prepare.parts, rows.source.name, rows.prepare.columns)
-    with clock("map"), held_by(getattr(engine, "pieces", PiecesHere)):
+            rows.prepare.warn_of_dominance(some, numbers, rows.source.name)
+    with clock("map"), held_by(engine.pieces):
         features = method.design.fit(sample.drawn, method.seed, sample.weights)
     features, attributes = method.design.learn(features, method, rows, sample.drawn, clock, progress)
     if method.is_rounded:

@@ -29,10 +29,10 @@ from chimap.fit.holding_out import HoldingOut, holding_out, leaving_out
 from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import PenalisedLoss
 from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named
-from chimap.models.preparation import Preparation
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.parts import FeatureBlock
+from chimap.recipe.preparation import Preparation
 from chimap.recipe.recipe import PRECISIONS, checked_alpha
 from chimap.selection.base import OpenSettings
 from chimap.solvers.base import Needs

@@ -12,7 +12,7 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap.backends.units import automatic_precision
+from chimap.backends import automatic_precision
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import chunk_rows_within
@@ -97,7 +97,7 @@ def resolve(
     if is_auto(recipe.n_components) and takes_landmarks(recipe):
         check = room_for(recipe, source, task, groups)
         recipe = recipe.with_values(n_components=landmarks_within(source.n_rows, check))
-    if request.keeps_rows and not request.has_checkpoint and takes_wide(recipe, source):
+    if source.is_sparse and request.keeps_rows and not request.has_checkpoint and takes_wide(recipe, source):
         recipe = recipe.with_values(solver=WideRidgeSolver.name)
     if is_auto(recipe.precision) and _may_be_rounded(recipe):
         recipe = recipe.with_values(precision=automatic_precision(recipe.device))

@@ -21,12 +21,11 @@ from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
 from chimap.fit.design import PART_APART, rows_apart, sample_size
 from chimap.fit.holding_out import folds_of_groups
-from chimap.models.preparation import Preparation
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_entries, of_rows, rows_by_weight, unit_of
 from chimap.recipe.codecs import Codec
+from chimap.recipe.preparation import Preparation
 from chimap.recipe.task import HeldOutRows
-from chimap.solvers.held_out import HeldOut, Witnesses
-from chimap.solvers.scored_rows import SCORED_ROWS, ScoredRows
+from chimap.solvers.held_out import SCORED_ROWS, HeldOut, ScoredRows, Witnesses
 
 _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 # Rows, or groups, that suffice to calibrate by, and rows of a rare class. With 28 rows of a fold probabilities were off

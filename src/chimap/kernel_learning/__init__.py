@@ -1,6 +1,6 @@
 """Kernels that are learned with the weights of the model: their widths, and the weights of several."""
 
-from chimap.features.prescribed import gather_features
+from chimap.features.families import gather_features
 from chimap.kernel_learning.estimators import (
     FourierKernelLearner,
     FourierKernelRegressor,

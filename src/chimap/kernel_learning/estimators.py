@@ -16,8 +16,8 @@ from chimap.estimators.base import HistogramModel
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
+from chimap.features.families import Prescribed
 from chimap.features.fourier.widths import partition
-from chimap.features.prescribed import Prescribed
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.design import PlainDesign, features_of
 from chimap.fit.method import Design, checked_loss

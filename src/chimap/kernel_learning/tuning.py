@@ -10,7 +10,7 @@ import numpy as np
 
 from chimap._types import Rows
 from chimap.backends.host import HOST
-from chimap.data.read_ahead import chunks_ahead
+from chimap.data.source import chunks_ahead
 from chimap.engines import Stopwatch
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chimap import _arrays, _scaling
+from chimap import _arrays
 from chimap._errors import InputError
 from chimap._types import MatrixLike, Rows
 from chimap._validation import row_sums
@@ -80,12 +80,12 @@ class ArccosKernel(Kernel):
     def diagonal(self, X: MatrixLike) -> np.ndarray:
         """Return 1 for every row, and 0 for an empty row, (n,)."""
         rows, _ = paired_rows(X, None, signed=self.is_signed)
-        return (_scaling.row_norms_l1(rows) > 0).astype(rows.dtype)
+        return (_arrays.row_norms_l1(rows) > 0).astype(rows.dtype)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the squared distances (4/pi) arccos k(x, y), (n, m), without cancellation for close rows."""
         left, right, filled, dtype = self._normalised_pair(X, Y)
-        left_filled, right_filled = (np.asarray(_scaling.row_norms_l1(rows) > 0, float) for rows in (left, right))
+        left_filled, right_filled = (np.asarray(_arrays.row_norms_l1(rows) > 0, float) for rows in (left, right))
         return np.where(filled, 4 * self._angle(left, right), left_filled[:, None] + right_filled).astype(dtype)
 
     def _angle(self, left: Rows, right: Rows) -> np.ndarray:
@@ -103,13 +103,13 @@ class ArccosKernel(Kernel):
         dtype = rows.dtype
         left = self._normalised(rows, "X")
         right = left if Y is None else self._normalised(others, "Y")
-        filled = np.outer(_scaling.row_norms_l1(left) > 0, _scaling.row_norms_l1(right) > 0)
+        filled = np.outer(_arrays.row_norms_l1(left) > 0, _arrays.row_norms_l1(right) > 0)
         return left, right, filled, dtype
 
     def _normalised(self, rows: Rows, name: str) -> Rows:
         row_sums(rows, name=name)
-        rows = _scaling.unit_rows(_arrays.as_rows(rows, np.float64))
+        rows = _arrays.unit_rows(_arrays.as_rows(rows, np.float64))
         if self.kernel.gamma == 1:
             return rows
         diagonal = self.kernel.diagonal(rows)
-        return _scaling.scale_rows(rows, np.where(diagonal > 0, diagonal, 1) ** (-1 / self.kernel.gamma))
+        return _arrays.scale_rows(rows, np.where(diagonal > 0, diagonal, 1) ** (-1 / self.kernel.gamma))

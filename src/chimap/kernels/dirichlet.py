@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import betaincinv, digamma, gammaln, zeta
 from sklearn.exceptions import ConvergenceWarning
 
-from chimap import _arrays, _scaling, _validation
+from chimap import _arrays, _validation
 from chimap._errors import InputError
 from chimap._onnx import Value, unit_rows
 from chimap._types import MatrixLike, Rows
@@ -146,7 +146,7 @@ class LogStatistics:
 
 def normalised(rows: Rows) -> Rows:
     """Return checked rows divided by their sums, float64, dense or CSR; empty rows stay empty."""
-    return _scaling.unit_rows(_arrays.as_rows(rows, np.float64))
+    return _arrays.unit_rows(_arrays.as_rows(rows, np.float64))
 
 
 def maximum_likelihood(log_means: np.ndarray, beta: np.ndarray) -> np.ndarray:

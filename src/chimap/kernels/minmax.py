@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chimap import _scaling
+from chimap import _arrays
 from chimap._onnx import Value
 from chimap._types import MatrixLike
 from chimap.kernels.additive import intersection
@@ -61,7 +61,7 @@ class MinMax(Kernel):
     ) -> np.ndarray:
         left, right = paired_rows(X, Y, signed=False)
         out = intersection.distance(left, None if Y is None else right)
-        left_sums, right_sums = _scaling.row_norms_l1(left), _scaling.row_norms_l1(right)
+        left_sums, right_sums = _arrays.row_norms_l1(left), _arrays.row_norms_l1(right)
         for first in range(0, out.shape[0], _BLOCK):
             block = out[first : first + _BLOCK]
             total = left_sums[first : first + _BLOCK, None] + right_sums

@@ -15,8 +15,7 @@ from chimap.losses import Loss, Square
 from chimap.moments import of_entries
 from chimap.recipe.task import HeldOutRows, chosen_threshold, counts_of
 from chimap.selection.calibration import Calibration, TaskCalibration
-from chimap.selection.conformal import Conformal
-from chimap.selection.novelty import Novelty
+from chimap.selection.conformal import Conformal, Novelty
 
 
 @dataclass(frozen=True, eq=False)

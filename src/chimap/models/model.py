@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from chimap import _arrays, _products
+from chimap import _arrays, _blas
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, Rows
@@ -28,10 +28,10 @@ from chimap.features.nearest import empty_rows, nearest_distances
 from chimap.features.rounded import RoundedFeatures
 from chimap.kernels import AdditiveKernel, Kernel, OnColumns, Sum
 from chimap.models.answers import ClassAnswers, RealAnswers, largest
-from chimap.models.preparation import Preparation
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
+from chimap.recipe.preparation import Preparation
 from chimap.recipe.task import Task
 from chimap.selection import SelectionResult
 from chimap.solvers.posterior import DualPosterior, Posterior
@@ -303,7 +303,7 @@ def products(features: FittedFeatures, rows: Rows, weights: np.ndarray, room: np
         return np.asarray(features.outputs(rows, weights))
     if _arrays.is_sparse(rows) and features.keeps_zeros:
         out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
-        _products.sparse_product(features.transform_sparse(rows), weights, out)
+        _blas.sparse_product(features.transform_sparse(rows), weights, out)
         return out
     z = room[: rows.shape[0]]
     features.features_into(rows, z)
@@ -311,5 +311,5 @@ def products(features: FittedFeatures, rows: Rows, weights: np.ndarray, room: np
     if weights.shape[0] <= _SUMMED_IN_DOUBLE:
         return z.astype(np.float64) @ weights
     outputs = np.empty((z.shape[0], weights.shape[1]), dtype=weights.dtype)
-    _products.project(z, weights, z, outputs)
+    _blas.project(z, weights, z, outputs)
     return outputs

@@ -8,14 +8,14 @@ from typing import Protocol
 import numpy as np
 
 from chimap import _arrays
+from chimap._progress import compilation
 from chimap._types import Rows
 from chimap._validation import finite_outputs
 from chimap.data import Source
 from chimap.data.doubts import FEWEST_ROWS, Units, say
-from chimap.data.labelling import note_on_unread
-from chimap.data.read_ahead import chunks_ahead
+from chimap.data.labels import note_on_unread
+from chimap.data.source import chunks_ahead
 from chimap.engines import Progress, Stopwatch
-from chimap.engines.compilation import compilation
 
 _LOOKED_AT = 256  # rows whose units are compared with those of the fit
 

@@ -2,7 +2,7 @@
 
 A row is unassigned at a share s, such as .05, where its conformal set is empty: no class is as probable as the true
 classes of all but s of the held-out rows were. Or it is *far*: more novel than all but s of the rows that were left out
-(``selection.novelty``), by the distance of the kernel to the nearest row that the machine keeps, or nearest landmark
+(``selection.conformal``), by the distance of the kernel to the nearest row that the machine keeps, or nearest landmark
 (``features.nearest``), and by how low the largest of its outputs is. Machines that keep no rows, as linear ones on an
 additive map, know rows by their weights alone, so that only the outputs tell. A row without any entry is unassigned.
 """

@@ -1,18 +1,26 @@
 """Moments: sums over rows that merge and subtract, and contain all that a quadratic loss needs."""
 
-from chimap.moments.covariance import Moments, provisional_mean
 from chimap.moments.folds import DealtFolds, DoublingParts, FoldMoments, GivenFolds, RowFolds, fold_of_rows
-from chimap.moments.pca import PCA
-from chimap.moments.product import BatchProduct
-from chimap.moments.symmetric import Symmetric
-from chimap.moments.targets import OneVersusAll, Targets, WeightedTargets, split, weighted
-from chimap.moments.weights import RowWeights, as_counts, of_entries, of_rows, rows_by_weight, unit_of
+from chimap.moments.moments import Moments, provisional_mean
+from chimap.moments.symmetric import BatchProduct, Symmetric
+from chimap.moments.targets import (
+    OneVersusAll,
+    RowWeights,
+    Targets,
+    WeightedTargets,
+    as_counts,
+    of_entries,
+    of_rows,
+    rows_by_weight,
+    split,
+    unit_of,
+    weighted,
+)
 
 __all__ = [
     "FoldMoments",
     "Moments",
     "OneVersusAll",
-    "PCA",
     "BatchProduct",
     "Symmetric",
     "Targets",

@@ -9,8 +9,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from chimap.moments.covariance import Moments
-from chimap.moments.product import MOST_ROWS, BatchProduct, product_of
+from chimap.moments.moments import Moments
+from chimap.moments.symmetric import MOST_ROWS, BatchProduct, product_of
 from chimap.moments.targets import Targets, split
 
 _BLOCK = 1024  # rows whose folds are drawn at once

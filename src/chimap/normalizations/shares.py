@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from chimap import _arrays, _scaling
+from chimap import _arrays
 from chimap._onnx import Value, log_of_one_more, row_sums
 from chimap._types import Rows
 from chimap.normalizations.base import OfRows
@@ -27,7 +27,7 @@ class Shares(OfRows):
 
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         """See ``Normalization``."""
-        return divided_by(rows, blocks, _scaling.row_norms_l1)
+        return divided_by(rows, blocks, _arrays.row_norms_l1)
 
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
         """See ``Normalization``."""
@@ -100,10 +100,10 @@ def divided_by(rows: Rows, blocks: Sequence[np.ndarray], norms: _Norms) -> Rows:
     The argument is not changed.
     """
     if len(blocks) == 1 and blocks[0].size == rows.shape[1]:
-        return _scaling.scale_rows(rows, _inverse(norms(rows)))
+        return _arrays.scale_rows(rows, _inverse(norms(rows)))
     rows = rows.copy()
     for columns in blocks:
-        _scaling.scale_entries(rows, columns, _inverse(norms(_arrays.take_columns(rows, columns))))
+        _arrays.scale_entries(rows, columns, _inverse(norms(_arrays.take_columns(rows, columns))))
     return rows
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from chimap import _arrays, _scaling
+from chimap import _arrays
 from chimap._onnx import Value
 from chimap._types import Rows
 from chimap._validation import DataError
@@ -62,8 +62,8 @@ class TfIdf:
         """See ``Normalization``."""
         if self.idf is None:
             raise DataError("tf-idf has learned no frequencies of words: fit the model first.")
-        rows = _scaling.scale_columns(_arrays.map_values(rows, _damped), self.idf)
-        return divided_by(rows, blocks, lambda part: np.sqrt(_scaling.row_squares(part)))
+        rows = _arrays.scale_columns(_arrays.map_values(rows, _damped), self.idf)
+        return divided_by(rows, blocks, lambda part: np.sqrt(_arrays.row_squares(part)))
 
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
         """See ``Normalization``."""

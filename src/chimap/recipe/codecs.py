@@ -21,16 +21,17 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, Scoring
 from chimap._validation import DataError
-from chimap.data.label_kinds import kind_of, places_among
+from chimap.data.label_kinds import label_type, places_among
 from chimap.data.labels import clean_targets
 from chimap.data.source import Source
 from chimap.losses import Loss, Square
 from chimap.model_files import register
 from chimap.moments import OneVersusAll, Targets
-from chimap.recipe.precision import check_targets
 from chimap.selection.scoring import HeldOutScore, LossScore, MeanScore, OutputScore
 
 _OF_TWO_CLASSES = ("f1", "precision", "recall", "jaccard")
+_LEAST_TARGET, _LARGEST_TARGET = 1e-30, 1e30  # float32 holds products of these, summed over very many rows
+_ROUNDING = 1e-12  # deviations up to this part of the largest target are rounding errors of a constant
 
 
 class Codec(Protocol):
@@ -223,7 +224,7 @@ class RealCodec:
         if is_matrix(y):
             return SeveralCodec.of(y)
         values: np.ndarray = column_or_1d(y)
-        if kind_of(values) not in ("numbers", "whole numbers"):
+        if label_type(values) not in ("numbers", "whole numbers"):
             raise DataError(
                 f"a regressor needs numbers as targets; got labels such as {values[:1].tolist()[0]!r}. Use a "
                 "classifier."
@@ -451,6 +452,25 @@ def check_tasks(source: Source) -> None:
             f"{source.name}: task {task} has no label in any of {y.shape[0]} rows. Leave it out, or check how missing "
             "labels are marked."
         )
+
+
+def check_targets(y: np.ndarray, mean: np.ndarray | float) -> None:
+    """Raise DataError if sums of products cannot hold the deviations of targets from their mean.
+
+    ``y`` holds the targets of a regression, NaN where one is missing. Deviations that are rounding errors of a constant
+    count as none.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest = float(np.nanmax(np.abs(y - mean), initial=0.0))
+    top = float(np.nanmax(np.abs(y), initial=0.0))
+    if _LEAST_TARGET <= largest <= _LARGEST_TARGET or (largest < 1 and largest <= _ROUNDING * top):
+        return
+    what, limit = ("large", f"above {_LARGEST_TARGET:g}") if largest > 1 else ("small", f"below {_LEAST_TARGET:g}")
+    raise DataError(
+        f"y: targets deviate from their mean by {largest:.2g} at most, {limit}, which is too {what} for sums of "
+        f"products. Give them in another unit, y / {10.0 ** np.floor(np.log10(top)):.0e}, and multiply predictions by "
+        "it."
+    )
 
 
 def check_varies(y: np.ndarray) -> None:

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Blocks, Parameters, Rows
-from chimap._validation import check_blocks, check_histograms
+from chimap._validation import check_blocks
 from chimap.features.base import Features, FittedFeatures, Footprint
-from chimap.features.prescribed import AutomaticFeatures
+from chimap.features.families import AutomaticFeatures
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.kernels import Kernel, Linear
 from chimap.recipe.recipe import Recipe
@@ -118,21 +117,3 @@ def sizes_of(parts: list[FeatureBlock]) -> Footprint:
         max(s.landmarks for s in sizes),
         any(s.is_random for s in sizes),
     )
-
-
-def check_rows(
-    rows: Rows,
-    parts: list[FeatureBlock],
-    name: str,
-    first_row: int | np.ndarray,
-    columns: tuple[str, ...] | None = None,
-) -> None:
-    """Raise DataError for entries that the kernel of their block does not accept; see ``check_histograms``."""
-    signed = [part.kernel.is_signed for part in parts]
-    check_histograms(rows, name=name, signed=any(signed), first_row=first_row, columns=columns)
-    if any(signed) and not all(signed):
-        for part, is_signed in zip(parts, signed, strict=True):
-            block = _arrays.take_columns(rows, part.columns)
-            names = None if columns is None else [columns[place] for place in part.columns]
-            where = f"{name}, block {part.name!r}"
-            check_histograms(block, name=where, signed=is_signed, first_row=first_row, columns=names)

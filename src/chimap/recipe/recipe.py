@@ -23,7 +23,7 @@ from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
-from chimap.features.prescribed import AutomaticFeatures, with_features_taken_apart
+from chimap.features.families import AutomaticFeatures, with_features_taken_apart
 from chimap.kernels import Kernel, as_kernel
 from chimap.losses import Loss, requested
 from chimap.normalizations import CATALOGUE, Normalization
@@ -248,7 +248,7 @@ class Recipe:
 
     def blocks_in(self, columns: Sequence[str] | None) -> Blocks | None:
         """Return the blocks by places, given the names of the columns."""
-        return named_blocks(self.blocks, columns)
+        return None if self.blocks is None else named_blocks(self.blocks, columns)
 
 
 def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:

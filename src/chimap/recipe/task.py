@@ -18,6 +18,7 @@ from chimap._validation import DataError
 from chimap.data.label_kinds import is_missing, is_text
 from chimap.data.labels import check_labels
 from chimap.data.source import Source
+from chimap.data.views import ChosenRows
 from chimap.losses import CATALOGUE, Loss, Square
 from chimap.moments import as_counts
 from chimap.recipe.codecs import (
@@ -39,9 +40,8 @@ from chimap.recipe.weights import (
     weights_of_entries,
     weights_of_tasks,
     with_weights,
-    without_absent,
 )
-from chimap.selection.threshold import best_threshold, checked_threshold
+from chimap.selection.calibration import best_threshold, checked_threshold
 
 _RARE = 0.2  # share of the rarer of two classes below which accuracy says little
 _FEWEST_OF_CLASS = 4  # rows of the rarer class: one for every fold of a race
@@ -187,9 +187,12 @@ def classes_of(codec: Codec, has_objects: bool) -> np.ndarray | None:
 
 def rows_that_count(source: Source, groups: ArrayLike | None) -> tuple[Source, np.ndarray | None]:
     """Return the rows with weight above 0, and their groups, numbered from 0."""
-    numbers = None if groups is None else checked_groups(groups, source.n_rows)
-    source, places = without_absent(source)
-    return source, numbers if places is None or numbers is None else numbers[places]
+    numbers, weights = None if groups is None else checked_groups(groups, source.n_rows), source.weights
+    if weights is None or (weights > 0).all():
+        return source, numbers
+    places, y = np.flatnonzero(weights > 0), source.labels()
+    source = ChosenRows(source, places, None if y is None else y[places])
+    return source, None if numbers is None else numbers[places]
 
 
 def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
@@ -287,13 +290,13 @@ def weighed_by_class(
     Without weights of classes, those of the rows are returned as they are. Raise DataError for a label that is not a
     class.
     """
+    if class_weight is None:
+        return sample_weight, None
     if is_matrix(y):
         Y = np.asarray(y, dtype=np.float64)
         of_tasks = weights_of_tasks(class_weight, Y, sample_weight, names)
-        return (sample_weight if of_tasks is None else weights_of_entries(of_tasks, Y, sample_weight)), of_tasks
+        return weights_of_entries(of_tasks, Y, sample_weight), of_tasks
     of_classes = class_weights(class_weight, classes, y, sample_weight)
-    if of_classes is None:
-        return sample_weight, None
     ClassCodec(classes).encode(y)  # raises for a label that is not a class
     class_factors = of_classes[np.searchsorted(classes, y)]
     return (class_factors if sample_weight is None else sample_weight * class_factors), of_classes

@@ -17,7 +17,6 @@ from chimap._messages import Message
 from chimap._types import ArrayLike, ClassWeight
 from chimap._validation import DataError, check_choice, checked_weights
 from chimap.data import Source
-from chimap.data.views import ChosenRows
 
 KINDS = ("importance", "frequency")
 """What weights of rows say: how much each row matters, or how many equal rows it stands for."""
@@ -60,16 +59,14 @@ def checked_class_weight(class_weight: ClassWeight) -> None:
 
 def class_weights(
     class_weight: ClassWeight, classes: np.ndarray, y: np.ndarray | None, sample_weight: np.ndarray | None = None
-) -> np.ndarray | None:
-    """Return the weights (k,) of the classes, as scikit-learn computes them; None stays None.
+) -> np.ndarray:
+    """Return the weights (k,) of the classes, as scikit-learn computes them.
 
     "balanced" is n / (k n_class), with sums of weights in place of numbers of rows if rows have weights; it needs the
     labels ``y`` of all rows. A class that a dictionary does not name has weight 1. Raise ValueError for a label that is
     not a class.
     """
     checked_class_weight(class_weight)
-    if class_weight is None:
-        return None
     if isinstance(class_weight, Mapping):
         labels_of_classes = set(classes.tolist())
         unknown = [label for label in class_weight if label not in labels_of_classes]
@@ -92,15 +89,13 @@ def weights_of_tasks(
     Y: np.ndarray,
     sample_weight: np.ndarray | None = None,
     names: Sequence[str] | np.ndarray | None = None,
-) -> np.ndarray | None:
-    """Return the weights (t, 2) of the labels 0 and 1 of several tasks ``Y`` (n, t); None stays None.
+) -> np.ndarray:
+    """Return the weights (t, 2) of the labels 0 and 1 of several tasks ``Y`` (n, t).
 
     "balanced" applies to each task, by the rows whose entry is not missing (NaN). A dictionary applies to all tasks,
     and a list has one for each task, as in scikit-learn's multi-output estimators. Raise ValueError, which gives the
     task by its entry of ``names`` or by its number.
     """
-    if class_weight is None:
-        return None
     n_tasks, labels = Y.shape[1], np.array([0, 1])
     weights_by_task = list(class_weight) if isinstance(class_weight, list | tuple) else [class_weight] * n_tasks
     if len(weights_by_task) != n_tasks:
@@ -172,13 +167,3 @@ def counts_in(kind: str, weights: np.ndarray | None, where: str = "sample_weight
             )
         )
     return weights
-
-
-def without_absent(source: Source) -> tuple[Source, np.ndarray | None]:
-    """Return a source of the rows whose weight is above 0, and their places, or None if all rows are."""
-    weights = source.weights
-    if weights is None or (weights > 0).all():
-        return source, None
-    rows = np.flatnonzero(weights > 0)
-    y = source.labels()
-    return ChosenRows(source, rows, None if y is None else y[rows]), rows

@@ -26,7 +26,7 @@ from chimap._errors import InputError
 from chimap._formatting import plain
 from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError
-from chimap.data.label_kinds import is_text, kind_of
+from chimap.data.label_kinds import is_text, label_type
 from chimap.losses import Loss
 from chimap.selection.scoring import explained
 
@@ -464,7 +464,7 @@ def most_confused(metrics: ClassificationMetrics, n: int = 10) -> list[ConfusedP
 def _classes(y_true: np.ndarray, y_pred: np.ndarray, classes: Sequence[object] | None) -> np.ndarray:
     if is_text(y_true) != is_text(y_pred):
         raise DataError(
-            f"y_true holds {kind_of(y_true)} and y_pred {kind_of(y_pred)}; pass both as the same kind of label."
+            f"y_true holds {label_type(y_true)} and y_pred {label_type(y_pred)}; pass both as the same kind of label."
         )
     seen = np.union1d(y_true, y_pred)
     labels = seen if classes is None else np.asarray(classes)

@@ -1,7 +1,7 @@
 """What a selection rule is, and the result that every rule returns.
 
-A fit asks ``catalogue.rule_of`` for the rule that serves its solver, and the rule scores candidates on the solver's
-problem. Whatever the rule, the outcome is a ``SelectionResult``: the candidates, their scores, and the chosen one.
+The problem of a solver names its rule (``choose.RULES``), which scores candidates on the problem. Whatever the rule,
+the outcome is a ``SelectionResult``: the candidates, their scores, and the chosen one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import ParameterError, check_positive
 from chimap.model_files import register
-from chimap.solvers.base import Asked, Problem
+from chimap.solvers.base import Problem
 from chimap.solvers.ridge import LinearSolution
 from chimap.solvers.sparse import alphas_below
 
@@ -243,6 +243,8 @@ class Selection(ABC):
         Name of the rule in results.
     usual_scores : int or None
         Number of strengths that a search usually tries; None if it varies too much.
+    compares_more : bool
+        Whether it is asked even if the strength is given: other settings are open, or rows are left out on the way.
 
     Parameters
     ----------
@@ -252,18 +254,14 @@ class Selection(ABC):
 
     rule: ClassVar[str]
     usual_scores: ClassVar[int | None] = None
+    compares_more: ClassVar[bool] = False
 
     def __init__(self, on_score: Callable[[], None] = lambda: None):
         self._on_score = on_score
 
-    @classmethod
-    @abstractmethod
-    def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """Return whether the rule chooses for this problem, where the choice was asked for in this way."""
-
     @abstractmethod
     def choose(self, problem: Any, open: OpenSettings) -> Compared:
-        """Score the strengths that are open, or (None) those of a search, on a problem that the rule serves."""
+        """Score the strengths that are open, or (None) those of a search, on a problem that names the rule."""
 
 
 def fold_count(selection: str | int, least: int = 2) -> int:

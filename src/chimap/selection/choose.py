@@ -11,13 +11,31 @@ import numpy as np
 
 from chimap._progress import Progress, Stopwatch
 from chimap.losses import Loss
-from chimap.selection.base import Compared, OpenSettings, SelectionResult
-from chimap.selection.catalogue import rule_of
+from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
+from chimap.selection.components import ComponentFolds, PrincipalFolds
+from chimap.selection.folds import FoldMachines, Folds, PathFolds
+from chimap.selection.gcv import GeneralisedCrossValidation
+from chimap.selection.holdout import HeldOutMoments, HoldOut, PathHoldOut
 from chimap.selection.learning_curve import LearningCurve, curve_of
+from chimap.selection.leave_one_out import LeavingOut
 from chimap.solvers.base import Asked, Problem
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
+
+RULES: dict[str, type[Selection]] = {
+    "leave out": LeavingOut,
+    "fold machines": FoldMachines,
+    "path folds": PathFolds,
+    "path holdout": PathHoldOut,
+    "principal folds": PrincipalFolds,
+    "component folds": ComponentFolds,
+    "held-out moments": HeldOutMoments,
+    "folds": Folds,
+    "gcv": GeneralisedCrossValidation,
+    "holdout": HoldOut,
+}
+"""The rules by the names that problems call them by (``Problem.rule``)."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +100,9 @@ def compare(
     clock: Stopwatch | None = None,
     progress: Progress | None = None,
 ) -> tuple[Compared, float]:
-    """Compare what is open by the first rule that serves; return what was found, and the strength to take.
+    """Compare what is open by the rule of the problem; return what was found, and the strength to take.
 
-    If there are too few rows for any rule, the strength is the one given, the largest of several, or
+    If there are too few rows for it, the strength is the one given, the largest of several, or
     ``problem.usual_alpha()``.
 
     Parameters
@@ -100,9 +118,9 @@ def compare(
         The strength.
     """
     clock, progress = clock or Stopwatch(), progress or Progress()
-    rule = rule_of(problem, open, asked, progress.advance)
-    compared = Compared(None, problem)
-    if rule is not None:
+    name, compared = problem.rule(asked), Compared(None, problem)
+    if name is not None and (RULES[name].compares_more or not isinstance(open.alpha, float)):
+        rule = RULES[name](progress.advance)
         with clock("choose alpha"):
             progress.stage("alpha", rule.usual_scores, problem.counts)
             compared = rule.choose(problem, open)
@@ -122,9 +140,9 @@ def choose(
     clock: Stopwatch | None = None,
     progress: Progress | None = None,
 ) -> ChosenSolution:
-    """Choose what is open by the first rule that serves, and solve the problem there.
+    """Choose what is open by the rule of the problem, and solve it there.
 
-    ``compare`` says which strength is taken if there are too few rows for any rule.
+    ``compare`` says which strength is taken if there are too few rows for a rule.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from chimap._validation import check_positive
 from chimap.moments import FoldMoments, Moments
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.selection.folds import check_folds, choose_alpha
-from chimap.solvers.base import Asked, Problem, collected
+from chimap.solvers.base import collected
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.principal import PrincipalProblem, PrincipalRidge, leading
 
@@ -190,22 +190,13 @@ def _fold_errors(rest: Moments, fold: Moments, components: np.ndarray, alphas: n
 
 
 class PrincipalFolds(Selection):
-    """The rule of exact folds over numbers of components, learned anew without each fold, and strengths.
-
-    With too few rows for folds, the largest number is taken.
-    """
+    """The rule of exact folds over numbers of components, learned anew without each fold, and strengths."""
 
     rule: ClassVar[str] = "folds"
-
-    @classmethod
-    def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """See ``Selection``."""
-        return problem.learns_components
+    compares_more: ClassVar[bool] = True
 
     def choose(self, problem: PrincipalProblem, open: OpenSettings) -> Compared:
         """See ``Selection``; without given strengths, compare decades about the mean scatter."""
-        if problem.n_folds == 1:
-            return Compared(None, problem)
         alphas = problem.usual_alpha() * DECADES if open.alpha is None else np.atleast_1d(open.alpha)
         result = score_principal(problem.moments, problem.whole, problem.numbers, alphas, device=problem.device)
         return Compared(result, problem.of_components(result.best["n_components"]))
@@ -215,11 +206,7 @@ class ComponentFolds(Selection):
     """The rule of exact folds over numbers of components and strengths, from moments of coordinates."""
 
     rule: ClassVar[str] = "folds"
-
-    @classmethod
-    def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """See ``Selection``."""
-        return problem.needs == "moments" and problem.compares
+    compares_more: ClassVar[bool] = True
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``; without given strengths, compare decades about the mean scatter."""

@@ -19,7 +19,6 @@ from chimap.moments import FoldMoments, Moments
 from chimap.moments.symmetric import PANEL
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.selection.climb import Setting, climb
-from chimap.solvers.base import Asked, Problem
 from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.gram import GramProblem
@@ -282,11 +281,6 @@ class Folds(Selection):
     rule: ClassVar[str] = "folds"
     usual_scores: ClassVar[int | None] = 7
 
-    @classmethod
-    def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """See ``Selection``."""
-        return problem.needs == "moments" and problem.n_folds > 1 and asked != "gcv"
-
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
         if open.near is not None:
@@ -372,11 +366,6 @@ class FoldMachines(Selection):
 
     rule: ClassVar[str] = "folds"
 
-    @classmethod
-    def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """See ``Selection``."""
-        return problem.needs == "kernel" and not problem.leaves_out
-
     def choose(self, problem: GramProblem, open: OpenSettings) -> Compared:
         """See ``Selection``; without folds, take the strength that is nearest to the usual one."""
         strengths = problem.strengths(open.alpha)
@@ -404,11 +393,7 @@ class PathFolds(Selection):
     """
 
     rule: ClassVar[str] = "folds"
-
-    @classmethod
-    def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """See ``Selection``."""
-        return problem.follows_path and problem.needs == "moments"
+    compares_more: ClassVar[bool] = True
 
     def choose(self, problem: SparseProblem | GroupProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""

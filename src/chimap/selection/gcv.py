@@ -26,10 +26,9 @@ from chimap._types import DTypeLike
 from chimap._validation import DataError
 from chimap.moments import Moments
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
-from chimap.solvers.base import Asked, Problem
-from chimap.solvers.from_moments import RidgeProblem
+from chimap.solvers.from_moments import FEWEST_ROWS, RidgeProblem
+from chimap.solvers.held_out import ScoredRows
 from chimap.solvers.ridge import LinearSolution, solution
-from chimap.solvers.scored_rows import ScoredRows
 
 _PROBES = 32  # random vectors of signs that estimate a trace
 _TRACE_NOISE = 0.02  # share of n - df that the estimate may be off by; beyond it, the trace is computed exactly
@@ -329,7 +328,6 @@ class FinalChoice:
         return max(self.scores, key=lambda alpha: (self.scores[alpha], alpha))
 
 
-FEWEST_ROWS = 3  # fewer leave no degrees of freedom for a residual
 _SEARCH_RANGE = 1e9  # a search stays within this factor of the mean scatter of a feature
 _WORTHWHILE_SHARE = 0.999  # the search ends at a decade whose score is not below this share of the last one
 
@@ -554,12 +552,6 @@ class GeneralisedCrossValidation(Selection):
 
     rule: ClassVar[str] = "gcv"
     usual_scores: ClassVar[int | None] = 4
-
-    @classmethod
-    def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """See ``Selection``."""
-        is_without_folds = problem.n_folds == 1 or asked == "gcv"
-        return problem.needs == "moments" and is_without_folds and problem.n_rows >= FEWEST_ROWS
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""

@@ -14,11 +14,11 @@ from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.selection.folds import rough_alpha
-from chimap.solvers.base import Asked, Problem, TrialProblem
+from chimap.solvers.base import TrialProblem
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.groups import GroupPassesProblem
+from chimap.solvers.held_out import ScoredRows
 from chimap.solvers.ridge import ridge
-from chimap.solvers.scored_rows import ScoredRows
 
 _HALF_DECADE = 10**0.5  # factor from one strength to the next
 _MOST_HALF_DECADES = 10
@@ -35,11 +35,6 @@ class HoldOut(Selection):
     """
 
     rule: ClassVar[str] = "holdout"
-
-    @classmethod
-    def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """See ``Selection``."""
-        return problem.needs in ("rows", "features") and problem.n_folds > 1
 
     def choose(self, problem: TrialProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
@@ -101,11 +96,6 @@ class HeldOutMoments(Selection):
 
     rule: ClassVar[str] = "holdout"
     usual_scores: ClassVar[int | None] = 6
-
-    @classmethod
-    def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """See ``Selection``."""
-        return problem.needs == "moments" and asked == "holdout" and problem.n_folds == 2
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``. Raises DataError if every strength is too small."""
@@ -185,11 +175,7 @@ class PathHoldOut(Selection):
     """
 
     rule: ClassVar[str] = "holdout"
-
-    @classmethod
-    def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """See ``Selection``."""
-        return problem.follows_path and problem.needs == "rows"
+    compares_more: ClassVar[bool] = True
 
     def choose(self, problem: GroupPassesProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""

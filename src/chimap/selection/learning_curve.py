@@ -15,8 +15,8 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.model_files import register
 from chimap.moments import FoldMoments, Moments
+from chimap.solvers.held_out import ScoredRows
 from chimap.solvers.ridge import Factor, ridge
-from chimap.solvers.scored_rows import ScoredRows
 
 _FEWEST = 30  # rows to learn from, or to score; with fewer, a score is mostly noise
 _HALVINGS = (8, 4, 2)

@@ -19,7 +19,7 @@ from chimap._validation import DataError
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.selection.climb import Scored, Setting, SettingSearch, climb, mean_square
 from chimap.selection.learning_curve import leading_sizes, score_if_any
-from chimap.solvers.base import Asked, Problem, within
+from chimap.solvers.base import within
 from chimap.solvers.blocks import BlockProblem
 from chimap.solvers.exact import DualSolution, ExactSolver, is_shared
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem
@@ -353,11 +353,7 @@ class LeavingOut(Selection):
     """The rule of kernel machines: each row, or each group, is left out of one machine in closed form."""
 
     rule: ClassVar[str] = "leave-one-out"
-
-    @classmethod
-    def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """See ``Selection``."""
-        return problem.leaves_out
+    compares_more: ClassVar[bool] = True
 
     def choose(self, problem: KernelProblem | BlockProblem, open: OpenSettings) -> Compared:
         """See ``Selection``; a problem that goes on from a checkpoint has its choice already."""

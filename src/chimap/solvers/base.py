@@ -28,10 +28,9 @@ from chimap.model_files import register
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.penalties import L2, L21
-from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.held_out import HeldOut, ScoredRows, Witnesses
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
-from chimap.solvers.scored_rows import ScoredRows
 
 Part = TypeVar("Part")
 
@@ -219,8 +218,8 @@ class Evidence:
         Time of ``time.monotonic`` after which such a sweep begins no block that would end later; None for no limit.
     rows_twice : int, default=0
         Rows with which a second sweep over blocks of rows is within the work.
-    hold : callable or None, default=None
-        Returns a place for the rows of such a sweep on the workers that multiply them; None for this process.
+    held : Held or None, default=None
+        A place for the rows of such a sweep on the workers that multiply them; None for this process.
     device : str, default="cpu"
         Device that factorises matrices.
     seed : int, default=0
@@ -253,7 +252,7 @@ class Evidence:
     reached: Callable[[Swept], None] | None = None
     ends_at: float | None = None
     rows_twice: int = 0
-    hold: Callable[[], Held] | None = None
+    held: Held | None = None
     device: str = "cpu"
     seed: int = 0
     components: Components | None = None
@@ -284,14 +283,6 @@ class Problem(ABC):
         What progress counts: "values" of the strength, "passes" or "classes".
     stage : str
         The stage of a fit whose seconds ``solve`` takes.
-    leaves_out : bool
-        Whether rows are left out of one machine in closed form.
-    follows_path : bool
-        Whether strengths are compared along a path, each solution starting from the one before.
-    compares : bool
-        Whether a rule is asked even if the strength is given: other settings are open, or rows are left out on the way.
-    learns_components : bool
-        Whether principal components are learned anew from the rows of each solution, and how many is open.
     n_folds : int
         Number of folds of the rows.
     passes : int
@@ -303,10 +294,6 @@ class Problem(ABC):
     needs: ClassVar[Needs]
     counts: ClassVar[str] = "values"
     stage: ClassVar[str] = "solve"
-    leaves_out: ClassVar[bool] = False
-    follows_path: ClassVar[bool] = False
-    compares: bool = False
-    learns_components: ClassVar[bool] = False
     n_folds: int = 1
     passes: int = 1
     loss: Loss | None = None
@@ -315,6 +302,13 @@ class Problem(ABC):
     @abstractmethod
     def n_rows(self) -> int:
         """Number of rows over all folds."""
+
+    @abstractmethod
+    def rule(self, asked: Asked) -> str | None:
+        """Return the name of the rule (``selection.choose.RULES``) that chooses what is open, asked for in this way.
+
+        None if there are too few rows for any.
+        """
 
     @abstractmethod
     def usual_alpha(self) -> float:
@@ -356,6 +350,10 @@ class TrialProblem(Problem):
     """
 
     moments: FoldMoments | None = None
+
+    def rule(self, asked: Asked) -> str | None:
+        """See ``Problem``."""
+        return "holdout" if self.n_folds > 1 else None
 
     @abstractmethod
     def trial(self, alpha: float) -> float:

@@ -33,6 +33,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -48,7 +49,7 @@ from chimap.features.exact import RowKernel, SharedRows
 from chimap.losses import CATALOGUE, Loss, Square, check_loss
 from chimap.moments import of_rows
 from chimap.penalties import L2
-from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, Swept, collected
+from chimap.solvers.base import Asked, Evidence, KernelRows, Needs, Problem, Solver, Swept, collected
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution
 from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem, solved_alone
@@ -114,9 +115,12 @@ class KernelHere:
     """See ``backends.base.HostKernel``: the values among the rows of a block have one memory, which blocks share."""
 
     def __init__(self, features: RowKernel, most_rows: int, dtype: np.dtype, shared: SharedRows | None = None):
-        self.features, self._dtype = features, dtype
+        self.features, self._dtype, self._most_rows = features, dtype, most_rows
         self._products = features if shared is None else shared
-        self._memory = np.empty(most_rows**2, dtype)
+
+    @cached_property
+    def _memory(self) -> np.ndarray:
+        return np.empty(self._most_rows**2, self._dtype)
 
     def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
         """See ``BlockKernel``."""
@@ -522,8 +526,6 @@ class BlockProblem(Problem):
 
     needs: ClassVar[Needs] = "blocks"
     stage: ClassVar[str] = "blocks"
-    leaves_out: ClassVar[bool] = True
-    compares = True
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
         self.rows = collected(evidence.kernel, "all rows")
@@ -553,6 +555,10 @@ class BlockProblem(Problem):
             leading = self.rows.leading(int(self.borders[1]))
             self._first = KernelProblem(self._loss, replace(self._evidence, kernel=leading))
         return self._first
+
+    def rule(self, asked: Asked) -> str | None:
+        """See ``Problem``."""
+        return "leave out"
 
     @property
     def n_rows(self) -> int:
@@ -587,7 +593,7 @@ class BlockProblem(Problem):
             n_core,
             evidence.device,
             begun.lift,
-            None if evidence.hold is None else SharedRows(rows.features, evidence.hold(), n_core),
+            None if evidence.held is None else SharedRows(rows.features, evidence.held, n_core),
         )
         left_out = None if self._begun is not None else self.chosen.held_out
         sweep = Sweep(
@@ -642,7 +648,7 @@ class BlockProblem(Problem):
     def posterior(self, solution: LinearSolution) -> DualPosterior | None:
         """Return how certain a machine of the first rows is: variances that are at least those of all rows."""
         rows = self.rows.leading(min(POSTERIOR_ROWS, int(self.borders[1]) // 2))
-        return KernelMatrix.of(rows, "square").posterior(solution.alpha, 0, rows.unit)
+        return KernelMatrix(rows.features, rows.Y, rows.weights, rows.dtype).posterior(solution.alpha, 0, rows.unit)
 
 
 class BlockSolver(Solver):

@@ -37,7 +37,7 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap._cholesky import solve
 from chimap._messages import Message
 from chimap.moments import of_entries, of_rows
-from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, check_latest, is_shared, with_intercept
+from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, check_latest, with_intercept
 
 _MOST_STEPS = 300
 
@@ -140,17 +140,6 @@ _ARRAYS_OF_TARGETS, _ARRAYS_OF_COLUMNS = (
 def filling_bytes(n_rows: int, n_targets: int) -> int:
     """Return the bytes that ``ObservedDualRidge`` takes besides the matrix."""
     return 8 * n_rows * (_ARRAYS_OF_TARGETS * n_targets + _ARRAYS_OF_COLUMNS * max(n_targets, _COLUMNS_AT_ONCE))
-
-
-def exact_ridge(
-    square: np.ndarray, diagonal: np.ndarray, Y: np.ndarray, row_weights: np.ndarray | None = None, steps: int = STEPS
-) -> ExactSolver:
-    """Return the ridge solver for targets (n, t), NaN where an entry is missing.
-
-    ``row_weights`` are (n,), or (n, t) for the targets, or None. See ``DualRidge`` for the other parameters.
-    """
-    solver = DualRidge if is_shared(Y, row_weights) else ObservedDualRidge
-    return solver(square, diagonal, Y, row_weights, steps)
 
 
 class ObservedDualRidge(ExactSolver):

@@ -20,15 +20,24 @@ from scipy.linalg import qr
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
 from chimap.penalties import L2
-from chimap.solvers.base import Components, Evidence, Needs, Problem, Solver, collected
+from chimap.solvers.base import Asked, Components, Evidence, Needs, Problem, Solver, collected
 from chimap.solvers.fold import Fold
-from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, left_out, leverages, leverages_by, noise_of
+from chimap.solvers.held_out import (
+    HeldOut,
+    ScoredRows,
+    Witnesses,
+    by_folds,
+    left_out,
+    leverages,
+    leverages_by,
+    noise_of,
+)
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.principal import leading
 from chimap.solvers.ridge import Factor, LinearSolution, ridge
-from chimap.solvers.scored_rows import ScoredRows
 
 _FEATURES_PER_ROW = 4  # features per row from which on the problem is solved in the span of the rows
+FEWEST_ROWS = 3  # fewer leave no degrees of freedom for a residual
 _SPARE_PRODUCTS = 8  # number of random products beyond the number of rows, so that they contain the span
 
 
@@ -72,7 +81,7 @@ class RidgeProblem(Problem):
         unit: float = 1.0,
         components: Components | None = None,
     ):
-        self.unit, self.components, self.compares = unit, components, components is not None
+        self.unit, self.components = unit, components
         whole = moments.whole()
         self.scale = float(whole.scatter_diagonal().mean())
         self._shifts, self._mean, self._n_features = whole.shifts, whole.mean, whole.n_features
@@ -107,6 +116,14 @@ class RidgeProblem(Problem):
     def n_rows(self) -> int:
         """See ``Problem``."""
         return self.whole.n_rows
+
+    def rule(self, asked: Asked) -> str | None:
+        """See ``Problem``."""
+        if self.components is not None:
+            return "component folds"
+        if self.n_folds > 1 and asked != "gcv":
+            return "held-out moments" if asked == "holdout" and self.n_folds == 2 else "folds"
+        return "gcv" if self.n_rows >= FEWEST_ROWS else None
 
     def usual_alpha(self) -> float:
         """Return the mean scatter of a feature."""

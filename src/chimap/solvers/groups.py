@@ -39,7 +39,7 @@ from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, Square
 from chimap.model_files import register
 from chimap.moments import Moments, Symmetric
 from chimap.penalties import L2, L21
-from chimap.solvers.base import Evidence, Needs, Problem, Solver, collected
+from chimap.solvers.base import Asked, Evidence, Needs, Problem, Solver, collected
 from chimap.solvers.descent import Descent, ObjectiveValue, descend
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds
 from chimap.solvers.lbfgs import Rows
@@ -681,6 +681,10 @@ class GroupPassesProblem(GroupPathProblem):
         self._metric = metric_of(self.whole, self.penalty)
         self._everything = self._of_folds(range(self.n_folds), is_search=False)
         self._has_searched = False
+
+    def rule(self, asked: Asked) -> str | None:
+        """See ``Problem``."""
+        return "path holdout"
 
     @property
     def largest(self) -> float:

@@ -25,12 +25,12 @@ from chimap.features.exact import KeptRows, RowKernel
 from chimap.losses import CATALOGUE, Loss, Poisson, Quantile, Square, SquaredHinge, check_loss
 from chimap.moments import Moments, of_entries, of_rows
 from chimap.penalties import L2
-from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, collected
-from chimap.solvers.exact import DualRidge, DualSolution, ExactSolver, is_shared, lift
+from chimap.solvers.base import Asked, Evidence, KernelRows, Needs, Problem, Solver, collected
+from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, is_shared, lift
 from chimap.solvers.exact_hinge import CACHE_MIB, DualHinge
 from chimap.solvers.exact_iterated import DualIterated
 from chimap.solvers.exact_margins import DualMargins, margin_bytes
-from chimap.solvers.exact_observed import exact_ridge
+from chimap.solvers.exact_observed import ObservedDualRidge
 from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import Factor, LinearSolution
@@ -65,6 +65,17 @@ class ExactMachine(NamedTuple):
     tried: Callable[..., ExactSolver]
     bytes_beside: Callable[[int], int]
     leaves_out: bool = True
+
+
+def exact_ridge(
+    square: np.ndarray, diagonal: np.ndarray, Y: np.ndarray, row_weights: np.ndarray | None = None, steps: int = STEPS
+) -> ExactSolver:
+    """Return the ridge solver for targets (n, t), NaN where an entry is missing.
+
+    ``row_weights`` are (n,), or (n, t) for the targets, or None. See ``DualRidge`` for the other parameters.
+    """
+    solver = DualRidge if is_shared(Y, row_weights) else ObservedDualRidge
+    return solver(square, diagonal, Y, row_weights, steps)
 
 
 EXACT_MACHINES = {
@@ -179,11 +190,6 @@ class KernelMatrix:
     A single matrix is kept, and changed in place for another gamma.
     """
 
-    @classmethod
-    def of(cls, rows: KernelRows, loss: str | Loss) -> KernelMatrix:
-        """Return the kernel matrix of these rows, for machines that minimise this loss."""
-        return cls(rows.features, rows.Y, rows.weights, rows.dtype, loss)
-
     def __init__(
         self,
         features: RowKernel,
@@ -278,20 +284,22 @@ class KernelProblem(Problem):
     """
 
     needs: ClassVar[Needs] = "kernel"
-    leaves_out: ClassVar[bool] = True
-    compares = True
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
         self.first = collected(evidence.kernel, "the kernel matrix of all rows")
         Y = self.first.Y + self.first.shift
         self.loss = check_loss(loss, CATALOGUE).fitted(float(np.nanstd(Y)) or 1.0, float(np.nanmean(Y)))
-        self.matrix = KernelMatrix.of(self.first, self.loss)
+        self.matrix = KernelMatrix(self.first.features, self.first.Y, self.first.weights, self.first.dtype, self.loss)
         self.chosen: ChosenMachine | None = None
 
     @property
     def n_rows(self) -> int:
         """See ``Problem``."""
         return self.first.order.size
+
+    def rule(self, asked: Asked) -> str | None:
+        """See ``Problem``."""
+        return "leave out"
 
     def usual_alpha(self) -> float:
         """Return the mean scatter of a row."""

@@ -17,9 +17,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap.features.principal import PCA
 from chimap.losses import Loss, Square
-from chimap.moments import PCA, FoldMoments, Moments
-from chimap.solvers.base import Needs, Problem
+from chimap.moments import FoldMoments, Moments
+from chimap.solvers.base import Asked, Needs, Problem
 from chimap.solvers.held_out import HeldOut, Witnesses, left_out
 from chimap.solvers.ridge import LinearSolution
 
@@ -137,8 +138,6 @@ class PrincipalProblem(Problem):
     """
 
     needs: ClassVar[Needs] = "moments"
-    compares = True
-    learns_components: ClassVar[bool] = True
 
     def __init__(self, moments: FoldMoments, numbers: Sequence[int], device: str = "cpu"):
         self.moments, self.numbers, self.device = moments, numbers, device
@@ -153,6 +152,10 @@ class PrincipalProblem(Problem):
     def n_rows(self) -> int:
         """See ``Problem``."""
         return self.whole.n_rows
+
+    def rule(self, asked: Asked) -> str | None:
+        """See ``Problem``."""
+        return "principal folds" if self.n_folds > 1 else None
 
     def usual_alpha(self) -> float:
         """Return the mean scatter of a feature."""

@@ -23,7 +23,7 @@ from scipy.linalg.lapack import dpotrf
 from chimap.losses import Loss, Square
 from chimap.model_files import register
 from chimap.moments import FoldMoments, Moments
-from chimap.solvers.base import Needs, Problem
+from chimap.solvers.base import Asked, Needs, Problem
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.ridge import LinearSolution, solution
 
@@ -180,8 +180,6 @@ class PathProblem(Problem):
         End of a path, as a share of the strength at which all weights are zero.
     """
 
-    compares = True
-    follows_path: ClassVar[bool] = True
     smallest: ClassVar[float]
 
     def __init__(self, moments: FoldMoments):
@@ -192,6 +190,10 @@ class PathProblem(Problem):
     def n_rows(self) -> int:
         """See ``Problem``."""
         return self.whole.n_rows
+
+    def rule(self, asked: Asked) -> str | None:
+        """See ``Problem``."""
+        return "path folds"
 
     @property
     @abstractmethod

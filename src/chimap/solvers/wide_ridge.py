@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from chimap import _arrays, _scaling, _threads
+from chimap import _arrays, _threads
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap.losses import Loss, Square
@@ -55,7 +55,7 @@ class WideRidgeProblem(KeptProblem):
     def usual_alpha(self) -> float:
         """Return a share of the mean scatter of a row."""
         rows = _Rows(*self.kept.of(self.kept.everything), self.kept.weights)
-        scatter = float(rows.weights @ _scaling.row_squares(rows.Z)) - rows.count * float(rows.mean @ rows.mean)
+        scatter = float(rows.weights @ _arrays.row_squares(rows.Z)) - rows.count * float(rows.mean @ rows.mean)
         return _USUAL_SHARE * max(0.0, scatter) / self.n_rows or 1.0
 
     def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:

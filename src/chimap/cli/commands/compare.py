@@ -139,7 +139,7 @@ class CompareSettings:
     def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
         """Run the race on rows with labels."""
         from chimap.cli.data_rows import decide_task
-        from chimap.data.labelling import labels_of, with_numbers
+        from chimap.data.labels import labels_of, with_numbers
         from chimap.reports import compare
 
         y = labels_of(source)
@@ -244,8 +244,8 @@ def compare(
       chimap compare rows.npy --kernel intersection --kernel-errors --maps optimal,homogeneous
     """
     from chimap._validation import DataError
-    from chimap.cli import data_rows, held_out_rows
-    from chimap.data.labelling import labels_of
+    from chimap.cli import data_rows
+    from chimap.data.labels import labels_of
     from chimap.reports import ComparisonPage
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
@@ -261,8 +261,8 @@ def compare(
     try:
         if source.has_labels or not settings.kernel_errors:
             labels_of(source)  # without labels, its error says how to name them
-            held_out_rows.warn_of_groups(source, table)
-            parts = held_out_rows.Parts.of(source, 0.0, settings.seed, table)
+            data_rows.warn_of_groups(source, table)
+            parts = data_rows.Parts.of(source, 0.0, settings.seed, table)
             result = settings.race(parts.training, parts.groups, show.progress(json))
         if settings.kernel_errors:
             errors_by_kernel = settings.errors(source, show.progress(json))

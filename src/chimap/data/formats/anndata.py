@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from chimap._messages import shown
 from chimap._types import JSON, Group, StoredArray
 from chimap._unicode import composed_names
 from chimap._validation import DataError
@@ -24,12 +25,12 @@ from chimap.data.formats.stored_matrices import (
 )
 from chimap.data.io.containers import Container, ZarrContainer, children, container_of, is_group, is_store
 from chimap.data.io.files import is_folder
+from chimap.data.label_files import Labels
 from chimap.data.label_kinds import is_text, texts_of
-from chimap.data.labels import Labels, shown
 from chimap.data.rows import digest
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, check_order, first_repeat
-from chimap.data.views import chosen
+from chimap.data.views import select_columns
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -281,7 +282,7 @@ def is_anndata(X: object) -> bool:
 def anndata_source(X: AnnData, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
     """Return a source for an AnnData object, reading rows from its file if it is backed by one."""
     source = BackedAnnData(X, labels) if X.isbacked else AnnDataObject(X, labels)
-    return chosen(source, choice or ColumnChoice())
+    return select_columns(source, choice or ColumnChoice())
 
 
 def _labels_of(data: AnnData, labels: Labels) -> Labels:

@@ -12,7 +12,8 @@ from chimap import _arrays
 from chimap._frames import is_frame, names_of
 from chimap._types import JSON, MatrixLike, Rows
 from chimap._validation import DataError
-from chimap.data.labels import Labels, read_labels
+from chimap.data.label_files import Labels, read_labels
+from chimap.data.labels import clean_labels
 from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape
 from chimap.data.source import RangeSource, Read
 from chimap.data.table import as_names
@@ -54,12 +55,14 @@ class ArraySource(RangeSource):
     ) -> None:
         if column_names is None and is_frame(X):
             column_names = names_of(X)
-        self.name, self.column_names = name, as_names(column_names)
+        self.name = name
+        if column_names is not None:
+            self.column_names = as_names(column_names)
         self.is_sparse = _arrays.is_sparse(X)
         self._X: Any = _arrays.as_csr(X) if _arrays.is_sparse(X) else _dense(X, name)
         self.n_rows, self.n_features = matrix_shape(self._X.shape, name)
         self.dtype = chunk_dtype(self._X.dtype, name)
-        self._y = read_labels(y, self.n_rows)
+        self._y = clean_labels(y, self.n_rows, "labels") if _arrays.is_nameless(y) else read_labels(y, self.n_rows)
         self.has_object_labels = getattr(getattr(y, "dtype", None), "kind", "") == "O"
         self.row_bytes = (
             csr_row_bytes(self._X.nnz, self.n_rows, self.dtype)

@@ -26,11 +26,12 @@ from chimap.data.formats.arrow_files import (
     part_files,
 )
 from chimap.data.io.files import base_name, plain_path
-from chimap.data.label_kinds import TextLabels
-from chimap.data.labels import Labels, clean_labels, labels_elsewhere, numbers_or_text
+from chimap.data.label_files import Labels, labels_elsewhere
+from chimap.data.label_kinds import TextLabels, numbers_or_text
+from chimap.data.labels import clean_labels
 from chimap.data.rows import check_distinct, chunk_dtype, digest
 from chimap.data.source import BLOCK_BYTES, SeekableStream
-from chimap.data.table import ColumnChoice, FirstColumn, Roles, checked_ids, naming_note, roles_of, unique_ids
+from chimap.data.table import ColumnChoice, IdCandidate, Roles, checked_ids, naming_note, roles_of, unique_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -343,14 +344,14 @@ class ArrowSource(SeekableStream):
         label: str | None,
         choice: ColumnChoice,
         features: str | list[str] | None,
-    ) -> tuple[Roles, FirstColumn | None]:
+    ) -> tuple[Roles, IdCandidate | None]:
         """Return the roles of the columns, and the first one where it may name the rows or count them."""
         index = pandas_index(self._parts[0].schema)
         place = names.index(label) if label in names else None
         if features is not None or _lists(names, kinds, label):
             return roles_of(names, place, ColumnChoice(id=choice.id), self.path, index=index), None
         roles = roles_of(names, place, choice, self.path, index=index)
-        first = roles.first_column(names, self.path)
+        first = roles.id_candidate(names, self.path)
         if first is not None and is_written_as_text(kinds[first.place]) and first.place in roles.bins:
             named = roles.named_by(first)  # text cannot be a bin
             self.notes = (*roles.notes(self.path, first.name), naming_note(first.name, self.path))
@@ -358,7 +359,7 @@ class ArrowSource(SeekableStream):
         self.notes = roles.notes(self.path, None if roles.id is None else names[roles.id])
         return roles, first
 
-    def _read_ids(self, roles: Roles, first: FirstColumn | None) -> None:
+    def _read_ids(self, roles: Roles, first: IdCandidate | None) -> None:
         """Read the ids of the rows, or find out whether the first column holds them or counts the rows."""
         if self._id is not None:
             where = f"{self.path}, column {self._id!r}"

@@ -11,18 +11,20 @@ import numpy as np
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._frames import is_frame, without_index
+from chimap._messages import shown
 from chimap._types import JSON, Rows
 from chimap._unicode import composed_names
 from chimap._validation import DataError, check_histograms
 from chimap.data.formats.arrow_files import as_values, is_list, is_number
 from chimap.data.formats.frames import checked_names_of, matrix_of, naming_index
+from chimap.data.label_files import IGNORE_LABELS, IgnoreLabels, Labels
 from chimap.data.label_kinds import is_text
-from chimap.data.labels import UNREAD, Labels, Unread, clean_labels, shown
+from chimap.data.labels import clean_labels
 from chimap.data.rows import check_distinct, chunk_dtype, csr_rows, digest, matrix_shape
 from chimap.data.source import Source, StreamSource
 from chimap.data.table import (
     ColumnChoice,
-    FirstColumn,
+    IdCandidate,
     Roles,
     check_same_names,
     index_notes,
@@ -30,7 +32,7 @@ from chimap.data.table import (
     roles_of,
     unique_ids,
 )
-from chimap.data.views import chosen
+from chimap.data.views import select_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,7 +236,7 @@ class TableBatches:
         self,
         tables: Tables,
         name: str,
-        label: str | Unread | None,
+        label: str | IgnoreLabels | None,
         choice: ColumnChoice,
         class_names: Mapping[str, Sequence[str]],
     ) -> None:
@@ -256,7 +258,7 @@ class TableBatches:
             notes = (*notes, *index_notes(self._id, ids, name)) if roles.is_index else notes
             repeats = roles.is_index and np.unique(ids).size < ids.size
             self.ids = None if repeats else unique_ids(ids, name)
-        first = roles.first_column(names, name)
+        first = roles.id_candidate(names, name)
         if first is not None and self._holds_ids(first):
             roles = roles.named_by(first)
             bins, self._id = [names[place] for place in roles.bins], first.name
@@ -287,7 +289,7 @@ class TableBatches:
                 first_row += table.num_rows
                 yield X if self._label is None else (X, self._labels(table, number))
 
-    def _holds_ids(self, first: FirstColumn) -> bool:
+    def _holds_ids(self, first: IdCandidate) -> bool:
         """Return whether the first column names the rows; refuse one that counts them."""
         for table in self._tables():
             if not first.add(as_values(table.column(first.name), f"column {first.name!r}")):
@@ -454,15 +456,15 @@ def _opener(X: object) -> Callable[[object, Labels, ColumnChoice], Source] | Non
 
 
 def _loader_source(X: Any, labels: Labels, choice: ColumnChoice) -> Source:
-    if labels is not None and labels is not UNREAD:
+    if labels is not None and labels is not IGNORE_LABELS:
         raise DataError("DataLoader: labels are in its batches, (X, y); leave labels out.")
-    batches = BatchSource(LoaderBatches(X), "DataLoader", reads_labels=labels is not UNREAD)
-    return chosen(batches, choice)
+    batches = BatchSource(LoaderBatches(X), "DataLoader", reads_labels=labels is not IGNORE_LABELS)
+    return select_columns(batches, choice)
 
 
 def _table_source(X: object, labels: Labels, choice: ColumnChoice) -> Source:
     tables, name = tables_of(X), type(X).__name__
-    if labels is not None and labels is not UNREAD and not isinstance(labels, str):
+    if labels is not None and labels is not IGNORE_LABELS and not isinstance(labels, str):
         raise DataError(
             f"{name}: labels must name one of its columns, or several with commas between them, 'a,b'; got "
             f"{type(labels).__name__}. Add the labels to it as a column."

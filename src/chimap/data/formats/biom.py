@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from chimap import _sparse as sp
+from chimap._messages import shown
 from chimap._types import JSON, Group, Rows
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
@@ -27,11 +28,12 @@ from chimap.data.formats.stored_matrices import (
 from chimap.data.formats.transposed import TransposedSource
 from chimap.data.io.containers import Container, Hdf5Container, children
 from chimap.data.io.files import existing_file
-from chimap.data.labels import Labels, clean_labels, labels_elsewhere, shown
+from chimap.data.label_files import Labels, labels_elsewhere
+from chimap.data.labels import clean_labels
 from chimap.data.rows import csr_row_bytes, csr_rows, matrix_shape
 from chimap.data.source import Source, WholeSource
 from chimap.data.table import ColumnChoice, check_order
-from chimap.data.views import chosen
+from chimap.data.views import select_columns
 
 if TYPE_CHECKING:
     import biom
@@ -256,7 +258,7 @@ def _metadata_column(labels: Labels, columns: Sequence[str], where: str) -> str 
 
 def biom_table_source(X: biom.Table, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
     """Return a source for a ``biom.Table`` in memory."""
-    return chosen(BiomObject(X, labels), choice or ColumnChoice())
+    return select_columns(BiomObject(X, labels), choice or ColumnChoice())
 
 
 def is_biom_table(X: object) -> bool:

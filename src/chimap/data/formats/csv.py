@@ -27,12 +27,12 @@ from chimap.data.io.files import (
     read_piece,
     uncompressed_name,
 )
-from chimap.data.label_kinds import TextLabels, as_number, is_number, is_text, stands_for_missing
-from chimap.data.labels import Labels, labels_elsewhere, numbers_or_text
+from chimap.data.label_files import Labels, labels_elsewhere
+from chimap.data.label_kinds import TextLabels, as_number, is_number, is_text, numbers_or_text, stands_for_missing
 from chimap.data.remedies import readings_of
 from chimap.data.rows import check_distinct
 from chimap.data.source import BLOCK_BYTES, StreamSource
-from chimap.data.table import ColumnChoice, FirstColumn, index_notes, naming_note, roles_of, unique_ids
+from chimap.data.table import ColumnChoice, IdCandidate, index_notes, naming_note, roles_of, unique_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -451,7 +451,7 @@ class CsvSource(StreamSource):
         check_distinct(names, where)
         label = self._label_place(labels, choice)
         roles = roles_of(names, label, choice, where, has_names=table.has_names)
-        first = roles.first_column(names, where)
+        first = roles.id_candidate(names, where)
         self._y, ids, first_ids = self._read_columns(label, roles.id, first, choice.missing)
         id: int | None = roles.id
         notes: tuple[str, ...] = ()
@@ -488,7 +488,7 @@ class CsvSource(StreamSource):
         return [self._table.names[place] for place, column in columns if _is_text(column)]
 
     def _read_columns(
-        self, label: int | None, id: int | None, first: FirstColumn | None, missing: object
+        self, label: int | None, id: int | None, first: IdCandidate | None, missing: object
     ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
         """Count the rows, and return labels, ids, and the ids that a first column holds, in one pass."""
         labels = TextLabels(f"{self.path}, column {self._table.names[label or 0]!r}", missing)

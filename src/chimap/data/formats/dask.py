@@ -12,7 +12,7 @@ from chimap._frames import is_collection
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.formats.frames import check_number, checked_names_of, column_of, frame_roles
-from chimap.data.labels import Labels, read_labels
+from chimap.data.label_files import Labels, read_labels
 from chimap.data.rows import chunk_dtype
 from chimap.data.source import SeekableStream
 from chimap.data.table import ColumnChoice, checked_ids, unique_ids

@@ -17,8 +17,9 @@ from chimap._validation import DataError
 from chimap.data.formats.frames import check_same_order
 from chimap.data.formats.records import Records, has_records, records_in, records_of, refuse_undecoded
 from chimap.data.formats.stored_matrices import checked_names
-from chimap.data.label_kinds import why_text
-from chimap.data.labels import UNREAD, Labels, clean_labels, labels_elsewhere, numbers_or_text
+from chimap.data.label_files import IGNORE_LABELS, Labels, labels_elsewhere
+from chimap.data.label_kinds import numbers_or_text, why_text
+from chimap.data.labels import clean_labels
 from chimap.data.row_file import OrderedSource, RowFile
 from chimap.data.table import ColumnChoice, checked_ids
 
@@ -126,7 +127,7 @@ class Reading(ABC):
         """
         if isinstance(X, str | bytes):
             raise DataError(f"X is a single text, {X[:40]!r}; expected a list of them: [{X[:10]!r}, ...].")
-        return self.source(X, UNREAD) if self.takes(X) else None
+        return self.source(X, IGNORE_LABELS) if self.takes(X) else None
 
     @abstractmethod
     def rows(self, fields: Fields, first: int, where: str) -> tuple[sp.csr_matrix, dict[int, str]]:

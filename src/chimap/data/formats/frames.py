@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chimap import _arrays
 from chimap._frames import is_frame, names_of, without_index
+from chimap._messages import shown
 from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
+from chimap.data.label_files import Labels
 from chimap.data.label_kinds import texts_of
-from chimap.data.labels import Labels, clean_labels, plain_labels, shown
+from chimap.data.labels import clean_labels, plain_labels
 from chimap.data.rows import check_distinct
 from chimap.data.table import (
     ColumnChoice,
@@ -20,7 +23,7 @@ from chimap.data.table import (
     Roles,
     check_order,
     checked_ids,
-    counts,
+    enumerates_rows,
     place_of,
     roles_of,
     unique_ids,
@@ -102,7 +105,7 @@ def frame_roles(
     """
     label = _label_place(names, labels, choice)
     roles = roles_of(names, label, choice, where)
-    first = roles.first_column(names, where, has_index=index is not None)
+    first = roles.id_candidate(names, where, has_index=index is not None)
     if first is None:
         return roles
     first.add(column(first.place))
@@ -118,16 +121,13 @@ def frame_rows(X: Any, y: Labels, **weights: object) -> tuple[Any, Any]:
         For a series of labels, or of ``weights`` of the rows, in another order; for missing labels; for a first column
         that counts the rows; and for labels that name a column when the rows have no named columns.
     """
-    if isinstance(y, str):
-        raise DataError(
-            f"y={y!r} names a column of a data frame; X is {type(X).__name__}. Give the labels as an array (n,)."
-        )
-    for argument, values in {"y": y, **weights}.items():
-        check_same_order(X, values, argument=argument)
-    X, y = without_index(X), plain_labels(y)
+    if not _arrays.is_nameless(X):
+        for argument, values in {"y": y, **weights}.items():
+            check_same_order(X, values, argument=argument)
+    X, y = without_index(X), plain_labels(y, X)
     if is_frame(X) and X.shape[0] and len(names := [str(name) for name in names_of(X)]) > 1:
         first = column_of(X, 0)
-        if first.dtype.kind in "iu" and counts(first):
+        if first.dtype.kind in "iu" and enumerates_rows(first):
             raise DataError(
                 f"{type(X).__name__}: the first column, {names[0]!r}, counts the rows, as the index of a table does. "
                 f"Leave it out, X.drop(columns={names[0]!r}); if it is a bin, give open_source(X, y, columns=...) to "
@@ -227,4 +227,4 @@ def naming_index(table: Any) -> np.ndarray | None:
     if index is None or callable(index) or type(index).__name__ == "RangeIndex":
         return None
     values = np.asarray(index)
-    return None if values.dtype.kind in "iu" and counts(values) else texts_of(values)
+    return None if values.dtype.kind in "iu" and enumerates_rows(values) else texts_of(values)

@@ -12,7 +12,7 @@ from chimap import _arrays
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data.io.files import COMPRESSIONS, LARGEST_RATIO, LEAST_UNPACKED, decompressed, existing_file, read_piece
-from chimap.data.labels import Labels, read_labels
+from chimap.data.label_files import Labels, read_labels
 from chimap.data.rows import csr_row_bytes, csr_rows, matrix_shape
 from chimap.data.source import BLOCK_BYTES, WholeSource
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from chimap._messages import shown
 from chimap._validation import DataError
 from chimap.data.formats.csv import CsvSource, TextTable
+from chimap.data.label_files import IGNORE_LABELS, Labels, labels_elsewhere
 from chimap.data.label_kinds import same_value, texts_of
-from chimap.data.labels import UNREAD, Labels, labels_elsewhere, shown
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, unique_ids
 from chimap.data.views import ChosenRows
@@ -38,8 +39,8 @@ def shared_source(path: str, labels: Labels, choice: ColumnChoice, table: TextTa
     if len(there) == 1:
         return CsvSource(path, labels, choice=replace(choice, id=_GROUP if choice.id is None else choice.id))
     rows = np.flatnonzero(_column(path, _DISTANCE, n_otus) == chosen)
-    whole = CsvSource(path, UNREAD, choice=replace(choice, id=None, aside=(*choice.aside, _GROUP)))
-    y = None if labels is UNREAD else labels_elsewhere(labels, rows.size, path, ())
+    whole = CsvSource(path, IGNORE_LABELS, choice=replace(choice, id=None, aside=(*choice.aside, _GROUP)))
+    y = None if labels is IGNORE_LABELS else labels_elsewhere(labels, rows.size, path, ())
     source = _AtDistance(whole, rows, y)
     source.row_ids = unique_ids(_column(path, _GROUP, n_otus)[rows], f"{path}, column {_GROUP!r}")
     source.n_left_out = 0

@@ -16,7 +16,7 @@ from chimap._validation import DataError
 from chimap.data.formats.fields import Fields, FieldSource, Reading
 from chimap.data.formats.records import LINES, JsonRecords, records_in
 from chimap.data.io.files import uncompressed_name
-from chimap.data.labels import Labels
+from chimap.data.label_files import Labels
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.io.files import existing_file
 from chimap.data.io.numpy_files import fill, read_header
-from chimap.data.labels import Labels, read_labels
+from chimap.data.label_files import Labels, read_labels
 from chimap.data.rows import chunk_dtype, matrix_shape
 from chimap.data.source import RangeSource, Read
 

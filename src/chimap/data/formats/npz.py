@@ -13,7 +13,7 @@ from chimap._validation import DataError
 from chimap.data.formats.stored_arrays import label_beside, named_array, names_beside
 from chimap.data.io.files import split_member
 from chimap.data.io.numpy_files import Archive
-from chimap.data.labels import Labels, read_labels
+from chimap.data.label_files import Labels, read_labels
 from chimap.data.rows import check_columns, chunk_dtype, csr_row_bytes, csr_rows, matrix_shape, row_ranges
 from chimap.data.source import Chunk, StoredSource
 

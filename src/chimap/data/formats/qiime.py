@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
+from chimap._messages import shown
 from chimap._types import JSON, Group
 from chimap._unicode import composed
 from chimap._validation import DataError
@@ -26,8 +27,7 @@ from chimap.data.io.files import (
     needed,
     read_piece,
 )
-from chimap.data.label_kinds import as_number, is_missing
-from chimap.data.labels import numbers_or_text, shown
+from chimap.data.label_kinds import as_number, is_missing, numbers_or_text
 from chimap.data.rows import check_distinct
 
 # Names of the first column; "id" and "sample_name" are those of many other tables too.

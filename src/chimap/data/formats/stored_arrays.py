@@ -17,8 +17,9 @@ from chimap._validation import DataError
 from chimap.data.formats.stored_matrices import ContainerSource, DenseRows
 from chimap.data.io.containers import Container, Hdf5Container, ZarrContainer, is_group
 from chimap.data.io.files import base_name, is_address, split_member
+from chimap.data.label_files import Labels, one_column, read_labels, split_column
 from chimap.data.label_kinds import texts_of
-from chimap.data.labels import Labels, clean_labels, one_column, read_labels, split_column
+from chimap.data.labels import clean_labels
 from chimap.data.rows import digest
 from chimap.data.table import ID_NAMES, LABEL_NAMES, only_label, unique_ids
 

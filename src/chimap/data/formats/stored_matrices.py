@@ -17,8 +17,9 @@ from chimap._types import JSON, DTypeLike, Group, Rows, StoredArray
 from chimap._validation import DataError
 from chimap.data.io.containers import Container
 from chimap.data.io.files import split_member
+from chimap.data.label_files import Labels, labels_elsewhere
 from chimap.data.label_kinds import texts_of
-from chimap.data.labels import Labels, clean_labels, labels_elsewhere
+from chimap.data.labels import clean_labels
 from chimap.data.row_file import RowFile
 from chimap.data.rows import check_columns, chunk_dtype, csr_row_bytes, csr_rows, matrix_shape
 from chimap.data.source import BLOCK_BYTES, RangeSource, Read

@@ -13,8 +13,8 @@ import numpy as np
 from chimap._types import CSR, Rows
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.io.files import DataFile, decompressed, existing_file, read_piece
+from chimap.data.label_files import IGNORE_LABELS, Labels, read_labels
 from chimap.data.label_kinds import is_number, masked, whole_numbers
-from chimap.data.labels import UNREAD, Labels, read_labels
 from chimap.data.rows import LARGEST_WIDTH, check_exact, csr_row_bytes, csr_rows
 from chimap.data.source import StreamSource
 
@@ -79,7 +79,7 @@ class SvmlightSource(StreamSource):
         if n_features is not None:
             check_positive(n_features, "n_features", integer=True)
         self.path = self._stored = existing_file(path)
-        self.name, self._reads_labels = self.path.name, labels is not UNREAD
+        self.name, self._reads_labels = self.path.name, labels is not IGNORE_LABELS
         scan = _LineStatistics(str(self.path), lowest=1 if zero_based is False else 0)
         for first_line, block in self._blocks_of_lines():
             scan.read(first_line, block)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap._messages import shown
 from chimap._types import Group, StoredArray
 from chimap._unicode import composed_names
 from chimap._validation import DataError
@@ -25,7 +26,7 @@ from chimap.data.io.files import (
     plain_path,
     read_piece,
 )
-from chimap.data.labels import Labels, shown
+from chimap.data.label_files import Labels
 
 _MATRIX, _CELLS, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv", "genes.tsv")
 

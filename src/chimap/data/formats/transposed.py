@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap._messages import Message
+from chimap._messages import Message, shown
 from chimap._unicode import composed, composed_names
 from chimap._validation import DataError
 from chimap.data.clades import rank_of
@@ -18,8 +18,8 @@ from chimap.data.formats.decimals import Marks, MarksInUse
 from chimap.data.formats.mothur import is_shared, shared_source
 from chimap.data.formats.stored_matrices import checked_names
 from chimap.data.io.files import existing_file
-from chimap.data.label_kinds import is_number, stands_for_missing
-from chimap.data.labels import Labels, labels_elsewhere, numbers_or_text, shown
+from chimap.data.label_files import Labels, labels_elsewhere
+from chimap.data.label_kinds import is_number, numbers_or_text, stands_for_missing
 from chimap.data.row_file import OrderedSource, RowFile
 from chimap.data.source import Source
 from chimap.data.table import COUNTER, ColumnChoice, roles_of, unique_ids

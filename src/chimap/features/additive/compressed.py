@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 from numpy.linalg import eigh
 
-from chimap import _arrays, _loops, _scaling
+from chimap import _arrays, _loops
 from chimap._onnx import Value
 from chimap._types import Rows, Shape
 from chimap.features.additive.base import AdditiveMap, check_map
@@ -102,7 +102,7 @@ class CompressedMap(AdditiveMap):
         if self.per_bin:
             # k(cx, cy) = c^gamma k(x, y), so bins may be scaled; on one scale the long map is accurate for all of them.
             self.scales_ = _scales(*_arrays.values_by_bin(magnitudes))
-            magnitudes = _scaling.scale_columns(magnitudes, 1 / self.scales_)
+            magnitudes = _arrays.scale_columns(magnitudes, 1 / self.scales_)
         base = self._base
         fresh = type(base)(**base.get_params(deep=False))
         self.base_ = fresh.set_params(kernel=replace(self.kernel_, is_signed=False)).fit(magnitudes)

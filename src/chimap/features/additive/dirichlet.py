@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 
@@ -15,10 +13,6 @@ from chimap._validation import check_row_sums, validated_rows
 from chimap.features.base import Features, Footprint
 from chimap.features.mapped_functions import LinearFunction, MappedModel, dense
 from chimap.kernels import DirichletKernel, Kernel, as_kernel
-
-if TYPE_CHECKING:
-    pass
-
 
 _BLOCK_NUMBERS = 2**20  # entries of a block of sparse rows that is made dense at once
 
@@ -86,25 +80,7 @@ class DirichletMap(OneToOneFeatureMixin, Features):
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> DirichletMap:
         """Fit beta and the offset on rows, in one pass over them.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to fit on.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        DirichletMap
-            The fitted map itself.
-
-        Raises
-        ------
-        ValueError
-            If the kernel is another one.
-        DataError
-            If an entry is NaN, infinite or negative, if there are fewer than two bins or non-empty rows, or if all rows
-            are equal.
+        Raises DataError also for fewer than two bins or non-empty rows.
         """
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, DirichletKernel):

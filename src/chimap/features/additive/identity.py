@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 
@@ -14,9 +12,6 @@ from chimap._validation import validated_rows
 from chimap.features.base import Features, Footprint, linear_in_features, median_bytes
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel, Linear
-
-if TYPE_CHECKING:
-    pass
 
 
 class IdentityMap(OneToOneFeatureMixin, Features):
@@ -57,10 +52,7 @@ class IdentityMap(OneToOneFeatureMixin, Features):
         return median_bytes(Linear(), n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> IdentityMap:
-        """Take the number of bins from rows X (n, bins); y is not used.
-
-        Raises DataError for NaN and infinite entries.
-        """
+        """Take the number of bins from rows, whose entries are finite."""
         validated_rows(self, X, reset=True, signed=True)
         self.kernel_ = Linear()
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
@@ -18,10 +18,6 @@ from chimap.features.base import Features, Footprint, linear_in_features
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name, stationary_gaussian
-
-if TYPE_CHECKING:
-    pass
-
 
 PAIRS = 2**17  # most pairs of values within a bin whose differences are drawn, for all bins together
 _POINTS = 512  # quantiles of the differences
@@ -163,27 +159,7 @@ class StationaryMap(Features):
         self.period = period
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> StationaryMap:
-        """Choose the spectrum on the differences of values within the bins of rows.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to fit on.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        StationaryMap
-            The fitted map itself.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the kernel is not stationary.
-        DataError
-            If an entry is NaN or infinite.
-        """
+        """Choose the spectrum on the differences of values within the bins of rows."""
         self.kernel_ = self._checked_kernel()
         rows = validated_rows(self, X, reset=True, signed=True)
         m, differences = self.n_terms // 2, Differences.of(rows, self.kernel_)

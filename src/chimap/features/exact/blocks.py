@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from copy import copy
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,6 @@ from chimap.features.exact.features import ExactFeatures
 from chimap.features.exact.products import KeptRows, OtherRows
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
-
-if TYPE_CHECKING:
-    pass
 
 _ROWS = 1024  # rows for which the values of one block are in memory besides the sum
 
@@ -60,6 +56,8 @@ class ExactBlocks(Features):
     (20, 20)
     """
 
+    has_distances = True
+
     n_features_in_: int
     features_: list[ExactFeatures]
     columns_: list[np.ndarray]
@@ -70,27 +68,7 @@ class ExactBlocks(Features):
         self.blocks = blocks
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ExactBlocks:
-        """Map the rows by block and keep them; see ``ExactFeatures.fit``.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Training rows.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-        sample_weight : array-like of shape (n,), default=None
-            Weights by which rows are drawn for fitting the maps and gammas; None uses all rows.
-
-        Returns
-        -------
-        ExactBlocks
-            The fitted features themselves.
-
-        Raises
-        ------
-        DataError
-            If a kernel does not take an entry, or all rows of a block are equal with gamma="mean".
-        """
+        """Map the rows by block and keep them; see ``ExactFeatures.fit``."""
         rows = validated_rows(self, X, reset=True, signed=True)
         self.names_, self.columns_ = check_blocks(self.blocks, rows.shape[1])
         self.features_ = fitted_by_block(self.features, self.names_, self.columns_, rows, sample_weight=sample_weight)

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import scipy.sparse as sp
 
-from chimap import _arrays, _blas, _loops, _scaling, _threads
+from chimap import _arrays, _blas, _loops, _threads
 from chimap._types import CSR, Rows, Shape
 
 _ROWS = 256  # rows whose kernel values one thread computes at once
@@ -79,7 +79,7 @@ class KeptRows:
         self.dense = dense
         rare = _without(rows, self.columns).tocsc()
         self.data, self.rows, self.starts = rare.data, rare.indices, rare.indptr
-        self.squares = _scaling.row_squares(dense) + _scaling.row_squares(rare)
+        self.squares = _arrays.row_squares(dense) + _arrays.row_squares(rare)
 
     def keeper(self, n_rows: int) -> RowKeeper:
         """Return an object that collects ``n_rows`` other rows about the same means, in any order."""
@@ -139,17 +139,17 @@ class KeptRows:
         if is_full or _arrays.is_sparse(rows) or np.delete(rows, self.columns, axis=1).any():
             return self.in_full(rows)
         dense = _dense_columns(rows, self.columns) - self.means
-        return OtherRows(dense, None, _scaling.row_squares(dense))
+        return OtherRows(dense, None, _arrays.row_squares(dense))
 
     def in_full(self, rows: Rows) -> OtherRows:
         """Return other rows with their rare columns, even if these are empty, so that pieces of rows can be joined."""
         dense = _dense_columns(rows, self.columns) - self.means
-        squares = _scaling.row_squares(dense)
+        squares = _arrays.row_squares(dense)
         if self.columns.size == self.n_columns:
             return OtherRows(dense, None, squares)
         rare = _without(rows, self.columns)
         # these squares include columns that kept rows lack
-        return OtherRows(dense, rare, squares + _scaling.row_squares(rare))
+        return OtherRows(dense, rare, squares + _arrays.row_squares(rare))
 
     def values_of(self, others: OtherRows, gamma: float | None, out: np.ndarray) -> None:
         """Write kernel values with other rows into ``out``; see ``values_into``."""

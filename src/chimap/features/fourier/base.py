@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -19,10 +19,6 @@ from chimap.features.base import Features, Footprint
 from chimap.features.fourier.projection import Projection
 from chimap.features.mapped_functions import Waves
 from chimap.kernels import Kernel
-
-if TYPE_CHECKING:
-    pass
-
 
 Slopes = np.ndarray | Callable[[slice, np.ndarray], np.ndarray]
 """dL/dpsi: an array (n, D), or a function that returns it for a slice of the rows and their features."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -20,10 +18,6 @@ from chimap.features.fourier.sampling import CATALOGUE as SAMPLING
 from chimap.features.mapped_functions import MappedModel, dense
 from chimap.features.over_map import FeaturesOverMap, fitted_map
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
-
-if TYPE_CHECKING:
-    pass
-
 
 _CENTRE_ROWS = 64  # rows that the means of mapped bins are computed from
 _LARGE_MEAN = 16.0  # in standard deviations; larger means are subtracted
@@ -142,27 +136,7 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
         return super().fitting_bytes(n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> FourierFeatures:
-        """Fit the map and gamma on rows, and draw the frequencies.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to fit on.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        FourierFeatures
-            The fitted features themselves.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the kernel is not exponential.
-        DataError
-            If the kernel does not take an entry, or if all rows behind gamma="mean" are equal.
-        """
+        """Fit the map and gamma on rows, and draw the frequencies."""
         kernel = self._check_parameters()
         self._signed = kernel.is_signed
         rows = validated_rows(self, X, reset=True, signed=self._signed)

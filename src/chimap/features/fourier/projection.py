@@ -9,9 +9,8 @@ from typing import Annotated, Protocol, Self, TypeVar
 
 import numpy as np
 
-from chimap import _arrays, _loops, _onednn, _products, _threads
+from chimap import _arrays, _blas, _loops, _onednn, _threads
 from chimap._types import Rows, Shape
-from chimap.backends.units import has_bfloat16_units
 
 _LARGE_ANGLE = 4.0  # root of the mean square, in radians
 _LOST_BITS = 16  # significant bits of float32 that bfloat16 has not
@@ -60,7 +59,7 @@ class Matrix:
         ``rows`` (n, n_inputs) are dense or CSR and have the dtype of ``out`` (n, m or more), which is C-contiguous.
         ``buffer`` (n, n_inputs) is used for CSR rows.
         """
-        _products.project(rows, self.matrix, buffer, out)
+        _blas.project(rows, self.matrix, buffer, out)
 
     def addends(self, inputs: N) -> list[N]:
         """Return what is multiplied by W and added up, for float32 inputs (n, n_inputs) of anything that does sums."""
@@ -98,14 +97,14 @@ class RoundedMatrix(Matrix):
 
     def project(self, rows: Rows, buffer: np.ndarray, out: np.ndarray) -> None:
         """Write the projections of rows into ``out``; see ``Matrix.project``. ``buffer`` is always overwritten."""
-        if _products.is_short(rows):
+        if _blas.is_short(rows):
             super().project(_arrays.map_values(rows, self._rounded_copy), buffer, out)
             return
         if _arrays.is_sparse(rows):
             rows.toarray(out=buffer)
         elif rows is not buffer:
             buffer[:] = rows
-        if has_bfloat16_units():
+        if _onednn.has_bfloat16_units():
             self._multiply(buffer, out)
             return
         _threads.over_rows(buffer.shape[0], buffer.shape[1], lambda part: _round(buffer[part], self.n_parts))

@@ -1,8 +1,7 @@
 """Features made of kernel values with some rows, the landmarks."""
 
-from chimap.features.landmarks.landmark_features import LandmarkFeatures
+from chimap.features.landmarks.landmark_features import GaussianFactor, LandmarkFeatures, UnitGaussianMap
 from chimap.features.landmarks.nystroem import NystroemFeatures
-from chimap.features.landmarks.unit_gaussian import GaussianFactor, UnitGaussianMap
 from chimap.model_files import register
 
 __all__ = ["LandmarkFeatures", "NystroemFeatures"]

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
-from chimap import _arrays, _blas, _products
+from chimap import _arrays, _blas
 from chimap._errors import InputError
 from chimap._pieces import in_pieces
 from chimap._types import MatrixLike, Rows
@@ -83,7 +83,7 @@ def _nearest(rows: Rows, centres: _Centres) -> np.ndarray:
     """Return the index of the nearest centre of each row, (n,): that of the largest x.c - |c|^2 / 2."""
     products = np.empty((rows.shape[0], centres.halves.size), centres.across.dtype)
     if _arrays.is_sparse(rows):
-        _products.sparse_product(rows, centres.across, products)
+        _blas.sparse_product(rows, centres.across, products)
     else:
         _blas.multiply(rows, centres.across, products)
     products -= centres.halves

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -16,12 +16,7 @@ from chimap._types import ArrayLike, MatrixLike, RandomState, Rows, Shape
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.base import Features, Footprint, gamma_bytes, median_bytes
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
-from chimap.features.over_map import map_bytes
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
-
-if TYPE_CHECKING:
-    pass
-
 
 _DOMINATED = 1e-3  # share of the Gram matrix about its mean below which float32 is not precise enough
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory at once
@@ -84,6 +79,8 @@ class NystroemFeatures(Features):
     True
     """
 
+    has_distances = True
+
     n_features_in_: int
     kernel_: Kernel
     landmarks_: Annotated[Rows, Shape("m", "n_features_in_")]
@@ -130,10 +127,8 @@ class NystroemFeatures(Features):
         eigenproblem of the landmarks."""
         kernel, m = self.exact_kernel, self._size
         copies = int(16 * n_rows * row_bytes / itemsize)
-        if kernel.name == "gaussian":
+        if isinstance(kernel, Exponential | AdditiveKernel):
             parameters = gamma_bytes(kernel, n_rows, row_bytes, itemsize)
-        elif isinstance(kernel, Exponential | AdditiveKernel):
-            parameters = map_bytes(kernel, None, n_rows, row_bytes, itemsize)
         else:
             parameters = max(median_bytes(kernel, n_rows, row_bytes, itemsize), copies)
         return max(parameters, copies + 8 * m * (n_rows + 3 * m))
@@ -145,24 +140,7 @@ class NystroemFeatures(Features):
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> NystroemFeatures:
         """Choose landmarks among rows and solve the eigenproblem of their kernel.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to fit on.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        NystroemFeatures
-            The fitted features themselves.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        DataError
-            If the kernel does not take an entry, or given landmarks repeat each other.
+        Raises DataError also for given landmarks that repeat each other.
         """
         kernel = self.exact_kernel
         check_positive(self._size, "n_components", integer=True)

@@ -20,7 +20,7 @@ from chimap.data.source import choose_rows
 from chimap.engines import Engine, Progress, Stopwatch
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
-from chimap.features.nearest import FAR, LEFT_OUT_ROWS, empty_rows, keeps_rows, nearest_distances
+from chimap.features.nearest import FAR, LEFT_OUT_ROWS, empty_rows, nearest_distances
 from chimap.fit.checkpoint import SavedState
 from chimap.fit.method import Method
 from chimap.fit.passes import Passes
@@ -177,13 +177,12 @@ class Collector(ABC):
         Landmarks tell it of the rows that none of them is made of. None if the features keep no rows, or too few rows
         were held out. See ``features.nearest``.
         """
-        dtype = self.method.dtype
-        if held_out is None or not keeps_rows(features, dtype):
+        if held_out is None or not features.has_distances:
             return None
         places = self.measured(held_out)
         if places.size < _FEWEST_MEASURED:
             return None
-        found = self.measure(features, held_out.rows[places], empty_rows(features, dtype), sample)
+        found = self.measure(features, held_out.rows[places], empty_rows(features, self.method.dtype), sample)
         told = found < FAR
         return Distances(places[told], found[told]) if told.sum() >= _FEWEST_MEASURED else None
 

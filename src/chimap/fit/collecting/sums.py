@@ -27,7 +27,7 @@ from chimap.moments import DoublingParts, FoldMoments, Moments, RowFolds
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve, nested
 from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.scored_rows import SCORED_ROWS
+from chimap.solvers.held_out import SCORED_ROWS
 
 Replay = Callable[[Pass[Sums]], FeatureRows | None]
 """Returns the rows of a pass in a form that can be read again, or None."""

@@ -16,7 +16,9 @@ from chimap._validation import DataError
 from chimap.data.formats.arrow_files import PARQUET, ArrowPart, find_parts
 from chimap.data.image_names import ENDINGS, TAR, ZIP, is_image_name
 from chimap.data.io.files import existing_file, is_folder, needed, plain_path
-from chimap.data.labels import Labels, check_labels, numbers_or_text, read_labels
+from chimap.data.label_files import Labels, read_labels
+from chimap.data.label_kinds import numbers_or_text
+from chimap.data.labels import check_labels
 from chimap.data.table import only_label
 from chimap.images.reading.decoding import ImageError, decode_image, decode_mask
 from chimap.images.reading.files import FolderFiles, ImageFiles, open_files

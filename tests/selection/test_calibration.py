@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score
 
 from chimap._validation import DataError
-from chimap.selection.threshold import best_threshold, checked_threshold
+from chimap.selection.calibration import best_threshold, checked_threshold
 
 
 def measure(wanted):

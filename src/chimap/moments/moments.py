@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -12,10 +12,38 @@ from chimap import _arrays, _threads
 from chimap._files import read_tensors, write_tensors
 from chimap._types import JSON, ArrayLike, MatrixLike, Rows
 from chimap._validation import DataError
-from chimap.moments.product import BatchProduct
-from chimap.moments.symmetric import PANEL, Symmetric
-from chimap.moments.targets import ClassSums, OneVersusAll, Targets, count_of, split, sums_of, sums_with, weighted
-from chimap.moments.weights import of_rows
+from chimap.moments.symmetric import PANEL, BatchProduct, Symmetric
+from chimap.moments.targets import (
+    ClassSums,
+    OneVersusAll,
+    Targets,
+    count_of,
+    of_rows,
+    split,
+    sums_of,
+    sums_with,
+    weighted,
+)
+
+
+class Accumulator(Protocol):
+    """Sums over rows that engines add up in parts: of features and targets, of blocks, or of a loss and its gradient.
+
+    Sums of any two parts of the rows merge into those of both, in any order, so that it does not matter how the rows
+    are split between workers.
+    """
+
+    def fresh(self) -> Self:
+        """Return empty sums about the same shifts."""
+        ...
+
+    def merge(self, other: Self) -> object:
+        """Add the rows of other sums."""
+        ...
+
+    def release_buffers(self) -> None:
+        """Free the buffers for the next chunk."""
+        ...
 
 
 class Moments:
@@ -99,7 +127,7 @@ class Moments:
             may overwrite all rows.
         Y : array of shape (n, t), OneVersusAll or WeightedTargets
             Targets.
-        product : Product
+        product : BatchProduct
             Product to which Z'Z is added.
         """
         self.add_targets(Y)

@@ -7,9 +7,8 @@ import time
 import numba as nb
 import numpy as np
 
-from chimap._progress import LineProgress
+from chimap._progress import LineProgress, compilation
 from chimap.engines import Progress, Stopwatch
-from chimap.engines.compilation import compilation
 
 
 class Notes(Progress):
