@@ -648,7 +648,7 @@ class BlockProblem(Problem):
     def posterior(self, solution: LinearSolution) -> DualPosterior | None:
         """Return how certain a machine of the first rows is: variances that are at least those of all rows."""
         rows = self.rows.leading(min(POSTERIOR_ROWS, int(self.borders[1]) // 2))
-        return KernelMatrix.of(rows, "square").posterior(solution.alpha, 0, rows.unit)
+        return KernelMatrix(rows.features, rows.Y, rows.weights, rows.dtype).posterior(solution.alpha, 0, rows.unit)
 
 
 class BlockSolver(Solver):
