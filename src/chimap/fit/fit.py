@@ -150,11 +150,11 @@ def _raced(
     choice = None if checkpoint is None else checkpoint.choice(recipe)
     asked, raced = recipe, None
     if choice is not None:
-        recipe, raced = replace(recipe, seed=choice.seed).chosen(**choice.chosen), choice.race
+        recipe, raced = replace(recipe, seed=choice.seed).with_raced(**choice.chosen), choice.race
     elif races:
-        recipe, raced = race(recipe, source, task, groups, fit_candidate, progress, request.keeps_rows)
+        recipe, raced = race(recipe, source, task, groups, fit_candidate, progress, request.may_keep_rows)
     if checkpoint is not None:
-        checkpoint.keep(asked, Choice(recipe.seed, recipe.choice, raced))
+        checkpoint.keep(asked, Choice(recipe.seed, recipe.raced_settings, raced))
     return recipe, raced
 
 
