@@ -1,4 +1,4 @@
-"""Run a fit from beginning to end.
+"""FitRun a fit from beginning to end.
 
 ``fit`` is the trunk of the package: every estimator that learns from a source of rows ends up here, with a ``Recipe``.
 The task says what the labels are; a race chooses what is open, and ``resolve`` gives the rest its value for the rows at
@@ -31,7 +31,7 @@ from chimap.explain import mean_and_deviation
 from chimap.features.principal import PrincipalCoordinates
 from chimap.features.rounded import in_bfloat16
 from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
-from chimap.fit.collecting import COLLECTORS, Passes, Request, Run, Sample
+from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Request, Sample
 from chimap.fit.covariates import check_covariates, with_covariates
 from chimap.fit.landmarks import ModelAndOutputs, better_of, doubled
 from chimap.fit.method import Method
@@ -113,7 +113,7 @@ def fit(
         resolved = resolve(recipe, source, task, gamma_of_sample, groups, request)
         try:
             with progress, engine_of(engine) as running, compilation(clock, progress):
-                run = Run(running, progress, clock, request, log)
+                run = FitRun(running, progress, clock, request, log)
                 first = learn(resolved, task, source, run, groups, unlabelled, ends_at, shown)
                 again = partial(_learned_again, task, replace(run, checkpoint=None), shown)
                 model = first.model
@@ -176,7 +176,7 @@ def learn(
     recipe: Recipe,
     task: Task,
     source: Source,
-    run: Run,
+    run: FitRun,
     groups: np.ndarray | None = None,
     unlabelled: Source | None = None,
     ends_at: float | None = None,
@@ -227,7 +227,7 @@ def learn(
 
 
 def _learned_again(
-    task: Task, run: Run, shown: Scoring, recipe: Recipe, source: Source, groups: np.ndarray | None
+    task: Task, run: FitRun, shown: Scoring, recipe: Recipe, source: Source, groups: np.ndarray | None
 ) -> ModelAndOutputs:
     """Return what is learned by another recipe, or from some of the rows."""
     return learn(recipe, task, source, run, groups, shown=shown)
@@ -307,7 +307,7 @@ def _prepared_rows(
     return PreparedRows(source, preparation, codec, folds, method.recipe.seed, groups, leaves_folds)
 
 
-def _learn_features(method: Method, rows: PreparedRows, sample: Sample, run: Run) -> FittedDesign:
+def _learn_features(method: Method, rows: PreparedRows, sample: Sample, run: FitRun) -> FittedDesign:
     """Learn the features on the sample, together with all else that precedes the passes."""
     places = rows.sampled() if sample.order is None else sample.order
     for some, numbers in ((sample.drawn, places), (sample.others, sample.places)):

@@ -73,7 +73,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Run:
+class FitRun:
     """Where a fit runs, what it reports to, and what is asked of it.
 
     Parameters
@@ -166,7 +166,7 @@ class Passes:
     sources: list[Source]
     fitted: FittedDesign
     chunk_rows: int
-    run: Run
+    run: FitRun
     saved: SavedState | None
     principal: Sequence[PCA] | None = None
 
@@ -287,7 +287,7 @@ class Collector(ABC):
 
     @classmethod
     @abstractmethod
-    def planned(cls, method: Method, rows: PreparedRows, run: Run, saved: SavedState | None) -> Self:
+    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """Return a collector that stays within the memory budget, or raise MemoryBudgetError."""
 
     @abstractmethod

@@ -14,7 +14,7 @@ from chimap.engines.keeping import KeepingPass
 from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import SavedState
-from chimap.fit.collecting.base import Collected, Collector, Passes, Request, Run, Sample, rounded
+from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Request, Sample, rounded
 from chimap.fit.method import Method
 from chimap.fit.plan import Plan, keeping_job, planned_job
 from chimap.fit.rows import PreparedRows
@@ -65,7 +65,7 @@ class KeptCollector(Collector):
             )
 
     @classmethod
-    def planned(cls, method: Method, rows: PreparedRows, run: Run, saved: SavedState | None) -> Self:
+    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``."""
         job = planned_job(method, rows, run.engine)
         if method.n_principal is None:

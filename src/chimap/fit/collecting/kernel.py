@@ -24,7 +24,7 @@ from chimap.features.exact import RowKernel
 from chimap.features.nearest import LEFT_OUT_ROWS, distances_among
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import SavedState
-from chimap.fit.collecting.base import Collected, Collector, Passes, Request, Run, Sample
+from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Request, Sample
 from chimap.fit.method import Method
 from chimap.fit.rows import PreparedRows
 from chimap.moments import RowFolds, of_rows
@@ -106,7 +106,7 @@ class KernelCollector(RowsCollector):
     needs: ClassVar[Needs] = "kernel"
 
     @classmethod
-    def planned(cls, method: Method, rows: PreparedRows, run: Run, saved: SavedState | None) -> Self:
+    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``."""
         n_rows, needed = rows.source.n_rows, bytes_of_exact(method.recipe, rows.source)
         if needed > method.recipe.room:
@@ -173,7 +173,7 @@ class BlocksCollector(RowsCollector):
     rows_twice: int
 
     @classmethod
-    def planned(cls, method: Method, rows: PreparedRows, run: Run, saved: SavedState | None) -> Self:
+    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``."""
         source, weights = rows.source, rows.source.weights
         if not is_shared(np.asarray(rows.codec.encode(rows.labels)), weights):

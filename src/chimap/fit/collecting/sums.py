@@ -23,7 +23,7 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.engines.rows import ReplayedRows
 from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import SavedState
-from chimap.fit.collecting.base import Collected, Collector, Passes, Request, Run, Sample, rounded
+from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Request, Sample, rounded
 from chimap.fit.method import Method
 from chimap.fit.plan import Plan, planned_job, room_for
 from chimap.fit.rows import PreparedRows, features_by_pieces
@@ -70,7 +70,7 @@ class SumsCollector(Collector):
         return self.plan.chunk_rows
 
     @classmethod
-    def planned(cls, method: Method, rows: PreparedRows, run: Run, saved: SavedState | None) -> Self:
+    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``.
 
         For a learning curve, the sums of some parts of the rows are kept apart if no folds are held out to choose and
@@ -89,7 +89,7 @@ class SumsCollector(Collector):
         return over(rows.folds)
 
     @classmethod
-    def _over(cls, method: Method, rows: PreparedRows, run: Run, saved: SavedState | None, folds: RowFolds) -> Self:
+    def _over(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None, folds: RowFolds) -> Self:
         """Plan the sums of these folds."""
         rows = replace(rows, folds=folds)
         jobs = cls._jobs(planned_job(method, rows, run.engine), method, rows, run.request)
