@@ -17,7 +17,6 @@ from chimap._errors import InputError
 from chimap._messages import Message, Setting
 from chimap._validation import check_choice, check_positive
 from chimap.engines import Job, Progress, Stopwatch
-from chimap.features.over_map import has_map
 from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named
 from chimap.penalties import L2, L21
 from chimap.recipe import Recipe, is_auto
@@ -211,6 +210,6 @@ def check_exact(recipe: Recipe, loss: str | Loss) -> None:
                 "{features='exact'} on {device=}: kernel {} has no map, and its values are computed on this "
                 "machine only. Use {device='cpu'}, or {features='landmarks'}.",
                 recipe.device,
-                ", ".join(repr(k.name) for k in recipe.exact_kernels if not has_map(k)),
+                ", ".join(repr(k.name) for k in recipe.exact_kernels if k.inner is None),
             )
         )
