@@ -96,7 +96,8 @@ class ClassTargets(ClassifierMixin):
             ``predict_set(X, alpha=unassigned)`` is empty, or where the row is more unlike the training rows than all
             but this share of left-out training rows (left-out groups, if the fit had groups). It is unlike them by its
             distance in the kernel to the nearest training row or landmark, and by how low its largest score is; models
-            that keep no rows, and those of ``partial_fit``, judge by the scores alone. Rows without any entry are unassigned. None labels every row.
+            that keep no rows, and those of ``partial_fit``, judge by the scores alone. Rows without any entry are
+            unassigned. None labels every row.
 
         Returns
         -------
