@@ -526,7 +526,7 @@ class Encoding:
             of_targets = RealAnswers.of(held_out)
             self._conformal, self.noise_variance_ = of_targets.conformal, of_targets.noise
             return
-        answers = ClassAnswers.of(self._task, held_out)
+        answers = ClassAnswers.of(held_out, self._task)
         self._calibration, self._conformal = answers.calibration, answers.conformal
         if answers.threshold is None:
             self.__dict__.pop("threshold_", None)

@@ -46,7 +46,7 @@ class ClassAnswers:
     novelty: Novelty | None = None
 
     @classmethod
-    def of(cls, task: Task, held_out: HeldOutRows | None, distances: Distances | None = None) -> ClassAnswers:
+    def of(cls, held_out: HeldOutRows | None, task: Task, distances: Distances | None = None) -> ClassAnswers:
         """Learn the calibration, the sets and the threshold from outputs for rows that the machine has not seen.
 
         distances: of left-out rows to the nearest of the others, if the machine keeps rows.
@@ -156,7 +156,7 @@ def learned_answers(
     task: Task, held_out: HeldOutRows | None, loss: Loss | None, distances: Distances | None = None
 ) -> ClassAnswers | RealAnswers:
     """Return how outputs become the answers of a task; see ``ClassAnswers.of`` and ``RealAnswers.of``."""
-    return RealAnswers.of(held_out, loss) if task.classes is None else ClassAnswers.of(task, held_out, distances)
+    return RealAnswers.of(held_out, loss) if task.classes is None else ClassAnswers.of(held_out, task, distances)
 
 
 @dataclass(frozen=True)
