@@ -212,8 +212,8 @@ def storage(psi: AdditiveMap, X: Rows) -> Storage:
     n, width = X.shape[0], psi._n_features_out
     entries, size = 0, features.dtype.itemsize
     rows_at_once = max(1, 2**22 // max(1, width))
-    for first in range(0, n, rows_at_once):
-        entries += _arrays.nonzero_values(psi.transform(X[first : first + rows_at_once])).size
+    for part in _arrays.slices(n, rows_at_once):
+        entries += _arrays.nonzero_values(psi.transform(X[part])).size
     index = 4 if max(entries, width) < 2**31 else 8
     dense = sparse = None
     encode = getattr(psi, "encode", None)
