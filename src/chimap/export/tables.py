@@ -174,17 +174,6 @@ def _of_codes(psi: AnchorMap, parts: ModelParts, common: JSON) -> BinTables:
     return BinTables("steps", knots, values, np.zeros(parts.n_bins), is_signed=psi.kernel_.is_signed, **common)
 
 
-def write_tables(tables: BinTables, path: Path, ending: str) -> None:
-    """Write the tables to ``path`` in the format of ``ending``: .npz, .json or .csv.
-
-    Raises
-    ------
-    ValueError
-        If a CSV file cannot hold them.
-    """
-    WRITERS[ending](tables, path)
-
-
 def _write_npz(tables: BinTables, path: Path) -> None:
     with path.open("wb") as file:
         np.savez_compressed(
@@ -248,3 +237,4 @@ def _write_csv(tables: BinTables, path: Path) -> None:
 
 
 WRITERS = {".npz": _write_npz, ".json": _write_json, ".csv": _write_csv}
+"""Functions that write tables to a path, by its ending; a CSV file cannot hold all of them."""
