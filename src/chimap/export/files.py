@@ -58,8 +58,8 @@ def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarr
     if kernel is not None and kernel.is_signed:
         X *= rng.choice([-1.0, 1.0], X.shape)
     for place in range(parts.n_bins):
-        X[:, place] = parts.units(place).values(X[:, place])
-    return X.astype(parts.dtype)
+        X[:, place] = parts.preparation.unit_of_bin(place).values(X[:, place])
+    return X.astype(parts.preparation.dtype)
 
 
 def _largest(features: FittedFeatures, n_bins: int) -> np.ndarray:
@@ -106,7 +106,7 @@ def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -
     X = made_rows(parts)
     scores = tables.scores(X)
     expected, answers = _of_model(model, X)
-    differing = 0 if parts.classes is None else int((parts.answers(scores) != answers).sum())
+    differing = 0 if parts.classes is None else int((model.labels_of(scores) != answers).sum())
     return _compared(scores, expected, differing)
 
 
