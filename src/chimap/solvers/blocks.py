@@ -33,7 +33,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -115,15 +114,12 @@ def most_rows_within(seconds: float, block_rows: int, n_columns: float, n_sweeps
 
 
 class KernelHere:
-    """See ``backends.base.HostKernel``: the values among the rows of a block have one memory, which blocks share."""
+    """See ``backends.base.BlockKernel``: the values among the rows of a block have one memory, which blocks share."""
 
     def __init__(self, features: RowKernel, most_rows: int, dtype: np.dtype, shared: SharedRows | None = None):
-        self.features, self._dtype, self._most_rows = features, dtype, most_rows
+        self._features, self._dtype = features, dtype
         self._products = features if shared is None else shared
-
-    @cached_property
-    def _memory(self) -> np.ndarray:
-        return np.empty(self._most_rows**2, self._dtype)
+        self._memory = np.empty(most_rows**2, dtype)
 
     def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
         """See ``BlockKernel``."""
@@ -133,7 +129,7 @@ class KernelHere:
         """See ``BlockKernel``."""
         m = rows.size
         square = self._memory[: m * m].reshape(m, m)
-        diagonal = self.features.take(rows).gram_into(square)
+        diagonal = self._features.take(rows).gram_into(square)
         return DualRidge(square, diagonal, np.empty((m, 0)), row_weights)
 
 
@@ -188,7 +184,7 @@ class BlockRidge:
         shared: SharedRows | None = None,
     ):
         self._features, self._Y, self._row_weights = features, Y, row_weights
-        self._kernel = backend_of(device).placed(KernelHere(features, most_rows, dtype, shared))
+        self._kernel = backend_of(device).block_kernel(features) or KernelHere(features, most_rows, dtype, shared)
         self._core = np.arange(n_core)
         self.core_residuals = np.zeros((n_core, Y.shape[1]))
         self.alpha, self._intercept, self.lift = alpha, intercept, lift
@@ -236,7 +232,7 @@ class BlockRidge:
         factor = self._kernel.among(rows, None if self._row_weights is None else self._row_weights[rows])
         if core.size:
             outputs += factor.outputs_by_first(self.weights[core])
-        residuals = self._Y[block] - outputs - self._noise(block) * self.weights[block]
+        residuals = self._Y[block] - outputs - self._ridge(block) * self.weights[block]
         change = self._change(factor, rows, np.vstack([self.core_residuals[: core.size], residuals]))
         self.weights[rows] += change
         self.n_seen = max(self.n_seen, block.stop)
@@ -245,9 +241,9 @@ class BlockRidge:
 
     def residuals(self, rows: slice) -> np.ndarray:
         """Return the residuals (m, t) of rows of the latest block, alpha a_i / w_i."""
-        return np.asarray(self._noise(rows) * self.weights[rows])
+        return np.asarray(self._ridge(rows) * self.weights[rows])
 
-    def _noise(self, rows: slice) -> float | np.ndarray:
+    def _ridge(self, rows: slice) -> float | np.ndarray:
         """Return alpha / w of rows."""
         return self.alpha if self._row_weights is None else self.alpha / self._row_weights[rows, None]
 
@@ -313,7 +309,7 @@ class BlockRidge:
                 change = factor.solve_for(residuals, STEPS)
                 if change is not None:
                     core = slice(self._core.size)
-                    self.core_residuals = (10.0**decades - 1) * self._noise(core) * change[core]
+                    self.core_residuals = (10.0**decades - 1) * self._ridge(core) * change[core]
                     return change
         raise DataError(
             Message(
