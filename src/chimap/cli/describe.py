@@ -201,8 +201,9 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     from chimap.fit.plan import largest_job
     from chimap.fit.resolve import resolve
     from chimap.recipe import Recipe
+    from chimap.recipe.block_plan import block_plan
     from chimap.recipe.codecs import RealCodec
-    from chimap.recipe.sizes import block_plan, bytes_of_exact
+    from chimap.recipe.sizes import bytes_of_exact
     from chimap.recipe.task import Task
     from chimap.solvers.blocks import BlockSolver
 

@@ -38,7 +38,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from chimap import _threads
 from chimap._messages import Message
 from chimap._progress import Progress
 from chimap._validation import DataError
@@ -58,7 +57,6 @@ from chimap.solvers.ridge import LinearSolution
 _DECADES_RAISED = 6  # decades by which the strength of a single step may be raised if rounding makes its block singular
 
 
-MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger blocks gain nothing
 # Rows behind the deviations of predictions: more hardly lower them, and take memory of their square.
 POSTERIOR_ROWS = 3000
 LEFT_OUT_ROWS = 3000  # of the last block that are left out at its end: as many as calibrate well
@@ -74,43 +72,11 @@ MOST_SWEEPS = 4  # within a time limit: the fourth moves scores by less than the
 # the rows of a factor. R^2 of logP after two sweeps over 30,000 rows in blocks of 5000: .9314 with a core of 1000 rows,
 # .9338 with 2000, .9346 with 3000, in 9.7, 12.7 and 17.5 seconds.
 CORE_ROWS, CORE_SHARE = 2000, 0.4
-FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
-USUAL_SECONDS = 120.0  # of counted work that a sweep may do
-# Operations per second of two cores: of products and of factors, and seconds of an exponential with its sum.
-_PRODUCTS, _FACTORS, _VALUE_SECONDS = 2e11, 1e11, 3e-10
-
-
-def block_bytes(block_rows: int, row_bytes: float, dtype: np.dtype) -> int:
-    """Return the bytes of a sweep with blocks of so many rows, besides the rows: see ``exact_bytes``."""
-    columns = block_rows + 512 * _threads.count()
-    return int(dtype.itemsize * block_rows * columns + 3 * block_rows * row_bytes)
-
-
-def block_seconds(n_rows: int, block_rows: int, n_columns: float, n_sweeps: int = 1) -> float:
-    """Return the seconds of sweeps on two cores, by their operations, for mapped rows of so many (dense) columns.
-
-    The first sweep needs half of the pairs of rows.
-    """
-    pairs = (n_sweeps - 0.5) * n_rows**2
-    factors = n_sweeps * n_rows * _factor_operations(block_rows)
-    return 2 * pairs * n_columns / _PRODUCTS + pairs * _VALUE_SECONDS + factors / _FACTORS
 
 
 def core_rows(block_rows: int) -> int:
     """Return the rows of the core that is solved again with every block, for so many rows of a factor."""
     return int(min(CORE_ROWS, CORE_SHARE * block_rows))
-
-
-def _factor_operations(block_rows: int) -> float:
-    """Return the operations of factors for each new row."""
-    return block_rows**3 / 3 / (block_rows - core_rows(block_rows)) if block_rows else 0.0
-
-
-def most_rows_within(seconds: float, block_rows: int, n_columns: float, n_sweeps: int = 1) -> int:
-    """Return the rows that sweeps learn from in so many seconds of two cores."""
-    square = block_seconds(2, 0, n_columns, n_sweeps) / 4
-    linear = n_sweeps * _factor_operations(block_rows) / _FACTORS
-    return int((np.sqrt(linear**2 + 4 * square * seconds) - linear) / (2 * square))
 
 
 class KernelHere:
