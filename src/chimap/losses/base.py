@@ -22,8 +22,7 @@ class Loss(ABC):
     """A convex, differentiable function of a score for a given target.
 
     Every method takes arrays of targets and scores that broadcast, float32 or float64, and returns an array of their
-    broadcast shape. No method overflows where its value is in range. Some losses also have ``conjugate(target, dual)``,
-    the convex conjugate sup_s (dual s - value(target, s)), which is infinite outside its domain.
+    broadcast shape. No method overflows where its value is in range. Not all losses have a ``conjugate``.
 
     Attributes
     ----------
@@ -92,6 +91,18 @@ class Loss(ABC):
         score : array-like
             Scores s, of a shape that broadcasts with the targets.
         """
+
+    def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
+        """Return the convex conjugate sup_s (u s - value(y, s)), which is infinite outside its domain.
+
+        Parameters
+        ----------
+        target : array-like
+            Targets y.
+        dual : array-like
+            Dual variables u, of a shape that broadcasts with the targets.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no conjugate")
 
     def check_targets(self, target: np.ndarray) -> None:
         """Check that all targets are in the domain of the loss.
@@ -242,6 +253,27 @@ class Loss(ABC):
             As in ``deviance``.
         """
         return np.asarray(np.abs(target - prediction))
+
+    def offsets(self, target: np.ndarray, score: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
+        """Return what is added to scores so that what they are off by is as usual for rows not learned from.
+
+        None for losses that leave scores as they are.
+
+        Parameters
+        ----------
+        target : ndarray of shape (m, t)
+            Targets of rows that were held out; NaN where one is missing.
+        score : ndarray of shape (m, s t)
+            Scores of machines that have not seen them.
+        weights : ndarray of shape (m,) or (m, t)
+            How many independent rows each counts as.
+
+        Returns
+        -------
+        ndarray of shape (s t,), or None
+            The offsets.
+        """
+        return None
 
     def interval(self, prediction: np.ndarray, width: np.ndarray) -> np.ndarray:
         """Return the ends (n, t, 2) of the targets whose ``distance`` is at most a width.
