@@ -16,6 +16,7 @@ from chimap.cli.messages import in_flags
 from chimap.cli.options import AS_IT_IS, TableOptions
 from chimap.data.label_columns import text_columns
 from chimap.data.label_kinds import label_type
+from chimap.data.labels import left_out_in_words
 
 if TYPE_CHECKING:
     from chimap._types import JSON
@@ -56,6 +57,7 @@ def describe(
         "named": source.column_names is not None,
         "ids": None if source.row_ids is None else source.row_ids[:3].tolist(),
         "rows_left_out": source.n_left_out,
+        "rows_unreadable": source.n_unreadable,
         "sparse": source.is_sparse,
         **_scan(source, show.progress(silent)),
         "labels": _labels(source),
@@ -65,8 +67,7 @@ def describe(
         "plan": plan,
     }
     return facts, {
-        "rows": f"{source.n_rows:,}"
-        + (f"; {source.n_left_out:,} left out, without a label or not readable" if source.n_left_out else ""),
+        "rows": f"{source.n_rows:,}{left_out_in_words(source.n_left_out, source.n_unreadable)}",
         "ids": None if source.row_ids is None else ", ".join(map(str, source.row_ids[:3])) + ", ...",
         "bins": f"{source.n_features:,}"
         + (", stored sparse" if source.is_sparse else "")

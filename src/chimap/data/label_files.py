@@ -25,7 +25,7 @@ from chimap.data.io.files import (
 )
 from chimap.data.io.numpy_files import Archive, fill, read_header
 from chimap.data.remedies import remedy_after
-from chimap.data.table import NoColumnError, is_path
+from chimap.data.table import NoColumnError, instead, is_path
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -223,7 +223,7 @@ def labels_elsewhere(labels: Labels, n_rows: int, where: str, columns: Sequence[
                 else "it holds only counts. If another table gives labels by the ids of the rows, name that table "
                 f"and its column: metadata.tsv::{name}."
             )
-            raise NoColumnError(f"{where}: no column and no file {name!r}; {remedy}") from error
+            raise NoColumnError(f"{where}: no column and no file {name!r}{instead(name, columns, remedy)}") from error
     return read_labels(labels, n_rows)
 
 

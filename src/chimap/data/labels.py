@@ -18,7 +18,9 @@ from chimap.data.label_kinds import WIDE_BYTES, as_number, is_missing, is_text, 
 if TYPE_CHECKING:
     from chimap.data.source import Source
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from chimap.data.label_kinds import as_targets, is_finite_number, marks_of, same_value, stands_for_missing, why_text
@@ -124,6 +126,8 @@ def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.nd
     y = y.astype(object)
     missing = missing | np.array([is_missing(value) for value in y], dtype=bool)
     present = np.flatnonzero(~missing)
+    for row in present:
+        y[row] = _WRITTEN.get(type(y[row]), lambda value: value)(y[row])
     label_type = str if present.size and isinstance(y[present[0]], str) else numbers.Real
     for row in present:
         if not isinstance(y[row], label_type):
@@ -143,6 +147,10 @@ def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.nd
     full = np.zeros(y.size, dtype=clean.dtype)
     full[present] = clean
     return full, missing
+
+
+# Objects as a file of text has them.
+_WRITTEN: dict[type, Callable[[Any], object]] = {date: str, datetime: str, time: str, timedelta: str, Decimal: float}
 
 
 def _narrow(words: np.ndarray) -> np.ndarray:
@@ -327,11 +335,23 @@ def _readable(source: Source, y: np.ndarray) -> Source:
     if len(source.unread) > _MOST_SHARE_UNREAD * source.n_rows:
         raise DataError(f"{note_on_unread(source)}. Is this the column, and the encoding of the file, that you mean?")
     kept = ChosenRows(source, rows, y[rows])
+    kept.n_unreadable += len(source.unread)
     kept.notes = (*source.notes, f"{note_on_unread(source)}. They are left out.")
     return kept
 
 
 _MOST_UNREAD_LISTED = 3
+
+
+def left_out_in_words(n_left_out: int, n_unreadable: int) -> str:
+    """Return how many rows of a source were left out, and why, after a semicolon; "" for none.
+
+    >>> left_out_in_words(5, 2), left_out_in_words(0, 0)
+    ('; left out: 3 without a label, 2 not readable', '')
+    """
+    reasons = ((n_left_out - n_unreadable, "without a label"), (n_unreadable, "not readable"))
+    listed = ", ".join(f"{n:,} {reason}" for n, reason in reasons if n)
+    return f"; left out: {listed}" if listed else ""
 
 
 def note_on_unread(source: Source) -> str:

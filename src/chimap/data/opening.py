@@ -265,7 +265,10 @@ class _OpenedData:
 
     def __call__(self, name: str, source: Source, missing: object) -> np.ndarray:
         """Return the values of a column; ``missing`` marks missing ones. See ``Source.column_with_gaps``."""
-        values = None if self.reading is None or is_join(name) else self.reading.column_of(self.data, name)
+        values = None
+        if not is_join(name):
+            kept = source.kept_column(name, missing)
+            values = kept if self.reading is None else self.reading.column_of(self.data, name)
         if values is None:
             values = self._as_labels(name, missing)
         return values[source.places_in_file()]
