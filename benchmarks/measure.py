@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chimap.cli.process import prepare_blas
+from chimap.cli.machine import prepare_blas
 
 prepare_blas()  # before NumPy loads its BLAS: the same setting as on the command line, for all competitors
 

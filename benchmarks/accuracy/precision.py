@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.measure import mnist, report
 from chimap import HistogramClassifier
-from chimap.backends.units import has_bfloat16_units, processor_flags
+from chimap._onednn import has_bfloat16_units, processor_flags
 
 D = int(sys.argv[1]) if len(sys.argv) > 1 else 4096
 FEATURES = sys.argv[2] if len(sys.argv) > 2 else "fourier"

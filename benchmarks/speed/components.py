@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from benchmarks.measure import mnist, ratio, report, seconds
 from chimap import HistogramClassifier, MomentsRidgeClassifier, PrincipalFeatures, open_source
 from chimap.features.additive import OptimalMap
-from chimap.moments import PCA, FoldMoments, Moments, fold_of_rows
+from chimap.features.principal import PCA
+from chimap.moments import FoldMoments, Moments, fold_of_rows
 from chimap.selection import score_principal
 
 ROWS, FOLDS = 20_000, 5

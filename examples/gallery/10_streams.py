@@ -27,7 +27,7 @@ psi = OptimalMap(n_terms=3).fit(day(0)[0])
 # %%
 # We solve ridge from two sums: the scatter of the features, and their products with the target.
 def ridge(moments):
-    scatter = moments.moments() * moments.count
+    scatter = moments.covariance() * moments.count
     weights = np.linalg.solve(scatter + np.eye(30), moments.cross_scatter()[:, 0])
     return weights, moments.target_mean[0] - moments.mean @ weights
 

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
     from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
     from chimap.features.minmax import MinMaxFeatures
+    from chimap.features.principal import PCA
     from chimap.images import ImageHistograms, open_images
     from chimap.kernel_learning import (
         FourierKernelLearner,
@@ -90,7 +91,7 @@ if TYPE_CHECKING:
         stationary_laplace,
         stationary_student,
     )
-    from chimap.moments import PCA, Moments
+    from chimap.moments import Moments
     from chimap.reports import report
 
 __all__ = [
@@ -224,7 +225,8 @@ _HOMES = {
         "StaircaseMap",
         "StationaryMap",
     ),
-    "moments": ("Moments", "PCA"),
+    "moments": ("Moments",),
+    "features.principal": ("PCA",),
     "features.families": ("AutomaticFeatures", "PrincipalFeatures"),
     "features.minmax": ("MinMaxFeatures",),
     "features.landmarks": ("LandmarkFeatures", "NystroemFeatures"),

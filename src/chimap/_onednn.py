@@ -25,11 +25,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 
 from chimap._errors import InputError
 
+_CPUINFO = Path("/proc/cpuinfo")
+_UNITS = ("amx_bf16", "avx512_bf16")
 _WHEEL, _FILE = "onednn-cpu-gomp", "libdnnl.so.3"
 # Values of enumerations of dnnl_types.h and dnnl_common_types.h, version 3.
 _MAJOR, _SEQUENTIAL, _OPENMP = 3, 1, 2
@@ -74,6 +77,21 @@ def library() -> ctypes.CDLL | None:
             found.dnnl_set_primitive_cache_capacity(_MOST_SHAPES)
             return found
     return None
+
+
+def has_bfloat16_units() -> bool:
+    """Whether this processor multiplies bfloat16 faster than float32, and oneDNN does so."""
+    return not processor_flags().isdisjoint(_UNITS) and multiplies()
+
+
+@lru_cache(maxsize=1)
+def processor_flags() -> frozenset[str]:
+    """Return the features of this processor by their Linux names; empty on other systems."""
+    try:
+        lines = _CPUINFO.read_text(errors="replace").splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
 
 
 @lru_cache(maxsize=1)

@@ -92,15 +92,6 @@ class DeviceArray(Protocol):
     def view(self, dtype: object) -> Self: ...
 
 
-class RowTargets(Protocol):
-    """Targets (n, t) of rows, less their shifts: a matrix, or an object that stands for it."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    def __getitem__(self, rows: np.ndarray | slice) -> Self: ...
-    def __array__(self) -> np.ndarray: ...
-
-
 class Sparse(Protocol):
     """A scipy sparse matrix in any layout."""
 

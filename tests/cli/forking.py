@@ -16,9 +16,9 @@ import signal
 import socket
 import sys
 
-from chimap.cli import main, process
+from chimap.cli import machine, main
 
-process.prepare_blas()  # before numpy is loaded
+machine.prepare_blas()  # before numpy is loaded
 
 import numpy as np
 import scipy.sparse as sp

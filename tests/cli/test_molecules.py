@@ -7,7 +7,7 @@ import re
 import pytest
 
 from chimap import load
-from chimap.cli.held_out_rows import parts_again, structures_of
+from chimap.cli.data_rows import parts_again, structures_of
 from chimap.data import open_source
 
 from .terminal import run_many_here

@@ -15,7 +15,7 @@ import typer.main
 from chimap import AutomaticFeatures, FourierFeatures, HistogramClassifier
 from chimap._messages import Message, Parameter, Setting
 from chimap._progress import LineProgress
-from chimap.cli import data_rows, declared, flag_values, messages, process
+from chimap.cli import data_rows, declared, flag_values, machine, messages
 from chimap.cli.commands.fit import bin_weights_line
 from chimap.cli.fit_settings import Settings
 from chimap.cli.main import app
@@ -33,16 +33,16 @@ from chimap.data.remedies import readings_of
 )
 def test_coretype_of_a_processor(tmp_path, flags, expected):
     (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
-    assert process.recommended_coretype(str(tmp_path / "cpuinfo")) == expected
-    assert process.recommended_coretype(str(tmp_path / "missing")) is None
+    assert machine.recommended_coretype(str(tmp_path / "cpuinfo")) == expected
+    assert machine.recommended_coretype(str(tmp_path / "missing")) is None
 
 
 def test_what_the_user_has_set_stays(monkeypatch):
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", "20")
-    monkeypatch.setattr(process, "recommended_coretype", lambda: "SkylakeX")
-    process.prepare_blas()
-    assert (process.os.environ["OPENBLAS_CORETYPE"], process.os.environ["OPENBLAS_THREAD_TIMEOUT"]) == ("Haswell", "20")
+    monkeypatch.setattr(machine, "recommended_coretype", lambda: "SkylakeX")
+    machine.prepare_blas()
+    assert (machine.os.environ["OPENBLAS_CORETYPE"], machine.os.environ["OPENBLAS_THREAD_TIMEOUT"]) == ("Haswell", "20")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -25,7 +23,7 @@ from chimap.data import ArraySource
 from chimap.features.rounded import RoundedFeatures
 
 from ..histograms import classes
-from ..torch_backend import compute_by_torch
+from ..torch_backend import compute_by_torch, compute_cpu_0_by_torch, torch_device
 
 X, y = classes(3000, 24)
 X = X.astype(np.float32)
@@ -34,10 +32,7 @@ SETTINGS = {"n_components": 96, "random_state": 0}
 
 @pytest.fixture(autouse=True)
 def _torch_by_its_own_name_of_the_cpu(monkeypatch):
-    """Let "cpu:0" be computed by torch, so that its backend is tested where no GPU is; no check lets it pass."""
-    host, torch = BACKENDS["cpu"], BACKENDS["cuda"]
-    either = replace(host, backend=lambda device: (torch if ":" in device else host).backend(device))
-    monkeypatch.setitem(BACKENDS, "cpu", either)
+    compute_cpu_0_by_torch(monkeypatch)
 
 
 def test_a_kind_of_device_is_a_line(monkeypatch):
@@ -226,7 +221,7 @@ def test_eigenpairs_of_a_device():
     targets = Z[:, :1] - Z[:, 3:4]
     moments = Moments(30, 1).update(Z, targets)
     for kept in (4, 30):
-        here, there = (PCA.of(moments, kept), PCA.of(moments, kept, device="cpu:0"))  # torch's name of its own CPU
+        here, there = (PCA.of(moments, kept), PCA.of(moments, kept, device="cpu:0"))
         np.testing.assert_allclose(there.scatters, here.scatters, rtol=1e-12)
         np.testing.assert_allclose(there.components, here.components, rtol=0, atol=1e-10)
         assert there.total == here.total
@@ -249,6 +244,6 @@ def test_components_on_a_device(monkeypatch):
     asked = []
     monkeypatch.setattr("chimap.backends.torch.has_room", lambda nbytes, device: not asked.append((nbytes, device)))
     there = MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])
-    assert asked == [(5 * 8 * 30**2, "cpu:0")] * 4  # a fold each, and all rows
+    assert asked == [(5 * 8 * 30**2, torch_device())] * 4  # a fold each, and all rows
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-10)
     np.testing.assert_allclose(there.selection_.scores, here.selection_.scores, rtol=1e-9)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, PrincipalFeatures, _onednn, load
-from chimap.backends import units
-from chimap.backends.units import automatic_precision, has_bfloat16_units, processor_flags
+from chimap._onednn import has_bfloat16_units, processor_flags
+from chimap.backends import automatic_precision
 from chimap.cli.commands.info import describe_model
 from chimap.data import ArraySource
 from chimap.features.kernel_errors import kernel_errors
@@ -28,8 +28,8 @@ def machine(monkeypatch):
     """Says what the processor can do, whether oneDNN is there, and what the device is capable of."""
 
     def be(*flags, onednn=True, capability=(0, 0)):
-        monkeypatch.setattr(units, "processor_flags", lambda: frozenset(flags))
-        monkeypatch.setattr(units._onednn, "multiplies", lambda: onednn)
+        monkeypatch.setattr(_onednn, "processor_flags", lambda: frozenset(flags))
+        monkeypatch.setattr(_onednn, "multiplies", lambda: onednn)
         cuda = SimpleNamespace(get_device_capability=lambda device: capability)
         monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
 
@@ -71,7 +71,7 @@ def test_a_fit_on_units_is_the_fit_without(settings, monkeypatch):
     monkeypatch.setattr(BFloat16Product, "add", lambda *rows: used.append(rows) or add(*rows))
     models = {}
     for has_units in (True, False):
-        monkeypatch.setattr("chimap.moments.symmetric.has_bfloat16_units", lambda has=has_units: has)
+        monkeypatch.setattr("chimap._onednn.has_bfloat16_units", lambda has=has_units: has)
         model = HistogramClassifier(**LANDMARKS | {"n_components": 400}, precision="bfloat16", **settings)
         models[has_units] = model.fit(X, y)
         assert bool(used) is True
@@ -80,7 +80,7 @@ def test_a_fit_on_units_is_the_fit_without(settings, monkeypatch):
 
 
 def test_rows_with_weights_are_not_bfloat16(monkeypatch):
-    monkeypatch.setattr("chimap.moments.symmetric.has_bfloat16_units", lambda: True)
+    monkeypatch.setattr("chimap._onednn.has_bfloat16_units", lambda: True)
     monkeypatch.setattr(BFloat16Product, "add", None)
     model = HistogramClassifier(**LANDMARKS, precision="bfloat16", alpha=0.1)
     assert model.fit(X, y, sample_weight=np.linspace(0.5, 2, len(X))).score(X, y) > 0.5
@@ -96,11 +96,11 @@ def test_flags_are_those_of_the_first_processor(tmp_path, monkeypatch):
     path = tmp_path / "cpuinfo"
     path.write_text("processor\t: 0\nflags\t\t: fpu amx_bf16 sse\n\nprocessor\t: 1\nflags\t\t: fpu\n")
     read = processor_flags.__wrapped__  # each time; the flags of this processor are kept
-    monkeypatch.setattr(units, "_CPUINFO", path)
+    monkeypatch.setattr(_onednn, "_CPUINFO", path)
     assert read() == {"fpu", "amx_bf16", "sse"}
     path.write_text("Features : fp asimd\n")
     assert read() == set()
-    monkeypatch.setattr(units, "_CPUINFO", tmp_path / "none")
+    monkeypatch.setattr(_onednn, "_CPUINFO", tmp_path / "none")
     assert read() == set()
 
 

@@ -192,6 +192,19 @@ def test_a_device_with_less_room_has_smaller_blocks(by_torch):
     assert kernel_bytes(LEARNED, 64, 500, 4) > 4 * (LEARNED * 66 + 3 * 500**2)  # rows, values, factor, workspace
 
 
+def test_a_device_has_larger_blocks_than_the_first(by_torch):
+    from chimap.backends.torch import kernel_bytes
+
+    by_torch.setattr("chimap.recipe.sizes._FEWEST_FACTORS", 2)
+    model = fitted("exponential")
+    assert model.block_rows_.tolist() == [500, 500, 500]  # factors of 750 rows, of which 200 are the core
+    found = model.decision_function(X[LEARNED:])
+    with_room(by_torch, kernel_bytes(LEARNED, 64, 740, 4))
+    smaller = fitted("exponential")
+    assert smaller.block_rows_.tolist() == [500, 250, 250, 250, 250]
+    assert (found.argmax(axis=1) == smaller.decision_function(X[LEARNED:]).argmax(axis=1)).mean() > 0.98
+
+
 def test_a_device_without_room_is_refused_with_what_has_it(by_torch):
     model = fitted("exponential")
     with_room(by_torch, 10_000)

@@ -143,7 +143,7 @@ def test_targets_kept_as_classes(n_classes):
 def test_products_of_rounded_rows_stay_in_float32(monkeypatch):
     """Rows times the roots of weights are no numbers that bfloat16 holds."""
     pytest.importorskip("torch")
-    monkeypatch.setattr("chimap.moments.symmetric.has_bfloat16_units", lambda: True)
+    monkeypatch.setattr("chimap._onednn.has_bfloat16_units", lambda: True)
     coarse = np.round(Z * 8).astype(np.float32) / 8
     found = []
     for weights in (TIMES.astype(float), None, TIMES.astype(float)):

@@ -246,14 +246,14 @@ def test_seconds_bound_the_race_and_must_be_positive():
 
 def test_machines_that_fit_one_class_after_the_other_leave_many_classes_out():
     few, many = (entries(look(density=0.01, n_classes=n), 5000) for n in (50, 51))
-    assert any(one.way == "margins" for one in few)
-    assert not any(one.way == "margins" for one in many)
+    assert any(one.method == "margins" for one in few)
+    assert not any(one.method == "margins" for one in many)
     assert any(one.is_baseline for one in many)
 
 
 def test_many_classes_run_margins_on_kernel_matrices():
     def margins(**more):
-        return [entry for entry in entries(look(**more), 5000) if entry.way == "exact margins"]
+        return [entry for entry in entries(look(**more), 5000) if entry.method == "exact margins"]
 
     assert not margins(n_classes=50)
     listed = margins(n_classes=51)
@@ -272,7 +272,7 @@ def test_margins_that_win_are_fitted(monkeypatch):
     monkeypatch.setattr("chimap.race.runner.FEW", 0)
 
     def entered(*given):
-        return [entry for entry in entries(*given) if entry.way == "exact margins" or entry.is_baseline]
+        return [entry for entry in entries(*given) if entry.method == "exact margins" or entry.is_baseline]
 
     monkeypatch.setattr("chimap.race.choose.entries", entered)
     X, y = digits(400)
@@ -439,7 +439,7 @@ def test_kernels_that_are_much_alike_are_of_one_family():
     assert of["chi2, raw rows"] == of["intersection, raw rows"] != of["exp-chi2, raw rows"]
     assert of["linear SVM, raw rows"] == of["chi2, l1 rows, SVM"]
     assert of["gaussian, raw rows"] != of["gaussian, log1p rows"]
-    assert {c.way for c in listed if c.is_baseline} == {"ridge"}
+    assert {c.method for c in listed if c.is_baseline} == {"ridge"}
 
 
 def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):

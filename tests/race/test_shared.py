@@ -146,12 +146,12 @@ def test_rows_that_will_not_do_are_named():
 def test_a_search_that_is_not_worth_its_work_stays_where_it_starts():
     t, told = trials(), []
 
-    def looks_on(score, outputs):
+    def searches_on(score, outputs):
         told.append((score, outputs[0].shape))
         return False
 
     given = settings("exp-chi2", gamma="auto")
-    found = t.best(given, [SPLIT], (-4, 1), looks_on)
+    found = t.best(given, [SPLIT], (-4, 1), searches_on)
     assert found.setting == (-4, 1)
     assert told == [(found.score, (80, 10))]
     assert t.best(given, [SPLIT], (-4, 1)).score >= found.score

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from chimap._validation import DataError
-from chimap.backends import BACKENDS, backend_of
+from chimap.backends import backend_of
 from chimap.features.exact import ExactBlocks, ExactFeatures
 from chimap.solvers.blocks import BlockRidge, KernelHere
 
@@ -20,6 +18,8 @@ from chimap.backends.torch import (  # noqa: E402
     TorchRows,
     Uploads,
 )
+
+from ..torch_backend import compute_cpu_0_by_torch, torch_device  # noqa: E402
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -49,10 +49,7 @@ every_kernel = pytest.mark.parametrize("make", FEATURES.values(), ids=FEATURES)
 
 @pytest.fixture(autouse=True)
 def _torch_by_its_own_name_of_the_cpu(monkeypatch):
-    """Let "cpu:0" be computed by torch."""
-    host, torch = BACKENDS["cpu"], BACKENDS["cuda"]
-    either = replace(host, backend=lambda device: (torch if ":" in device else host).backend(device))
-    monkeypatch.setitem(BACKENDS, "cpu", either)
+    compute_cpu_0_by_torch(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
@@ -147,7 +144,8 @@ def test_strengths_below_the_rounding_of_the_diagonal_count():
     K = RNG.random((60, 200)).astype(np.float32)
     K = K @ K.T
     diagonal, right, row_weights = K.diagonal() + 1e-7, RNG.random((60, 2)), WEIGHTS[:60]
-    factor = TorchFactor(torch.from_numpy(K.copy()), diagonal, row_weights, Uploads("cpu"))
+    upload = Uploads(torch_device())
+    factor = TorchFactor(upload(K.copy()), diagonal, row_weights, upload)
     assert factor.factorise(1e-3)
     A = K.astype(np.float64)
     A[np.diag_indices(60)] = diagonal + 1e-3 / row_weights

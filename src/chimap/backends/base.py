@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
-from chimap._types import CSR, Rows, RowTargets
-
-T = TypeVar("T", bound=RowTargets)
+from chimap._types import CSR, Rows
+from chimap.moments import FoldMoments, Moments, Targets
 
 Clock = Callable[[str], AbstractContextManager[object]]
 """Returns a context manager that adds the time of a block to the stage of the given name."""
@@ -34,81 +33,11 @@ class BlockedFeatures(RowFeatures, Protocol):
     borders_: np.ndarray
 
 
-class SumsOfRows(Protocol):
-    """Sums over the rows of a fold or a block, to which sums computed elsewhere are added."""
-
-    @property
-    def n_features(self) -> int:
-        """Number of features D."""
-        ...
-
-    @property
-    def n_targets(self) -> int:
-        """Number of targets t."""
-        ...
-
-    @property
-    def shifts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Shifts that are subtracted from the features (D,) and the targets (t,)."""
-        ...
-
-    def add_sums(self, square: np.ndarray, sums: np.ndarray) -> None:
-        """See ``moments.Moments``."""
-        ...
-
-    def add_targets(self, Y: Any) -> None:
-        """See ``moments.Moments``."""
-        ...
-
-
-class FoldedMoments(Protocol):
-    """Sums over rows, fold by fold, about a common shift; see ``moments.FoldMoments``."""
-
-    @property
-    def shift(self) -> np.ndarray:
-        """Shift that is subtracted from the features, (D,)."""
-        ...
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Dtype of the features."""
-        ...
-
-    @property
-    def folds(self) -> Sequence[SumsOfRows]:
-        """The sums of each fold."""
-        ...
-
-    def fresh(self) -> FoldedMoments:
-        """Return empty sums about the same shifts."""
-        ...
-
-    def buffer(self, n_rows: int) -> np.ndarray:
-        """Return an array (n_rows, D) for features, whose memory is reused."""
-        ...
-
-    def collecting(self) -> AbstractContextManager[None]:
-        """See ``moments.FoldMoments``."""
-        ...
-
-    def add_shifted(self, fold: int, Z: np.ndarray, Y: Any) -> None:
-        """Add features and targets, less their shifts, to a fold."""
-        ...
-
-    def add_sums(self, fold: int, square: np.ndarray, sums: np.ndarray) -> None:
-        """Add sums computed elsewhere to a fold."""
-        ...
-
-    def add_targets(self, fold: int, Y: Any) -> None:
-        """Count the targets of rows whose features are added by ``add_sums``."""
-        ...
-
-
 class BlockedMoments(Protocol):
     """Sums over rows for each block of features."""
 
     @property
-    def blocks(self) -> Sequence[SumsOfRows]:
+    def blocks(self) -> Sequence[Moments]:
         """The sums of each block."""
         ...
 
@@ -133,7 +62,7 @@ class Sums(Protocol):
         """Return the same with empty moments."""
         ...
 
-    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
+    def add(self, rows: Rows, targets: Targets, folds: np.ndarray, clock: Clock) -> None:
         """Add rows (n, bins) with targets (n, t) to the folds (n,) that they belong to.
 
         The targets are less their shifts, and may carry the weights of the rows (``moments.WeightedTargets``).
@@ -147,8 +76,8 @@ class HostSums(Sums, Protocol):
     """Sums whose features pass through the memory of this process."""
 
     def pieces(
-        self, rows: Rows, targets: T, folds: np.ndarray, wanted: Iterable[int], clock: Clock
-    ) -> Iterator[tuple[int, np.ndarray, T]]:
+        self, rows: Rows, targets: Targets, folds: np.ndarray, wanted: Iterable[int], clock: Clock
+    ) -> Iterator[tuple[int, np.ndarray, Targets]]:
         """Yield (fold, features, targets) for pieces of the rows in the wanted folds, less their shifts.
 
         The features are in a buffer that the next piece overwrites.
@@ -308,7 +237,7 @@ class Backend(Protocol):
         """Return the same kernel, computed here. It must have a map (``summands``) wherever that is not the host."""
         ...
 
-    def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> Sums:
+    def sums(self, features: RowFeatures, moments: FoldMoments, keep: Keep | None = None) -> Sums:
         """Return sums of all features, fold by fold, about the shifts of ``moments``.
 
         ``keep`` is called with the rows as they are added.

@@ -11,8 +11,9 @@ from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from chimap import _arrays
-from chimap._types import Rows, RowTargets
-from chimap.backends.base import BlockedFeatures, BlockedMoments, Clock, FoldedMoments, HostKernel, Keep, RowFeatures, T
+from chimap._types import Rows
+from chimap.backends.base import BlockedFeatures, BlockedMoments, Clock, HostKernel, Keep, RowFeatures
+from chimap.moments import FoldMoments, Targets
 
 PIECE_ROWS = 2048  # rows of a fold whose features are in memory at once; enough for products at full rate
 
@@ -26,7 +27,7 @@ class FoldSums:
     """Adds the features of rows to the moments of their folds; see ``base.HostSums``."""
 
     features: RowFeatures
-    moments: FoldedMoments
+    moments: FoldMoments
     keep: Keep | None = None
 
     def fresh(self) -> FoldSums:
@@ -37,7 +38,7 @@ class FoldSums:
         """See ``HostSums``."""
         return replace(self, keep=None)
 
-    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
+    def add(self, rows: Rows, targets: Targets, folds: np.ndarray, clock: Clock) -> None:
         """See ``Sums``."""
         pieces = self.pieces(rows, targets, folds, range(len(self.moments.folds)), clock)
         with clock("moments"), self.moments.collecting():
@@ -47,8 +48,8 @@ class FoldSums:
                 self.moments.add_shifted(fold, Z, Y)  # after keep, because it changes rows with weights
 
     def pieces(
-        self, rows: Rows, targets: T, folds: np.ndarray, wanted: Iterable[int], clock: Clock
-    ) -> Iterator[tuple[int, np.ndarray, T]]:
+        self, rows: Rows, targets: Targets, folds: np.ndarray, wanted: Iterable[int], clock: Clock
+    ) -> Iterator[tuple[int, np.ndarray, Targets]]:
         """See ``HostSums``; folds come one after the other."""
         is_whole = len(self.moments.folds) == 1
         for fold in wanted:
@@ -76,7 +77,7 @@ class BlockSums:
         """See ``Sums``."""
         return replace(self, moments=self.moments.fresh())
 
-    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
+    def add(self, rows: Rows, targets: Targets, folds: np.ndarray, clock: Clock) -> None:
         """See ``Sums``; the targets are (n, 0) with the weights of the rows, and folds are ignored."""
         with clock("components"):
             self.moments.add(self.features, rows, targets)
@@ -121,7 +122,7 @@ class Host:
         """Return the kernel itself."""
         return kernel
 
-    def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> FoldSums:
+    def sums(self, features: RowFeatures, moments: FoldMoments, keep: Keep | None = None) -> FoldSums:
         """See ``Backend``."""
         return FoldSums(features, moments, keep)
 

@@ -17,14 +17,13 @@ from chimap import _arrays
 from chimap._cholesky import refined
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import Rows, RowTargets
+from chimap._types import Rows
 from chimap._validation import MemoryBudgetError
 from chimap.backends.base import (
     BlockedFeatures,
     BlockedMoments,
     Cholesky,
     Clock,
-    FoldedMoments,
     HostKernel,
     Keep,
     KernelSum,
@@ -33,6 +32,7 @@ from chimap.backends.base import (
     TrainingRows,
 )
 from chimap.backends.host import HOST
+from chimap.moments import FoldMoments, Targets
 
 _AHEAD = 2  # pieces of work that may wait on the device while the next is prepared
 
@@ -162,7 +162,7 @@ class TorchMoments:
         self._squares = [zeros((n, n)) for n, _ in sizes]
         self._sums = [zeros((1 + t, n)) for n, t in sizes]
 
-    def add(self, fold: int, Z: torch.Tensor, Y: RowTargets) -> None:
+    def add(self, fold: int, Z: torch.Tensor, Y: Targets) -> None:
         """Add rows Z (rows, D) on the device, bfloat16, float32 or float64, less their shift, with targets Y.
 
         Rows with weights are multiplied by the roots of these, in float32 if they are bfloat16.
@@ -192,7 +192,7 @@ class TorchFoldSums:
     stage "device" is the time to launch work and, at the end, to wait for it.
     """
 
-    def __init__(self, features: RowFeatures, moments: FoldedMoments, device: str):
+    def __init__(self, features: RowFeatures, moments: FoldMoments, device: str):
         self.features, self.moments, self.device = features, moments, device
         self._upload = Uploads(device)
         self._sums = TorchMoments([(fold.n_features, fold.n_targets) for fold in moments.folds], self._upload)
@@ -202,7 +202,7 @@ class TorchFoldSums:
         """See ``Sums``."""
         return TorchFoldSums(self.features, self.moments.fresh(), self.device)
 
-    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
+    def add(self, rows: Rows, targets: Targets, folds: np.ndarray, clock: Clock) -> None:
         """See ``Sums``."""
         n_folds = len(self.moments.folds)
         with clock("device"):
@@ -242,7 +242,7 @@ class TorchBlockSums:
         """See ``Sums``."""
         return TorchBlockSums(self.features, self.moments.fresh(), self.dtype, self.device)
 
-    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
+    def add(self, rows: Rows, targets: Targets, folds: np.ndarray, clock: Clock) -> None:
         """See ``Sums``; the targets are (n, 0) with the weights of the rows, and folds are ignored."""
         with clock("device"):
             step = self._map.piece_rows(rows.shape[1])
@@ -271,7 +271,7 @@ def wide_product(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     return A.float() @ B.float()
 
 
-def sums_with(Z: torch.Tensor, Y: RowTargets, scales: torch.Tensor | None, upload: Uploads) -> torch.Tensor:
+def sums_with(Z: torch.Tensor, Y: Targets, scales: torch.Tensor | None, upload: Uploads) -> torch.Tensor:
     """Return [sum s z, sum s y z'], (1 + t, D) on the device of Z, with scales s (n,), or None if all are 1.
 
     The targets Y are a matrix or kept as ``classes``.
@@ -582,7 +582,7 @@ class Torch:
         """See ``Backend``."""
         return TorchKernel(kernel.features, self.device)
 
-    def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> TorchFoldSums:
+    def sums(self, features: RowFeatures, moments: FoldMoments, keep: Keep | None = None) -> TorchFoldSums:
         """See ``Backend``. Raises ValueError if ``keep`` is given, because features stay on the device."""
         if keep is not None:
             raise InputError(f"features on {self.device!r} cannot be kept in memory here: keep must be None.")

@@ -6,9 +6,9 @@ commands. Options that belong together are the fields of a dataclass, called a b
 parameter: the roles of the columns (``options.TableOptions``), the settings of a fit (``fit_settings``), images
 (``image_rows``). Defaults, and the names that the help lists, are those of the package (``declared``).
 
-``data_rows`` opens data, ``held_out_rows`` selects rows, ``training`` fits on a file, ``predictions`` writes files of
-predictions, and ``show`` prints.
+``data_rows`` opens data and holds rows out, ``training`` fits on a file, ``predictions`` writes files of predictions,
+``describe`` says what a file holds, ``messages`` says what went wrong, and ``show`` prints.
 
-Nothing imports NumPy, numba or scikit-learn before a command runs, so that ``--help`` answers at once and ``process``
+Nothing imports NumPy, numba or scikit-learn before a command runs, so that ``--help`` answers at once and ``machine``
 can choose the BLAS kernels first. A new command needs one file and one line in ``main``.
 """

@@ -1,10 +1,14 @@
-"""Open the data of a command, and read and check their labels."""
+"""The rows of a command: open them, read and check their labels, and hold some out.
+
+Rows are held out by columns of splits and groups, by a random fraction, or by what a model has seen.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,26 +16,31 @@ from chimap._arrays import to_dense
 from chimap._errors import InputError
 from chimap._validation import DataError, check_histograms
 from chimap.cli import image_rows
+from chimap.cli.declared import names
 from chimap.cli.messages import in_flags, say
 from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.cli.show import busy
-from chimap.data import open_source
+from chimap.data import open_source, split_by, split_source
 from chimap.data.covariates import beside, columns_aside, covariate_names, table_of_columns, unwrapped
+from chimap.data.doubts import doubts_of_groups, repeated_rows
 from chimap.data.label_files import IGNORE_LABELS
-from chimap.data.label_kinds import as_targets, check_binary, is_number, is_text, why_text
+from chimap.data.label_kinds import as_targets, check_binary, is_number, is_text, texts_of, why_text
 from chimap.data.labels import NoLabelsError
+from chimap.data.split import held_out_structures
 from chimap.data.table import NoColumnError
+from chimap.data.views import fitted_names
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from chimap._types import JSON
+    from chimap._types import JSON, Parameters
     from chimap.data import Source
     from chimap.data.formats.fields import Reading
+    from chimap.data.split import PartSource
 
 
-_OF_ROWS = ("missing", "covariates", "metadata")  # options that do not choose columns of bins
 _COLUMNS_ASIDE = ("groups", "split", "sample_weight")  # options that name columns which are not bins
+_NOT_ABOUT_BINS = ("id", "missing", "covariates", "metadata", *_COLUMNS_ASIDE)
 
 
 def open_data(
@@ -48,43 +57,16 @@ def open_data(
     reading: Reading | None = None,
     aside: Sequence[str] = (),
 ) -> Source:
-    """Open DATA as a source of rows.
+    """Open DATA as a source of rows. Raise DataError for a bad file, or for other bins than those of the model.
 
     With a ``model``, columns are matched by name to those that it was fitted on, and table options that are not set
     are as in training. Svmlight text is read with the number of bins of the model, and images are described in the
     same way as its training images.
 
-    Parameters
-    ----------
-    data : str
-        Path or address of the data.
-    labels : str or None, default=None
-        Value of --labels.
-    model : estimator or None, default=None
-        Fitted model that will predict the rows.
-    part : str or None, default=None
-        Part of an image data set to use.
-    silent : bool, default=False
-        Whether to leave out the progress bar.
-    check_labels : callable or None, default=None
-        Called as check_labels(labels, name) and may raise; for images it runs before they are described.
-    table : TableOptions, default=AS_IT_IS
-        Roles of the columns.
-    reads_labels : bool, default=True
-        Whether to read labels, and leave out the rows without one.
-    needs_labels : bool, default=True
-        Whether a column of labels without any is an error, rather than rows without labels.
-    reading : Reading or None, default=None
-        How rows are made from a column of text or molecules; a model brings its own.
-    aside : sequence of str, default=()
-        Columns that are not bins, used unless ``table`` excludes columns itself.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    DataError
-        If the file is bad, or if its number of bins differs from that of the model.
+    check_labels: called as check_labels(labels, name), and may raise; for images, before they are described.
+    needs_labels: whether a column of labels without any is an error, rather than rows without labels.
+    reading: how rows are made from a column of text or molecules; a model brings its own.
+    aside: columns that are not bins, used unless ``table`` excludes columns itself.
     """
     if image_rows.holds_images(data):
         if model is None:
@@ -94,10 +76,9 @@ def open_data(
     if part is not None:
         raise InputError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
-        training = (getattr(model, "training_", None) or {}).get("table") or {}
-        options: JSON = _fitting(training, model) | ({"exclude": [*aside]} if aside else {}) | table.given()
+        options: JSON = _options_of_fit(model) | ({"exclude": [*aside]} if aside else {}) | table.given()
         not_bins = [name for name in (options.pop(option, None) for option in _COLUMNS_ASIDE) if name is not None]
-        words = covariates_of(TableOptions(**{name: options.pop(name, None) for name in ("covariates", "metadata")}))
+        words = covariates_of(options.pop("covariates", None), options.pop("metadata", None))
         _check_covariates(words, {"--labels": labels, "--id": options.get("id")} | table.asides())
         if words is not None:
             not_bins += columns_aside(words)
@@ -112,13 +93,13 @@ def open_data(
     return source
 
 
-def covariates_of(table: TableOptions) -> str | None:
+def covariates_of(covariates: str | None, metadata: str | None) -> str | None:
     """Return --covariates and --metadata as one text, such as "meta.tsv::age,sex"; None without covariates."""
-    if table.metadata is None:
-        return table.covariates
-    if table.covariates is None:
+    if metadata is None:
+        return covariates
+    if covariates is None:
         raise InputError("--metadata is the table of --covariates: name them, or leave --metadata out.")
-    return f"{table.metadata}::{table.covariates}"
+    return f"{metadata}::{covariates}"
 
 
 def _check_covariates(words: str | None, roles: dict[str, str | None]) -> None:
@@ -152,7 +133,7 @@ def _opened(
 
 def _with_labels_of_fit(opened: Callable[[str | None, bool], Source], model: BaseEstimator | None) -> Source | None:
     """Return the source with the column or columns that the model was fitted with as labels; None if it lacks them."""
-    labels = (getattr(model, "training_", None) or {}).get("labels")
+    labels = _about_fit(model).get("labels")
     if labels is None or not _is_column(labels):
         return None
     try:
@@ -169,36 +150,34 @@ def _is_column(labels: str) -> bool:
     return "::" not in labels and not Path(labels).exists()
 
 
-def _fitting(training: dict[str, str], model: BaseEstimator) -> JSON:
+def _about_fit(model: BaseEstimator | None) -> JSON:
+    """Return what the file of a model says of its fit; empty without a model, or if it says nothing."""
+    return {} if model is None else model.training_ or {}
+
+
+def _options_of_fit(model: BaseEstimator | None) -> JSON:
     """Return the table options of the training data that apply to new data.
 
     If the model knows its columns by name, options that select columns are dropped, since names match the columns.
     """
-    is_named = hasattr(model, "feature_names_in_")
-    return {
-        name: value
-        for name, value in training.items()
-        if name in (*_OF_ROWS, *_COLUMNS_ASIDE) or not (is_named and name != "id")
-    }
+    given: JSON = _about_fit(model).get("table") or {}
+    is_named = fitted_names(model) is not None
+    return {name: value for name, value in given.items() if name in _NOT_ABOUT_BINS or not is_named}
 
 
-def _known_aside(model: BaseEstimator, labels: str | None) -> list[str]:
+def _known_aside(model: BaseEstimator | None, labels: str | None) -> list[str]:
     """Return the names of the columns that were not bins when the model was fitted; new data need not have them.
 
     The list is empty if columns have no names. If ``labels`` is given, perhaps as a pattern, the columns of several
     tasks are not in the list.
     """
-    about = getattr(model, "training_", None) or {}
-    if not hasattr(model, "feature_names_in_"):
+    if fitted_names(model) is None:
         return []
     from chimap.estimators.targets import task_names
 
-    tasks_known = task_names(model) or []
-    not_bins = [
-        *([] if about.get("labels") is None else [about["labels"]]),
-        *about.get("columns_aside", ()),
-        *tasks_known,
-    ]
+    tasks_known, about = task_names(model) or [], _about_fit(model)
+    labels_of_fit = [] if about.get("labels") is None else [about["labels"]]
+    not_bins = [*labels_of_fit, *about.get("columns_aside", ()), *tasks_known]
     return [name for name in not_bins if labels is None or name not in tasks_known]
 
 
@@ -303,3 +282,208 @@ def decide_of_tasks(y: np.ndarray, wanted: TaskName, name: str) -> tuple[TaskNam
     is_binary = (np.isnan(y) | (y == 0) | (y == 1)).all()
     kind = "0 and 1" if is_binary else "numbers"
     return (TaskName.classify if is_binary else TaskName.regress), f"{y.shape[1]} columns of {kind}"
+
+
+# --- held-out rows
+
+
+class Chosen(NamedTuple):
+    """The rows to evaluate on.
+
+    ``which`` describes them in words, ``warning`` is a message to print or None, and ``training`` holds the rows of the
+    same file that the model was trained on, or None.
+    """
+
+    source: Source
+    which: str
+    warning: str | None
+    training: Source | None = None
+
+
+def same_rows(one: Parameters, other: Parameters) -> bool:
+    """Return whether two fingerprints belong to the same rows, even if the file has another name or other labels."""
+
+    def key(fingerprint: JSON) -> list[object]:
+        member = str(fingerprint.get("name")).partition("::")[2]
+        return [member, *(fingerprint.get(k) for k in ("bytes", "shape", "dtype", "digest"))]
+
+    return key(one) == key(other)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The training rows and the held-out rows of a file.
+
+    ``groups`` are those of the training rows, ``is_held_out`` (n_rows,) is about all rows of the file, and ``about``
+    says how the split was made, as plain values for ``parts_again``. Without a split, there is no ``held_out`` and no
+    ``about``.
+    """
+
+    training: Source
+    held_out: Source | None
+    groups: np.ndarray | None
+    is_held_out: np.ndarray
+    about: JSON | None
+
+    @classmethod
+    def of(cls, source: Source, test_fraction: float, seed: int, table: TableOptions = AS_IT_IS) -> Parts:
+        """Split the rows by --split, or by --test-fraction and --groups.
+
+        Raise ValueError if both flags are given, and DataError if the columns do not allow a split.
+        """
+        by_structure = table.splits_by_structure(source.reading)
+        groups = groups_of(source, table)
+        if table.split is not None and test_fraction and not by_structure:
+            raise InputError("--split names the held-out rows, but --test-fraction draws them: leave one of them out.")
+        about: JSON | None = None
+        if table.split is not None and not by_structure:
+            about = {"column": table.split}
+        elif test_fraction:
+            about = {"test_fraction": test_fraction, "seed": seed}
+            about |= {} if groups is None else {"split" if by_structure else "groups": table.split or table.groups}
+        is_held_out = np.zeros(source.n_rows, dtype=bool)
+        if about is None:
+            return cls(source, None, groups, is_held_out, None)
+        training, held_out = _divided(source, about, groups)
+        is_held_out[held_out.places] = True
+        return cls(training, held_out, None if groups is None else groups[~is_held_out], is_held_out, about)
+
+
+def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
+    """Return the groups (n_rows,) of --groups, or of --split by structure; None without.
+
+    Raise DataError if all rows are in one group.
+    """
+    if table.splits_by_structure(source.reading):
+        if table.groups is not None:
+            raise InputError(f"--split {table.split} groups the rows, and so does --groups: leave one of them out.")
+        flag, groups = f"--split {table.split}", structures_of(source, str(table.split))
+    elif table.groups is not None:
+        flag, groups = f"--groups {table.groups}", source.column(table.groups)
+    else:
+        return None
+    if np.unique(groups).size < 2:
+        raise DataError(
+            f"{source.name}: {flag}: all rows are in one group, {groups[0]!s}, so none can be held "
+            f"out. Name another column, or leave {flag.split()[0]} out."
+        )
+    return groups
+
+
+def structures_of(source: Source, split: str) -> np.ndarray:
+    """Return the groups (n_rows,) of the rows by what they are, such as scaffolds of molecules."""
+    reading: Reading = source.reading
+    return reading.groups(split, source.column(reading.column))
+
+
+def warn_of_groups(source: Source, table: TableOptions) -> None:
+    """Note, in the words of a fit, that a column looks like a group where --groups is not given."""
+    has_groups = table.groups is not None or table.splits_by_structure(source.reading)
+    for doubt in () if has_groups else doubts_of_groups(source):
+        say("note", in_flags(doubt))
+
+
+def warn_of_repeats(training: Source | None, held_out: Source | None) -> None:
+    """Warn if many of the held-out rows are also in training; None for rows that are not at hand."""
+    if training is None or held_out is None:
+        return
+    repeated = repeated_rows(training, held_out)
+    if repeated is not None and repeated >= _MANY_REPEATS * held_out.n_rows:
+        say(
+            "warning",
+            f"{repeated:,} of {held_out.n_rows:,} test rows also occur in training, so the score says little about new "
+            "rows. Remove repeats, or name their groups with --groups.",
+        )
+
+
+STRUCTURES = names("structures")  # values of --split that group rows by what they are
+_MANY_REPEATS = 0.1  # share of held-out rows; fewer repeats hardly change a score
+_TRAIN, _TEST = ("train", "training"), ("test", "testing")
+
+
+def test_rows(source: Source, column: str) -> np.ndarray:
+    """Return whether each row is a test row by the column of --split, as a bool array of shape (n_rows,).
+
+    The values of the column are train and test, or true and false if its name contains one of these words, as
+    is_train does. Raise DataError, naming the row, for any other value, and if all rows are in the same part.
+    """
+    try:
+        values = source.column(column)
+    except NoColumnError as error:
+        if column not in STRUCTURES:
+            raise
+        raise NoColumnError(
+            f"{error} To split molecules by {column}, name the column of their SMILES with --smiles."
+        ) from error
+    name = column.rpartition("::")[2].lower()
+    word = next((word for word in ("train", "test") if word in name), None)
+    texts = np.char.lower(np.char.strip(texts_of(values)))
+    if not is_text(values) and word is not None and np.isin(values, (0, 1)).all():
+        is_test = (values == 1) == (word == "test")
+    elif word is not None and np.isin(texts, ("true", "false")).all():  # the booleans of a CSV
+        is_test = (texts == "true") == (word == "test")
+    else:
+        is_test = np.isin(texts, _TEST)
+        unclear = np.flatnonzero(~is_test & ~np.isin(texts, _TRAIN))
+        if unclear.size:
+            row = source.places_in_file()[unclear[0]]
+            raise DataError(
+                f"{source.name}, row {row}: {values[unclear[0]]!s} in {column!r}; --split needs a column of train and "
+                "test, or of true and false with one of these words in its name, such as is_train. Change the values, "
+                "or remove the other rows."
+            )
+    if is_test.all() or not is_test.any():
+        raise DataError(
+            f"{source.name}: --split {column}: every row is {'test' if is_test.all() else 'train'}, but a split needs "
+            "both. Name another column."
+        )
+    return np.asarray(is_test)
+
+
+def parts_again(source: Source, split: JSON) -> tuple[PartSource, PartSource]:
+    """Return the training and held-out rows of a model, from the description of the split in its file."""
+    groups = None if split.get("groups") is None else source.column(split["groups"])
+    return _divided(source, split, structures_of(source, split["split"]) if "split" in split else groups)
+
+
+def _divided(source: Source, split: JSON, groups: np.ndarray | None) -> tuple[PartSource, PartSource]:
+    if "column" in split:
+        return split_by(source, test_rows(source, split["column"]))
+    if "split" in split and groups is not None:
+        is_test = held_out_structures(groups, split["test_fraction"], split["seed"], source.name)
+        return split_by(source, is_test)
+    return split_source(source, split["test_fraction"], split["seed"], groups)
+
+
+def _was_split_by(training: JSON | None, column: str, source: Source) -> bool:
+    """Return whether a model was fitted on the training rows of this file, split by this column."""
+    if training is None or (training["split"] or {}).get("column") != column:
+        return False
+    return same_rows(training["fingerprint"], source.fingerprint())
+
+
+def choose_rows(model: BaseEstimator, source: Source, all_rows: bool, table: TableOptions = AS_IT_IS) -> Chosen:
+    """Choose the rows that the model has not seen, as far as its file and --split tell."""
+    training: JSON | None = model.training_
+    if table.split is not None and not all_rows and not table.splits_by_structure(source.reading):
+        seen, held_out = split_by(source, test_rows(source, table.split))
+        which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} that are test in {table.split}"
+        return Chosen(held_out, which, None, seen if _was_split_by(training, table.split, source) else None)
+    if training is None:
+        which = f"all {source.n_rows:,} rows; the model does not say what it was trained on"
+        return Chosen(source, which, None)
+    if not same_rows(training["fingerprint"], source.fingerprint()):
+        which = f"all {source.n_rows:,} rows; the model was trained on {training['file']}"
+        return Chosen(source, which, None)
+    split: JSON | None = training["split"]
+    if split is not None and not all_rows:
+        seen, held_out = parts_again(source, split)
+        which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} held out when the model was fitted"
+        return Chosen(held_out, which, None, seen)
+    warning = (
+        f"the model was trained on {'most of ' if split else ''}these rows, so the score says "
+        "little about new rows; "
+        + ("leave --all-rows out." if split else "hold some out with chimap fit --test-fraction 0.2.")
+    )
+    which = "most of them seen in training" if split else "seen in training"
+    return Chosen(source, f"all {source.n_rows:,} rows, {which}", warning)

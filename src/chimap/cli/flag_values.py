@@ -188,16 +188,14 @@ def check_map(name: str, kernel: str, flag: str = "--map") -> None:
     from chimap.features.additive import CATALOGUE
     from chimap.kernels import AdditiveKernel, Exponential, as_kernel
 
-    if kernel == "auto":
-        if name != "optimal":
-            raise InputError(f"{flag} needs a named kernel: give --kernel, such as chi2.")
+    if name == "optimal":  # which suits every additive kernel, and others ignore it
         return
+    if kernel == "auto":
+        raise InputError(f"{flag} needs a named kernel: give --kernel, such as chi2.")
     resolved = as_kernel(kernel, 1.0)
     additive = resolved.kernel if isinstance(resolved, Exponential) else resolved
     if not isinstance(additive, AdditiveKernel):
-        if name != "optimal":  # the default, which other kernels ignore
-            raise InputError(f"{flag} is for additive kernels and their exponential forms; got {kernel!r}.")
-        return
+        raise InputError(f"{flag} is for additive kernels and their exponential forms; got {kernel!r}.")
     suitable = [name for name, make in CATALOGUE.items() if make.takes(additive)]
     if name not in CATALOGUE:
         raise InputError(f"{flag} must be one of {', '.join(suitable)} (for {additive.name}); got {name!r}.")

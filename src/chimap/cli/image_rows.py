@@ -176,16 +176,10 @@ def training_rows(
     clock: Stopwatch,
     checkpoint: Path | None,
 ) -> tuple[Source, ImageHistograms, PartFolder | None]:
-    """Describe the images of a fit.
+    """Describe the images of a fit: the rows of all images, the fitted histograms, and a folder or None.
 
-    Returns
-    -------
-    Source
-        Rows of all images.
-    ImageHistograms
-        Fitted histograms. The words are learned from the images that are not held out.
-    PartFolder or None
-        With a checkpoint, the folder that keeps the rows until the model is written.
+    The words are learned from the images that are not held out. With a checkpoint, the folder keeps the rows until the
+    model is written.
     """
     import numpy as np
 
@@ -217,7 +211,7 @@ def rows_for(
     from chimap.data.label_files import IGNORE_LABELS
     from chimap.images.histogram_source import ImageSource
 
-    histograms = getattr(model, "histograms_", None)
+    histograms: ImageHistograms | None = model.histograms_
     if histograms is None:
         raise DataError(
             f"{data} holds images, but the model was fitted on rows of bins and cannot describe images. Write rows "
@@ -229,3 +223,9 @@ def rows_for(
     source = ImageSource(images, histograms, show.progress(silent), blanks=labels is IGNORE_LABELS)
     warn_of(None if source.unread else source.report)
     return source
+
+
+def blocks_flag(histograms: ImageHistograms) -> str:
+    """Return the --blocks flag that gives each descriptor its own kernel, or "" for a single descriptor."""
+    blocks = [f"{name}={columns.start}:{columns.stop}" for name, columns in histograms.blocks_.items()]
+    return f"--blocks {','.join(blocks)}" if len(blocks) > 1 else ""

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from chimap._version import __version__
-from chimap.cli import messages, panels, process
+from chimap.cli import machine, messages, panels
 from chimap.cli.commands.compare import compare
 from chimap.cli.commands.demo import demo
 from chimap.cli.commands.evaluate import evaluate
@@ -26,7 +26,6 @@ from chimap.cli.commands.fit import fit
 from chimap.cli.commands.info import info
 from chimap.cli.commands.learn_kernel import learn_kernel
 from chimap.cli.commands.predict import predict
-from chimap.cli.machine import installation
 from chimap.cli.options import flat
 
 COMMANDS = (demo, features, fit, predict, evaluate, explain, compare, learn_kernel, export, info)
@@ -49,8 +48,8 @@ def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., int 
             command(**arguments)
             sys.stdout.flush()
         except BrokenPipeError:
-            process.discard_output()
-            return process.PIPE_CLOSED
+            machine.discard_output()
+            return machine.PIPE_CLOSED
         return None
 
     return run
@@ -63,18 +62,16 @@ for command in COMMANDS:
 
 
 _TERMINATED = 128 + 15  # the exit code of a process that SIGTERM ended
-_wants_everything = False
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"chimap {__version__} ({installation()})")
+        print(f"chimap {__version__} ({machine.installation()})")
         raise typer.Exit
 
 
 @app.callback()
 def chimap(
-    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -106,7 +103,6 @@ def chimap(
     Data formats: CSV, .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, AnnData, BIOM, Zarr, HDF5, Matrix
     Market and svmlight text (.svm, .txt). Data are read from a path or an address such as s3://BUCKET/FILE.
     """
-    context.meta[panels.EVERYTHING] = _wants_everything
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -114,19 +110,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The codes are 0 for success, 1 for a fault of chimap, 2 for wrong usage or data, and 130 for Ctrl-C.
     """
-    process.prepare_blas()
-    process.prepare_streams()
+    machine.prepare_blas()
+    machine.prepare_streams()
     # the overflow itself raises an error with a message of its own
     warnings.filterwarnings("ignore", "overflow encountered in cast")
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     if hasattr(signal, "SIGTERM"):
         signal.signal(signal.SIGTERM, _terminated)
-    global _wants_everything
-    words, _wants_everything = panels.as_help(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = ["--help" if word == panels.EVERYTHING else word for word in given]
     messages.as_json = "--json" in words
     messages.noted.clear()
     try:
-        code = app(args=words, prog_name="chimap", standalone_mode=False)
+        code = app(args=words, prog_name="chimap", standalone_mode=False, obj=panels.EVERYTHING in given)
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = messages.INTERRUPTED

@@ -19,25 +19,9 @@ def check_outputs(
 ) -> None:
     """Check, before any work, that the output files can be written and destroy neither inputs nor each other.
 
-    Two names of the same file count as the same file: links are followed and inodes compared.
-
-    Parameters
-    ----------
-    outputs : mapping of str to Path or None
-        Output paths by flag.
-    inputs : iterable of str, Path or None
-        What the command reads: paths, addresses and members of archives.
-    overwrite : bool
-        Whether existing outputs may be replaced.
-    resumed : mapping of str to Path or None, default=None
-        Files by flag that the command both resumes from and writes. They may exist.
-    stores : tuple of str, default=()
-        Endings of outputs that are folders.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written; the message names the flag.
+    Two names of the same file count as the same file: links are followed and inodes compared. ``outputs`` are by flag;
+    ``resumed`` are files that the command both resumes from and writes, which may exist; ``stores`` are the endings of
+    outputs that are folders. Raise OSError, naming the flag, for a file that cannot be written.
     """
     input_files = {str(source): Path(_file_of(source)) for source in inputs if source}
     taken: dict[str, Path] = {}

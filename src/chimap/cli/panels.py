@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Sequence
 from typing import Any
 
 from typer.core import TyperCommand
@@ -35,12 +33,7 @@ _COMMON = """
 _MOST_IN_SHORT_HELP = 22  # commands with more parameters have a short and a long help
 _EXAMPLES_SHOWN = 5  # examples in the short help
 
-EVERYTHING = "--help-all"
-
-
-def wants_everything(arguments: Sequence[str]) -> bool:
-    """Return whether the command line asks for the long help."""
-    return EVERYTHING in arguments
+EVERYTHING = "--help-all"  # ``main`` turns it into --help, with True for the context's object
 
 
 class PanelCommand(TyperCommand):
@@ -79,7 +72,7 @@ class PanelCommand(TyperCommand):
         self.help = whole
 
     def _is_short(self, ctx: Any) -> bool:
-        return len(self.params) > _MOST_IN_SHORT_HELP and not ctx.find_root().meta.get(EVERYTHING)
+        return len(self.params) > _MOST_IN_SHORT_HELP and not ctx.find_root().obj
 
 
 def _first_sentence(record: tuple[str, str]) -> tuple[str, str]:
@@ -93,9 +86,3 @@ def _panel_of(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return "Arguments"
     return next((panel for panel, names in _PANELS.items() if parameter.name in names.split()), "Output and runtime")
-
-
-def as_help(arguments: Sequence[str] | None) -> tuple[list[str], bool]:
-    """Return the command line with ``--help-all`` replaced by ``--help``, and whether it was there."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    return ["--help" if word == EVERYTHING else word for word in words], wants_everything(words)

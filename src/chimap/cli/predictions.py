@@ -22,7 +22,7 @@ from sklearn.base import is_classifier
 from chimap._errors import InputError
 from chimap.cli import messages
 from chimap.data.label_kinds import fixed_width, texts_of
-from chimap.estimators.targets import answers, task_names
+from chimap.estimators.targets import answers, class_scores, task_names
 from chimap.models.unassigned import UNASSIGNED
 
 if TYPE_CHECKING:
@@ -46,18 +46,8 @@ Chunks = Iterator[Predicted]
 class Extra:
     """Values that are written next to the predictions.
 
-    Parameters
-    ----------
-    of : callable
-        Returns the values, one row for each row of the linear outputs.
-    columns : list of str
-        Names of the CSV columns.
-    text : callable
-        Returns the same values as text, one list for each of ``columns``.
-    n_values : tuple of int
-        Shape of the values of a row.
-    dtype : str, default="float64"
-        Type of the values in an .npz file.
+    ``of`` maps the linear outputs (rows, t) to the values, one row for each, of shape ``n_values`` and type ``dtype``;
+    ``text`` gives the same values as text, one list for each of the CSV ``columns``.
     """
 
     of: Callable[[np.ndarray], np.ndarray]
@@ -78,30 +68,12 @@ def writer(
     coverage: float = 0.9,
     unassigned: float | None = None,
 ) -> Callable[[BaseEstimator, Source, Progress], int]:
-    """Return the function that writes predictions to ``output``; "-" is CSV on stdout.
+    """Return the function that writes predictions to ``output``, whose ending sets the format; "-" is CSV on stdout.
 
-    Parameters
-    ----------
-    output : Path
-        File to write; its ending sets the format.
-    model : estimator
-        Fitted model.
-    wanted : sequence of str, default=()
-        What to write next to the predictions: "scores", "probabilities", "sets" and "intervals".
-    coverage : float, default=0.9
-        Coverage of sets and intervals.
-    unassigned : float or None, default=None
-        Share of rows like those of the fit that may be "unassigned"; None labels every row.
-
-    Returns
-    -------
-    callable
-        Takes the model, the rows and the progress, and returns the number of rows that are unassigned.
-
-    Raises
-    ------
-    ValueError
-        If the ending is unknown, or if the model or the format does not support ``wanted``.
+    It takes the model, the rows and the progress, and returns the number of rows that are unassigned. ``wanted`` names
+    the ``EXTRAS``, ``coverage`` is that of sets and intervals, and ``unassigned`` the share of rows like those of the
+    fit that may be "unassigned"; None labels every row. Raise InputError if the ending is unknown, or if the model or
+    the format does not support ``wanted``.
     """
     ending = ".csv" if str(output) == "-" else output.suffix.lower()
     write = FORMATS.get(ending)
@@ -149,14 +121,6 @@ def writer(
     return run
 
 
-def class_scores(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
-    """Return the score of each class, (n, classes), or of each of several tasks.
-
-    With two classes, the score of the first is the negated score of the second.
-    """
-    return np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
-
-
 def _numbers(model: BaseEstimator, kind: str, of: Callable[[np.ndarray], np.ndarray], n_kinds: int) -> Extra:
     """Return numbers for each class or task. Several kinds of numbers put the kind in front of the column names."""
     tasks = task_names(model)
@@ -170,11 +134,11 @@ def _numbers(model: BaseEstimator, kind: str, of: Callable[[np.ndarray], np.ndar
 
 
 def _scores(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
-    return _numbers(model, "scores", lambda outputs: class_scores(model, outputs), n_kinds)
+    return _numbers(model, "scores", class_scores, n_kinds)
 
 
 def _probabilities(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
-    if not hasattr(model, "probabilities_of"):
+    if not is_classifier(model):
         raise InputError(f"a {type(model).__name__} has no probabilities; leave --probabilities out, or use --scores.")
     return _numbers(model, "probabilities", model.probabilities_of, n_kinds)
 

@@ -15,8 +15,8 @@ from chimap._memory import keep_no_large_blocks
 from chimap._validation import DataError
 from chimap._version import __version__
 from chimap.cli import data_rows, flag_values, image_rows, messages, show
+from chimap.cli.data_rows import Parts, warn_of_repeats
 from chimap.cli.fit_settings import Settings
-from chimap.cli.held_out_rows import Parts, warn_of_repeats
 from chimap.cli.image_rows import ImageSettings
 from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.data.labels import labels_of, with_numbers
@@ -64,42 +64,9 @@ def train(
 ) -> FittedModel:
     """Fit on a file or on images, score on the held-out rows, and write the model.
 
-    The caller has checked the path ``output``.
-
-    Parameters
-    ----------
-    data : str
-        Value of DATA.
-    labels : str or None
-        Value of --labels.
-    output : Path
-        Model file to write.
-    settings : Settings
-        How to fit.
-    overwrite : bool, default=False
-        Whether an existing model may be replaced.
-    silent : bool, default=False
-        Whether to leave out the progress bar.
-    unlabelled : str or None, default=None
-        Rows without labels to include in the principal components.
-    scheduler : str or None, default=None
-        Address of a Dask cluster.
-    checkpoint : Path or None, default=None
-        File to save progress to and to resume from.
-    checkpoint_every : float, default=60.0
-        Seconds between two writes of the checkpoint.
-    images : ImageSettings or None, default=None
-        How to describe images; None means the defaults.
-    table : TableOptions, default=AS_IT_IS
-        Roles of the columns.
-    reading : Reading or None, default=None
-        How rows are made from a column of text or molecules.
-    learning_curve : bool, default=False
-        Whether the fit also computes a learning curve.
-
-    Returns
-    -------
-    FittedModel
+    The caller has checked the path ``output``. ``unlabelled`` names rows without labels to include in the principal
+    components, ``scheduler`` is the address of a Dask cluster, ``checkpoint`` the file to save progress to and to
+    resume from, and ``reading`` makes rows from a column of text or molecules.
     """
     keep_no_large_blocks()
     images = images or ImageSettings()
@@ -136,7 +103,7 @@ def train(
         _check_classes(y, source.name, task, parts.is_held_out)
         warn_of_repeats(parts.training, parts.held_out)
     model = settings.estimator(task).set_params(**settings.weighing(y))
-    if (covariates := data_rows.covariates_of(table)) is not None:
+    if (covariates := data_rows.covariates_of(table.covariates, table.metadata)) is not None:
         model.set_params(covariates=covariates)
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)

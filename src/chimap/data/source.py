@@ -150,6 +150,8 @@ class Source(ABC):
         Sentences for the user about how the data were read.
     reading : Reading or None
         How rows were made of text, molecules or named counts; models keep it.
+    images : ImageSet or None
+        The images whose histograms the rows are, in the order of the rows.
     columns_aside : tuple of str
         Names of columns of the data that are neither bins, labels nor ids, as far as they are known.
     metadata, matrices : tuple of str
@@ -198,6 +200,7 @@ class Source(ABC):
     notes: tuple[str, ...] = ()
     id_name: str = "id"
     reading: Any = None
+    images: Any = None
     columns_aside: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
     matrices: tuple[str, ...] = ()

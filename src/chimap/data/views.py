@@ -151,6 +151,8 @@ class ChosenRows(View):
             self.counts = source.counts[self._rows]
         if source.covariates is not None:
             self.covariates = source.covariates.take(self._rows)
+        if source.images is not None:
+            self.images = source.images.take(self._rows)
         self.n_left_out = source.n_left_out + source.n_rows - self.n_rows
         if source.unread:
             places = zip(range(self.n_rows), self._rows.tolist(), strict=True)

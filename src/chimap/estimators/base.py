@@ -129,8 +129,8 @@ class HistogramModel(BaseEstimator):
     reading_: Sometimes[Reading | None] = None
     units_: Sometimes[Units | None] = None  # of the rows of the fit; None where they do not matter
     mass_: Sometimes[TrainingMass | None] = None  # what the bins hold of these rows
-    training_: Sometimes[JSON]
-    histograms_: Sometimes[BaseEstimator | None]
+    training_: Sometimes[JSON | None]  # what the command line says of the fit
+    histograms_: Sometimes[BaseEstimator | None]  # which describe images as rows
     _batches: Batches | None = None
     covariates: object = None  # of estimators without this parameter
     _stale: bool = False  # whether batches have arrived since the weights were solved for
@@ -524,6 +524,11 @@ class HistogramModel(BaseEstimator):
     nearest = forwarded(nearest)
     save = saved.save
     load = saved.Load()
+
+    @property
+    def exact_(self) -> Self:
+        """This model; a compiled one has the model that it was compiled from."""
+        return self
 
     @property
     def positive_(self) -> object:

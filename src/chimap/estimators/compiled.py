@@ -116,8 +116,9 @@ class CompiledModel(BaseEstimator):
     taken_covariates: ClassVar[None] = None
     reading_: Sometimes[Reading | None] = None
     units_: Sometimes[Units | None] = None
-    training_: Sometimes[JSON]
-    histograms_: Sometimes[BaseEstimator | None]
+    training_: Sometimes[JSON | None] = None
+    histograms_: Sometimes[BaseEstimator | None] = None
+    positive_: Sometimes[object] = None
 
     def __init__(self, tolerance: float = 1e-3, memory: str | int = "1GiB", n_jobs: int | None = None):
         self.tolerance = tolerance

@@ -207,26 +207,28 @@ def forwarded(
 
 
 class Learned:
-    """An attribute of the fitted model, shown by the estimator under the same name."""
+    """An attribute of the fitted model, shown by the estimator under the same name.
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+    may_be_none: whether it is None where the model has none, instead of missing.
+    """
+
+    def __init__(self, name: str, may_be_none: bool):
+        self.name, self.may_be_none = name, may_be_none
 
     def __get__(self, estimator: Any, owner: type) -> object:
-        """Return the attribute; raise AttributeError where the model has none, or there is no model."""
+        """Return the attribute; raise AttributeError where the model lacks it, or there is no model."""
         if estimator is None:  # as an attribute that is only annotated; ``dir`` lists it
             raise AttributeError(f"type object {owner.__name__!r} has no attribute {self.name!r}")
-        found: Mapping[str, Any] = attributes_of(estimator.fitted) if estimator.__sklearn_is_fitted__() else {}
-        if self.name not in found:
+        is_fitted = estimator.__sklearn_is_fitted__()
+        found: Mapping[str, Any] = attributes_of(estimator.fitted) if is_fitted else {}
+        if self.name not in found and not (is_fitted and self.may_be_none):
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
-        return found[self.name]
+        return found.get(self.name)
 
 
 def show_learned(cls: type) -> None:
     """Let a class of estimators show the attributes of its model that it and its bases annotate."""
     for base in cls.__mro__:
-        for name in vars(base).get("__annotations__", {}):
+        for name, kind in vars(base).get("__annotations__", {}).items():
             if not hasattr(cls, name):
-                learned = Learned()
-                learned.__set_name__(cls, name)
-                setattr(cls, name, learned)
+                setattr(cls, name, Learned(name, str(kind).endswith("| None]")))

@@ -629,9 +629,22 @@ def answers(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
     return model.labels_of(outputs) if is_classifier(model) else model.targets_of(outputs)
 
 
+def class_scores(outputs: np.ndarray) -> np.ndarray:
+    """Return the score of each class, (n, classes), from outputs (n, t): with two classes, the first's is the negative.
+
+    The outputs of several tasks stay as they are.
+    """
+    return np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
+
+
 def loss_of_answers(model: BaseEstimator) -> Loss:
     """Return the loss that says how outputs of a model become predictions; the square loss for classes."""
     return Square() if is_classifier(model) else model._answers.loss
+
+
+def threshold_of(model: BaseEstimator) -> float | None:
+    """Return the score above which a row belongs to the second of two classes, if one was chosen; else None."""
+    return model._answers.threshold if is_classifier(model) else None
 
 
 def task_names(model: BaseEstimator) -> list[str] | None:

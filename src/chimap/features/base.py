@@ -163,7 +163,7 @@ class FittedFeatures(ABC):
         """The rows whose kernel values the features are, where they are evaluated without a map; else None."""
         return None
 
-    keeps_rows: ClassVar[bool] = False
+    has_distances: ClassVar[bool] = False
     """Whether training rows or landmarks are kept, to which rows have ``squared_distances``."""
 
     def squared_distances(self, rows: Rows) -> np.ndarray:
@@ -352,7 +352,28 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
 
     @abstractmethod
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> Self:
-        """Learn what depends on the data from a sample of rows X (n, bins); y is not used."""
+        """Learn what depends on the data from a sample of rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to fit on.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+
+        Returns
+        -------
+        Features
+            The fitted features themselves.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the class has no features of the kernel.
+        DataError
+            If the kernel does not take an entry, or if the rows leave a parameter open that they are to give, as
+            gamma="mean" where all of them are equal.
+        """
 
     def prescription(self) -> Parameters:
         """Return the settings of a fit that these features, unfitted, ask for when an estimator is given them.

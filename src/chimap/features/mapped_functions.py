@@ -10,10 +10,11 @@ called u here. Each coordinate of u belongs to one bin. The scores f(u) take one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import Self
 
 import numpy as np
 
@@ -25,49 +26,76 @@ _COMPLETE = 1e-7  # largest error of an integral, as a share of the scores whose
 _NUMBERS = 2**22  # entries of an array for a block of rows
 
 
-class MappedFunction(Protocol):
-    """Scores of mapped rows, and their gradients."""
+class MappedFunction(ABC):
+    """Scores f(u) of mapped rows, and their gradients."""
 
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs, t."""
-        ...
-
-    def __call__(self, u: np.ndarray) -> np.ndarray:
-        """Return scores (n, t) of mapped rows (n, p)."""
-        ...
-
-    def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        """Return contributions (p, t) of the coordinates to f(stop) - f(start); start and stop are (p,).
-
-        They are the integral of the gradient along the straight line between them, times the difference.
-        """
-        ...
-
-    def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
-        """Return the mean over mapped rows (n, p) of sum_c (df_c / du_q)^2, (p,)."""
-        ...
-
-    def divided(self, units: np.ndarray) -> MappedFunction:
-        """Return the function f_c(u) / units_c; units (t,)."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class LinearFunction:
-    """The function f(u) = u . coef + intercept; coef (p, t), intercept (t,)."""
-
-    coef: np.ndarray
     intercept: np.ndarray
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs, t."""
-        return int(self.coef.shape[1])
+        return int(self.intercept.size)
 
+    @abstractmethod
     def __call__(self, u: np.ndarray) -> np.ndarray:
         """Return scores (n, t) of mapped rows (n, p)."""
-        return np.asarray(u @ self.coef + self.intercept)
+
+    @abstractmethod
+    def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
+        """Return contributions (p, t) of the coordinates to f(stop) - f(start); start and stop are (p,).
+
+        They are the integral of the gradient along the straight line between them, times the difference.
+        """
+
+    @abstractmethod
+    def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
+        """Return the mean over mapped rows (n, p) of sum_c (df_c / du_q)^2, (p,)."""
+
+    @abstractmethod
+    def divided(self, units: np.ndarray) -> MappedFunction:
+        """Return the function f_c(u) / units_c; units (t,)."""
+
+
+class _Combination(MappedFunction):
+    """Functions f(u) = values(u) . coef + intercept; coef (m, t), intercept (t,)."""
+
+    coef: np.ndarray
+
+    @abstractmethod
+    def values(self, u: np.ndarray) -> np.ndarray:
+        """Return what ``coef`` combines, (n, m), of mapped rows (n, p)."""
+
+    def _gradients(self, u: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the gradient (n, p) of each output."""
+        raise NotImplementedError
+
+    def __call__(self, u: np.ndarray) -> np.ndarray:
+        return np.asarray(self.values(u) @ self.coef + self.intercept)
+
+    def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
+        """Return the mean over rows of squared gradients, one output at a time: (rows x m) by (m x p) products."""
+        total = np.zeros(u.shape[1])
+        rows = max(1, _NUMBERS // max(self.coef.shape[0], u.shape[1]))
+        for first in range(0, u.shape[0], rows):
+            for gradient in self._gradients(u[first : first + rows]):
+                total += np.einsum("nq,nq->q", gradient, gradient)
+        return total / u.shape[0]
+
+    def divided(self, units: np.ndarray) -> Self:
+        """Return the function f_c(u) / units_c."""
+        return replace(self, coef=self.coef / units, intercept=self.intercept / units)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFunction(_Combination):
+    """The function f(u) = u . coef + intercept; coef (p, t), intercept (t,)."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    def values(self, u: np.ndarray) -> np.ndarray:
+        """Return the rows themselves."""
+        return u
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
         """Return (stop - start) coef, which is exact."""
@@ -77,13 +105,9 @@ class LinearFunction:
         """Return the squared gradient, which is the same for all rows."""
         return np.asarray(np.square(self.coef).sum(axis=1))
 
-    def divided(self, units: np.ndarray) -> LinearFunction:
-        """Return the function f_c(u) / units_c."""
-        return replace(self, coef=self.coef / units, intercept=self.intercept / units)
-
 
 @dataclass(frozen=True, eq=False)
-class GaussianExpansion:
+class GaussianExpansion(_Combination):
     """The function f(u) = exp(-|u - v_j|^2 / 2) . coef + intercept.
 
     The centres v (m, p) are dense or CSR; coef (m, t), intercept (t,). With k_j the kernel values, the gradient is
@@ -95,14 +119,12 @@ class GaussianExpansion:
     coef: np.ndarray
     intercept: np.ndarray
 
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs, t."""
-        return int(self.coef.shape[1])
-
-    def __call__(self, u: np.ndarray) -> np.ndarray:
-        """Return scores (n, t) of mapped rows (n, p)."""
-        return np.asarray(self.values(u) @ self.coef + self.intercept)
+    def values(self, u: np.ndarray) -> np.ndarray:
+        """Return kernel values (n, m) of mapped rows with the centres."""
+        exponents = _arrays.to_dense(u @ self.centres.T)
+        exponents -= _arrays.row_squares(u)[:, None] / 2
+        exponents -= _arrays.row_squares(self.centres) / 2
+        return np.asarray(np.exp(np.minimum(exponents, 0, out=exponents), out=exponents))
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
         """Return contributions by Gauss-Legendre, with finer pieces of the line until they sum to the difference."""
@@ -124,34 +146,24 @@ class GaussianExpansion:
         gradient -= difference[:, None] * ((points @ values) @ self.coef)
         return np.asarray(difference[:, None] * gradient)
 
-    def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
-        """Return the mean over rows of squared gradients, one output at a time: (rows x m) by (m x p) products."""
-        total = np.zeros(u.shape[1])
-        rows = max(1, _NUMBERS // max(self.centres.shape))
-        for first in range(0, u.shape[0], rows):
-            block = u[first : first + rows]
-            values = self.values(block)
-            for coef in self.coef.T.astype(values.dtype):
-                weighted = values * coef
-                gradient = np.asarray(weighted @ self.centres)
-                gradient -= weighted.sum(axis=1)[:, None] * _arrays.to_dense(block)
-                total += np.einsum("nq,nq->q", gradient, gradient)
-        return total / u.shape[0]
+    def _gradients(self, u: np.ndarray) -> Iterator[np.ndarray]:
+        values = self.values(u)
+        for coef in self.coef.T.astype(values.dtype):
+            weighted = values * coef
+            gradient = np.asarray(weighted @ self.centres)
+            gradient -= weighted.sum(axis=1)[:, None] * _arrays.to_dense(u)
+            yield gradient
 
-    def divided(self, units: np.ndarray) -> GaussianExpansion:
-        """Return the function f_c(u) / units_c."""
-        return replace(self, coef=self.coef / units, intercept=self.intercept / units)
 
-    def values(self, u: np.ndarray) -> np.ndarray:
-        """Return kernel values (n, m) of mapped rows with the centres."""
-        exponents = _arrays.to_dense(u @ self.centres.T)
-        exponents -= _arrays.row_squares(u)[:, None] / 2
-        exponents -= _arrays.row_squares(self.centres) / 2
-        return np.asarray(np.exp(np.minimum(exponents, 0, out=exponents), out=exponents))
+def _line(pieces: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points in [0, 1] and weights of the Gauss-Legendre rule on equal pieces of the interval."""
+    points, weights = np.polynomial.legendre.leggauss(_POINTS)
+    starts = np.arange(pieces)[:, None]
+    return ((starts + (points + 1) / 2) / pieces).ravel(), np.tile(weights / (2 * pieces), pieces)
 
 
 @dataclass(frozen=True, eq=False)
-class Waves:
+class Waves(_Combination):
     """The function f(u) = cos(u . frequencies + phases) . coef + intercept.
 
     frequencies (p, m), phases (m,), coef (m, t), intercept (t,).
@@ -162,14 +174,9 @@ class Waves:
     coef: np.ndarray
     intercept: np.ndarray
 
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs, t."""
-        return int(self.coef.shape[1])
-
-    def __call__(self, u: np.ndarray) -> np.ndarray:
-        """Return scores (n, t) of mapped rows (n, p)."""
-        return np.asarray(np.cos(u @ self.frequencies + self.phases) @ self.coef + self.intercept)
+    def values(self, u: np.ndarray) -> np.ndarray:
+        """Return the cosines (n, m) of mapped rows."""
+        return np.asarray(np.cos(u @ self.frequencies + self.phases))
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
         """Return contributions in closed form.
@@ -182,45 +189,22 @@ class Waves:
         mean = -np.sin(first + change / 2) * np.sinc(change / (2 * np.pi))
         return np.asarray((stop - start)[:, None] * (self.frequencies @ (mean[:, None] * self.coef)))
 
-    def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
-        """Return the mean over rows of squared gradients, one output at a time: (rows x m) by (m x p) products."""
-        total = np.zeros(u.shape[1])
-        rows = max(1, _NUMBERS // max(self.frequencies.shape))
-        for first in range(0, u.shape[0], rows):
-            slopes = self.slopes(u[first : first + rows])
-            for coef in self.coef.T:
-                gradient = (slopes * coef) @ self.frequencies.T
-                total += np.einsum("nq,nq->q", gradient, gradient)
-        return total / u.shape[0]
-
-    def divided(self, units: np.ndarray) -> Waves:
-        """Return the function f_c(u) / units_c."""
-        return replace(self, coef=self.coef / units, intercept=self.intercept / units)
+    def _gradients(self, u: np.ndarray) -> Iterator[np.ndarray]:
+        slopes = self.slopes(u)
+        return ((slopes * coef) @ self.frequencies.T for coef in self.coef.T)
 
     def slopes(self, u: np.ndarray) -> np.ndarray:
         """Return derivatives -sin(u . frequencies + phases) of the cosines by their angles, (n, m)."""
         return np.asarray(-np.sin(u @ self.frequencies + self.phases))
 
 
-def _line(pieces: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return points in [0, 1] and weights of the Gauss-Legendre rule on equal pieces of the interval."""
-    points, weights = np.polynomial.legendre.leggauss(_POINTS)
-    starts = np.arange(pieces)[:, None]
-    return ((starts + (points + 1) / 2) / pieces).ravel(), np.tile(weights / (2 * pieces), pieces)
-
-
 @dataclass(frozen=True, eq=False)
-class SumOfBlocks:
+class SumOfBlocks(MappedFunction):
     """The function f(u) = sum_b f_b(u_b) + intercept; u_b are the coordinates from borders[b] to borders[b + 1]."""
 
     functions: list[MappedFunction]
     borders: np.ndarray
     intercept: np.ndarray
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs, t."""
-        return int(self.intercept.size)
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
         """Return scores (n, t) of mapped rows (n, p)."""

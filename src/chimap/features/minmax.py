@@ -85,27 +85,7 @@ class MinMaxFeatures(Features):
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> MinMaxFeatures:
-        """Draw the hashes for the bins of rows; the values of the rows are only checked.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to take the number of bins from.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        MinMaxFeatures
-            The fitted features themselves.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        DataError
-            If an entry is negative, NaN or infinite.
-        """
+        """Draw the hashes for the bins of rows; the values of the rows are only checked."""
         check_positive(self.n_components, "n_components", integer=True)
         check_positive(self.n_bits, "n_bits", integer=True)
         if self.n_bits > _MOST_BITS:
@@ -125,39 +105,12 @@ class MinMaxFeatures(Features):
         return int(self.n_components) << int(self.n_bits)
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Return the features of rows as CSR.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to transform.
-
-        Returns
-        -------
-        CSR matrix of shape (n, n_components * 2**n_bits)
-            n_components entries for each row, in the floating type of X; an empty row has none.
-
-        Raises
-        ------
-        DataError
-            If an entry is negative, NaN or infinite, or the rows have another number of bins.
-        """
+        """Return the features of rows as CSR, n_components entries for each row; an empty row has none."""
         check_is_fitted(self)
         return self.transform_sparse(validated_rows(self, X, reset=False, signed=False))
 
     def transform_sparse(self, rows: Rows) -> CSR:
-        """Return the features of checked rows as CSR.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Checked rows in float32 or float64.
-
-        Returns
-        -------
-        CSR matrix of shape (n, n_components * 2**n_bits)
-            Features in the dtype of the rows.
-        """
+        """Return the features of checked rows, dense or CSR, as CSR in their dtype."""
         rows = _arrays.without_zeros(_arrays.to_sparse(rows))
         k = int(self.n_components)
         codes = np.zeros((rows.shape[0], k), np.int64)

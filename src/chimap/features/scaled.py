@@ -121,9 +121,9 @@ class ScaledFeatures(FittedFeatures):
         return self.features.transform_sparse(self.scale.rows(rows))
 
     @property
-    def keeps_rows(self) -> bool:  # type: ignore[override]
+    def has_distances(self) -> bool:  # type: ignore[override]
         """Whether the features keep rows."""
-        return bool(self.features.keeps_rows)
+        return bool(self.features.has_distances)
 
     def squared_distances(self, rows: Rows) -> np.ndarray:
         """See ``FittedFeatures``: those of scaled rows."""

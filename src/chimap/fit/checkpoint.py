@@ -21,9 +21,10 @@ from chimap._validation import DataError, check_positive
 from chimap._version import __version__
 from chimap.data import Source
 from chimap.data.rows import digest
+from chimap.features.principal import PCA
 from chimap.fit.method import Method
 from chimap.model_files import model_file
-from chimap.moments import PCA, Moments
+from chimap.moments import Moments
 from chimap.race.trials import RaceResult
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec

@@ -24,12 +24,12 @@ from chimap.engines import Engine, Progress, Stopwatch
 from chimap.engines.local import Pass, Reached, Work, no_targets
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
-from chimap.features.principal import BlockMoments
+from chimap.features.principal import PCA, BlockMoments
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.checkpoint import Checkpoint, FittedDesign, SavedState
 from chimap.fit.method import Method
 from chimap.fit.rows import PreparedRows, features_by_pieces
-from chimap.moments import PCA, DealtFolds, FoldMoments, RowWeights, provisional_mean
+from chimap.moments import DealtFolds, FoldMoments, RowWeights, provisional_mean
 from chimap.solvers.base import Swept
 from chimap.solvers.held_out import SCORED_ROWS, ScoredRows, Witnesses
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap.backends.units import automatic_precision
+from chimap.backends import automatic_precision
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import chunk_rows_within

@@ -71,17 +71,12 @@ class ImageSource(Source):
             rows = np.memmap(file, np.float32, "r", shape=(len(kept), histograms.n_columns))
         self.report = None if reader is None else reader.report()
         self.unread = reader.broken if reader is not None and blanks else {}
-        self._images = images.take(kept)
-        self._rows = ArraySource(np.asarray(rows), self._images.labels, images.name)
+        self.images = images.take(kept)
+        self._rows = ArraySource(np.asarray(rows), self.images.labels, images.name)
         self.name, self.n_rows, self.n_features = images.name, len(kept), histograms.n_columns
         self.dtype, self.is_sparse = self._rows.dtype, False
         self.row_bytes = self._rows.row_bytes
-        self.row_ids, self.id_name = np.array(self._images.names), "name"
-
-    @property
-    def images(self) -> ImageSet:
-        """The images that have rows, in the order of the rows."""
-        return self._images
+        self.row_ids, self.id_name = np.array(self.images.names), "name"
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """Yield all rows, in the order of the images."""
@@ -97,7 +92,7 @@ class ImageSource(Source):
 
     def fingerprint(self) -> JSON:
         """Return a fingerprint of the images, rather than of their histograms."""
-        return {"shape": [self.n_rows, self.n_features], "dtype": str(self.dtype), **fingerprint_of(self._images)}
+        return {"shape": [self.n_rows, self.n_features], "dtype": str(self.dtype), **fingerprint_of(self.images)}
 
 
 def fingerprint_of(images: ImageSet) -> JSON:

@@ -172,13 +172,6 @@ class Quantile(Loss):
     def interval(self, prediction: np.ndarray, width: np.ndarray) -> np.ndarray:
         """See ``Loss``: the outermost quantiles, moved outwards by what held-out rows ask for.
 
-        Parameters
-        ----------
-        prediction : ndarray of shape (n, q)
-            Quantiles.
-        width : ndarray of shape (1,)
-            Largest distance.
-
         References
         ----------
         Romano, Patterson and Candes, Conformalized quantile regression, 2019.

@@ -9,8 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from chimap import _blas
-from chimap._types import DTypeLike, RowTargets
+from chimap._types import DTypeLike
 from chimap.losses.base import Loss
+from chimap.moments import Targets
 
 _ROWS = 2048  # rows whose features are converted to another precision at once
 
@@ -117,7 +118,7 @@ class LossAt:
         """Return the sums over no rows."""
         return LossSums.empty(*self.coef.shape)
 
-    def add(self, sums: LossSums, Z: np.ndarray, Y: RowTargets, weights: np.ndarray | None = None) -> None:
+    def add(self, sums: LossSums, Z: np.ndarray, Y: Targets, weights: np.ndarray | None = None) -> None:
         """Add rows to the sums.
 
         Parameters

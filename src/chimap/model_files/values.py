@@ -42,7 +42,6 @@ from chimap.kernels.stationary import StationaryKernel, stationary_by_name
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
 from chimap.model_files import contracts, kinds, pipelines
-from chimap.moments import PCA
 
 _FEWEST_ROWS = 2048  # below it, the table of the levels is no smaller than the numbers
 _N_LEVELS = 256
@@ -89,7 +88,7 @@ def register(*classes: type, older: Callable[[JSON], None] | None = None) -> Non
 
 
 register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
-register(*LOSSES.values(), Observed, PCA, WordCounts, *FINGERPRINTS.values(), NamedCounts, TrainingMass, Units)
+register(*LOSSES.values(), Observed, WordCounts, *FINGERPRINTS.values(), NamedCounts, TrainingMass, Units)
 
 
 def _import_folders() -> None:

@@ -2,7 +2,6 @@
 
 from chimap.moments.folds import DealtFolds, DoublingParts, FoldMoments, GivenFolds, RowFolds, fold_of_rows
 from chimap.moments.moments import Moments, provisional_mean
-from chimap.moments.pca import PCA
 from chimap.moments.symmetric import BatchProduct, Symmetric
 from chimap.moments.targets import (
     OneVersusAll,
@@ -22,7 +21,6 @@ __all__ = [
     "FoldMoments",
     "Moments",
     "OneVersusAll",
-    "PCA",
     "BatchProduct",
     "Symmetric",
     "Targets",

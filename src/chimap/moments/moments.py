@@ -127,7 +127,7 @@ class Moments:
             may overwrite all rows.
         Y : array of shape (n, t), OneVersusAll or WeightedTargets
             Targets.
-        product : Product
+        product : BatchProduct
             Product to which Z'Z is added.
         """
         self.add_targets(Y)

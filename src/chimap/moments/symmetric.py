@@ -9,7 +9,6 @@ import numpy as np
 
 from chimap import _blas, _loops, _onednn, _threads
 from chimap._errors import InputError
-from chimap.backends.units import has_bfloat16_units
 
 PANEL = 256  # rows of a panel; the square corners of the panels waste PANEL / n of the memory
 _PARTS = 4  # partial sums of BLAS products, fixed so that results do not depend on the number of threads
@@ -158,7 +157,7 @@ _PAD = 48  # unused numbers between the rows: rows a power of two apart would sh
 
 def product_of(n: int, dtype: np.dtype, *, rounded: bool) -> BatchProduct:
     """Return the product for rows of this dtype, on bfloat16 units if they exist and the rows are ``rounded``."""
-    return (BFloat16Product if rounded and has_bfloat16_units() else BatchProduct)(n, dtype)
+    return (BFloat16Product if rounded and _onednn.has_bfloat16_units() else BatchProduct)(n, dtype)
 
 
 class BatchProduct:

@@ -27,11 +27,10 @@ from chimap.race.rounds import HOPELESS
 from chimap.race.rows import ROUNDS
 from chimap.race.runner import FEWEST_SAMPLED, RACE_SHARE, Fit, Race, mean_of
 from chimap.race.shared import SharedMachines
-from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Trial, is_behind
+from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Trial, error_between, is_behind
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.preparation import rows_in
 from chimap.recipe.task import Task
-from chimap.selection.jackknife import standard_error
 
 _ERRORS = 2  # a gain must exceed this number of standard errors
 _GRADIENTS = 1000  # number of rows whose gradients are averaged, if memory allows
@@ -93,7 +92,7 @@ def learn_bins(
         return outcome.score, following
 
     def error_of_gain(later: int, before: int) -> float:
-        error = _error_between(outcomes[later], outcomes[before])
+        error = error_between(outcomes[later], outcomes[before])
         return 0.0 if np.isnan(error) else error
 
     rounds = learn_weights(fit_and_score, equal, most_rounds, error_of_gain, screened)
@@ -101,36 +100,21 @@ def learn_bins(
     is_screened = screened is not None and best == 1
     unweighed, learned = outcomes[0], outcomes[best]
     weights = rounds[best].weights.mean(axis=0)
-    trial = replace(
-        first,
-        candidate=Candidate(
-            f"{first.candidate.name}, learned bins", first.candidate.recipe.chosen(bin_weights="learn")
-        ),
-        score=learned.score,
-        seconds=time.perf_counter() - began,
-        learned=learned.learned,
-        deviations=learned.deviations,
-        predict_seconds=learned.predict_seconds,
-    )
-    errors = 1 if is_screened and not is_few else _ERRORS
-    kept_weights = weights / weights.mean() if _is_better(learned, unweighed, errors) else None
+    recipe = first.candidate.recipe.chosen(bin_weights="learn")
+    candidate = Candidate(f"{first.candidate.name}, learned bins", recipe)
+    trial = learned.trial(candidate, first.round, first.n_rows, time.perf_counter() - began)
+    n_errors = 1 if is_screened and not is_few else _ERRORS
+    kept_weights = weights / weights.mean() if _is_better(learned, unweighed, n_errors) else None
     is_promising = _is_better(learned, unweighed, 1)
     return LearnedBins(trial, kept_weights, is_promising, is_screened, learned.score - unweighed.score)
 
 
-def _is_better(outcome: Outcome, equal: Outcome, errors: float) -> bool:
-    """Return whether a score exceeds another by more than ``errors`` standard errors of the difference."""
+def _is_better(outcome: Outcome, equal: Outcome, n_errors: float) -> bool:
+    """Return whether a score exceeds another by more than so many standard errors of the difference."""
     gain = outcome.score - equal.score
     if not gain > SAME:
         return False
-    return not gain <= errors * _error_between(outcome, equal)  # an unknown error (NaN) lets the score decide
-
-
-def _error_between(one: Outcome, other: Outcome) -> float:
-    """Return the standard error of the difference of two scores on the same rows; NaN if it is unknown."""
-    if len(one.deviations) != len(other.deviations):
-        return float("nan")
-    return standard_error(np.subtract(one.deviations, other.deviations))
+    return not gain <= n_errors * error_between(outcome, equal)  # an unknown error (NaN) lets the score decide
 
 
 @dataclass(frozen=True)
@@ -301,7 +285,7 @@ def _leader(race: Race, result: RaceResult) -> Trial | None:
     Of few rows it is the winner or none: what weights gain there has to be more than their error to be believed, and
     does not make up for the winner's lead as well.
     """
-    leader = next((t for t in _by_ridge(race, result) if t.round == result.trials[0].round), None)
+    leader = next((t for t in _ridge_trials(result) if t.round == result.trials[0].round), None)
     if race.leaves_out and leader is not result.trials[0]:
         return None
     return None if leader is None or is_behind(leader, result.trials[0], HOPELESS) else leader
@@ -313,9 +297,9 @@ def _second(race: Race, result: RaceResult, leader: Trial) -> Trial | None:
     It must differ from the leader, and some bins must be uninformative. Such bins harm exponential kernels most: a
     linear machine has a weight for every bin.
     """
-    if race.shared is None or race.leaves_out or _is_exponential(race, leader):
+    if race.shared is None or race.leaves_out or _has_gamma(leader):
         return None
-    second = next((t for t in _by_ridge(race, result) if _is_exponential(race, t)), None)
+    second = next((t for t in _ridge_trials(result) if _has_gamma(t)), None)
     if second is None or WeighedBins(race, second.candidate).screened(leader.n_rows) is None:
         return None
     return replace(second, round=leader.round, n_rows=leader.n_rows)
@@ -328,23 +312,23 @@ def _by_margins(race: Race, result: RaceResult) -> Trial | None:
     """
     winner = result.trials[0]
     recipe = winner.candidate.recipe
-    if race.leaves_out or race.machines_of(recipe) is None or _is_by_ridge(recipe):
+    if race.leaves_out or race.machines_of(recipe) is None or _minimises_squares(recipe):
         return None
     is_screened = WeighedBins(race, winner.candidate).screened(winner.n_rows) is not None
     return winner if is_screened else None
 
 
-def _by_ridge(race: Race, result: RaceResult) -> list[Trial]:
-    return [t for t in result.trials if not t.error and _is_by_ridge(t.candidate.recipe)]
+def _ridge_trials(result: RaceResult) -> list[Trial]:
+    return [t for t in result.trials if not t.error and _minimises_squares(t.candidate.recipe)]
 
 
-def _is_by_ridge(recipe: Recipe) -> bool:
+def _minimises_squares(recipe: Recipe) -> bool:
     """Whether a candidate minimises squares, with gradients."""
     has_gradients = not has_features(recipe, "exact") or has_map(recipe.exact_kernel)
     return bool(recipe.loss == "square") and has_gradients
 
 
-def _is_exponential(race: Race, trial: Trial) -> bool:
+def _has_gamma(trial: Trial) -> bool:
     return "gamma" in trial.candidate.recipe.raced
 
 
@@ -394,16 +378,7 @@ def _bins_raced(bins: WeighedBins, progress: Progress) -> tuple[Recipe, RaceResu
         outcome = race.run_fits(bins.beside_sample, n_rows)
     else:
         outcome = race(candidate, n_rows)
-    first = Trial(
-        candidate,
-        0,
-        n_rows,
-        outcome.score,
-        time.perf_counter() - began,
-        outcome.learned,
-        deviations=outcome.deviations,
-        predict_seconds=outcome.predict_seconds,
-    )
+    first = outcome.trial(candidate, 0, n_rows, time.perf_counter() - began)
     learned = bins.learn(first, progress)
     result = RaceResult([first], race.measure, race.n_held_out, first.seconds, [first])
     return race.asked.chosen(bin_weights=learned.weights), with_bins(result, learned)

@@ -179,7 +179,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Entry:
+class KernelSpec:
     """A machine that may enter a race: a kernel on normalised rows, and what its weights minimise.
 
     Parameters
@@ -188,7 +188,7 @@ class Entry:
         Name of the kernel.
     normalize : str or None
         What is done to the rows first.
-    way : {"ridge", "margins", "exact margins"}, default="ridge"
+    method : {"ridge", "margins", "exact margins"}, default="ridge"
         Squares on the kernel matrix, LIBLINEAR's margins on explicit features, or margins on the kernel matrix.
     title : str, default=""
         Name for tables; empty for that of the kernel and the rows.
@@ -198,19 +198,19 @@ class Entry:
 
     kernel: str
     normalize: str | None
-    way: Literal["ridge", "margins", "exact margins"] = "ridge"
+    method: Literal["ridge", "margins", "exact margins"] = "ridge"
     title: str = ""
     is_baseline: bool = False
 
     @property
     def name(self) -> str:
         """Name for tables."""
-        return self.title or _name(self.kernel, self.normalize) + ("" if self.way == "ridge" else ", SVM")
+        return self.title or _name(self.kernel, self.normalize) + ("" if self.method == "ridge" else ", SVM")
 
     @property
     def features(self) -> str:
         """Features of the machine."""
-        return "additive" if self.way == "margins" else "exact"
+        return "additive" if self.method == "margins" else "exact"
 
     @property
     def has_gamma(self) -> bool:
@@ -226,8 +226,8 @@ class Entry:
     @property
     def family(self) -> str:
         """Margins, or additive or exponential kernels with one normalisation; linear ridge has no family."""
-        if self.way != "ridge":
-            return self.way
+        if self.method != "ridge":
+            return self.method
         if self.kernel in ("linear", "gaussian", "minmax"):
             return "" if self.kernel == "linear" else self.name
         form = "exponential" if self.kernel.startswith("exp-") else "additive"
@@ -235,7 +235,7 @@ class Entry:
 
     def candidate(self, asked: Recipe, has_family: bool = True) -> Candidate:
         """Return the candidate of a race for this recipe; without a family it runs whatever its like score."""
-        loss = {"ridge": _by_ridge(asked), "margins": "hinge", "exact margins": "squared_hinge"}[self.way]
+        loss = {"ridge": _ridge_loss(asked), "margins": "hinge", "exact margins": "squared_hinge"}[self.method]
         recipe = asked.chosen(kernel=self.kernel, normalize=self.normalize, features=self.features, loss=loss)
         if self.has_gamma:
             recipe = recipe.chosen(gamma=AUTO)
@@ -247,7 +247,7 @@ class Entry:
         return Candidate(_name(self.kernel, self.normalize), recipe, self.is_baseline)
 
 
-def entries(look: Look, most: int | None = None) -> list[Entry]:
+def entries(look: Look, most: int | None = None) -> list[KernelSpec]:
     """Return the machines that suit the rows, simpler ones first: of equal scores the first wins.
 
     Of few rows, those come first that win most often on tables of the kind: see ``PREFERRED``.
@@ -265,8 +265,8 @@ def entries(look: Look, most: int | None = None) -> list[Entry]:
     ]
     kept = entered if most is None else sorted(entered, key=_rank)[:most]
     if look.is_few:
-        entered = sorted(entered, key=lambda entry: _preference(entry, look))
-    return [entry for entry in entered if entry in kept]
+        entered = sorted(entered, key=lambda spec: _preference(spec, look))
+    return [spec for spec in entered if spec in kept]
 
 
 def most_candidates(n_rows: int) -> int:
@@ -274,102 +274,106 @@ def most_candidates(n_rows: int) -> int:
     return max(FEWEST, n_rows // ROWS_A_CANDIDATE)
 
 
-def on_normalizations(entered: Sequence[Entry], normalizations: Sequence[str | None], look: Look) -> list[Entry]:
+def on_normalizations(
+    entered: Sequence[KernelSpec], normalizations: Sequence[str | None], look: Look
+) -> list[KernelSpec]:
     """Return the machines on these normalisations: those that enter anyway, and the most different kernels."""
-    kept = [entry for entry in entered if entry.normalize in normalizations]
-    names = {(entry.kernel, entry.normalize) for entry in kept}
+    kept = [spec for spec in entered if spec.normalize in normalizations]
+    names = {(spec.kernel, spec.normalize) for spec in kept}
     kernels = ("linear", "gaussian") if look.is_signed else ("linear", "gaussian", "exp-chi2", "exp-hellinger")
     return kept + [
-        Entry(kernel, normalize, is_baseline=kernel == "linear")
+        KernelSpec(kernel, normalize, is_baseline=kernel == "linear")
         for normalize in normalizations
         for kernel in kernels
         if (kernel, normalize) not in names
     ]
 
 
-def within(entered: Sequence[Entry], asked: Recipe) -> list[Candidate]:
+def within(entered: Sequence[KernelSpec], asked: Recipe) -> list[Candidate]:
     """Return the kernels and normalisations as candidates of a recipe that has features, loss or gamma of its own.
 
     The min-max kernel is not among them: it has only some of the features that a recipe may ask for.
     """
-    unique: dict[tuple[str, str | None], Entry] = {}
-    for entry in entered:
-        if entry.kernel != "minmax":
-            unique.setdefault((entry.kernel, entry.normalize), entry)
-    return [entry.candidate_within(asked) for entry in unique.values()]
+    unique: dict[tuple[str, str | None], KernelSpec] = {}
+    for spec in entered:
+        if spec.kernel != "minmax":
+            unique.setdefault((spec.kernel, spec.normalize), spec)
+    return [spec.candidate_within(asked) for spec in unique.values()]
 
 
-def within_room(entered: Sequence[Entry], density: float, source: Source, room: int, in_race: int) -> list[Entry]:
+def within_room(
+    entered: Sequence[KernelSpec], density: float, source: Source, room: int, in_race: int
+) -> list[KernelSpec]:
     """Return the machines that fit into memory.
 
     Margins keep the features of all rows, with LIBLINEAR's copy, or a kernel matrix and linear systems of its rows,
     which landmarks do not replace. in_race: bytes that the trials take.
     """
 
-    def fits(entry: Entry) -> bool:
-        if entry.way == "ridge":
+    def fits(spec: KernelSpec) -> bool:
+        if spec.method == "ridge":
             return True
-        if entry.way == "exact margins":
+        if spec.method == "exact margins":
             beside = bytes_beside("squared_hinge", source.n_rows)
             needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
             return source.n_rows <= MOST_MARGIN_ROWS and beside + max(needed, in_race) <= room
-        features = AutomaticFeatures(entry.features).of_kernel(as_kernel(entry.kernel))
+        features = AutomaticFeatures(spec.features).of_kernel(as_kernel(spec.kernel))
         n_features = features.footprint(source.n_features).features
         return density * source.n_rows * n_features * LIBLINEAR_ENTRY_BYTES <= room
 
-    return [entry for entry in entered if fits(entry)]
+    return [spec for spec in entered if fits(spec)]
 
 
-def on_device(entered: Sequence[Entry], device: str) -> list[Entry]:
+def on_device(entered: Sequence[KernelSpec], device: str) -> list[KernelSpec]:
     """Return the machines that can be fitted with a device: LIBLINEAR's margins are for the host alone."""
-    return [entry for entry in entered if on_host(device) or entry.way != "margins"]
+    return [spec for spec in entered if on_host(device) or spec.method != "margins"]
 
 
-def _preference(entry: Entry, look: Look) -> int:
+def _preference(spec: KernelSpec, look: Look) -> int:
     """Return the place of a machine of few rows in the list for the kind of table; others follow those listed."""
     order = PREFERRED
     if look.has_log_shares and look.has_tail:
         order = PREFERRED_CELLS if look.n_classes > 2 else PREFERRED_AMOUNTS
-    machine = entry.kernel, entry.normalize
+    machine = spec.kernel, spec.normalize
     return order.index(machine) if machine in order else len(order)
 
 
-def _rank(entry: Entry) -> tuple[bool, int, bool]:
+def _rank(spec: KernelSpec) -> tuple[bool, int, bool]:
     """Return the sort key: baselines first, then kernels in the order of ``_ORDER``, normalised rows first."""
-    return not entry.is_baseline, _ORDER.index(entry.kernel), entry.normalize is None
+    return not spec.is_baseline, _ORDER.index(spec.kernel), spec.normalize is None
 
 
-def _baselines(look: Look) -> list[Entry]:
+def _baselines(look: Look) -> list[KernelSpec]:
     """Return linear ridge on the rows as they are and on their square roots: its strength is the cheapest to find."""
-    baselines = [Entry("linear", None, title="linear ridge, raw rows", is_baseline=True)]
+    baselines = [KernelSpec("linear", None, title="linear ridge, raw rows", is_baseline=True)]
     if not look.is_signed:  # the Hellinger kernel without a map
-        baselines.append(Entry("linear", "sqrt", title="linear ridge, square roots", is_baseline=True))
+        baselines.append(KernelSpec("linear", "sqrt", title="linear ridge, square roots", is_baseline=True))
     return baselines
 
 
-def _linear_margins(look: Look) -> list[Entry]:
+def _linear_margins(look: Look) -> list[KernelSpec]:
     """Return the same by LIBLINEAR, square roots first: they are better for sparse counts; and tf-idf for words.
 
     Few rows are compared by left-out rows, which LIBLINEAR does not have in closed form.
     """
     if not look.takes_margins or look.is_few:
         return []
-    raw = Entry("linear", None, "margins", "linear SVM, raw rows")
-    roots = Entry("linear", "sqrt", "margins", "linear SVM, square roots")
-    words = [Entry("linear", "tf-idf", "margins", "linear SVM, tf-idf rows")] if look.has_words else []
+    raw = KernelSpec("linear", None, "margins", "linear SVM, raw rows")
+    roots = KernelSpec("linear", "sqrt", "margins", "linear SVM, square roots")
+    words = [KernelSpec("linear", "tf-idf", "margins", "linear SVM, tf-idf rows")] if look.has_words else []
     return [raw] if look.is_signed else [roots, raw, *words]
 
 
-def _additive(look: Look) -> list[Entry]:
+def _additive(look: Look) -> list[KernelSpec]:
     """Return additive kernels by ridge, and by margins too if rows are sparse; linear ridge on logarithms of counts."""
     if look.is_signed:
         return []
-    additive = [Entry("linear", "log1p")] if look.has_counts else []
+    additive = [KernelSpec("linear", "log1p")] if look.has_counts else []
     for normalize in _normalizations(look):
         for kernel in HISTOGRAM_KERNELS:
             if kernel == "hellinger" and normalize is None:
                 continue  # this is the linear machine on square roots
-            additive.append(Entry(kernel, normalize))
+            additive.append(KernelSpec(kernel, normalize))
             # For raw rows, the baseline on square roots covers margins already.
             if (
                 look.takes_margins
@@ -377,23 +381,23 @@ def _additive(look: Look) -> list[Entry]:
                 and kernel in ("chi2", "hellinger")
                 and (normalize or not look.has_sums)
             ):
-                additive.append(Entry(kernel, normalize, "margins"))
+                additive.append(KernelSpec(kernel, normalize, "margins"))
     return additive
 
 
-def _exponential(look: Look) -> list[Entry]:
+def _exponential(look: Look) -> list[KernelSpec]:
     """Return exponential kernels; the Gaussian one also on logarithms of counts."""
-    raw = Entry("gaussian", None)
+    raw = KernelSpec("gaussian", None)
     if look.is_signed:
         return [raw]
-    logs = [Entry("gaussian", "log1p")] if look.has_counts else []
-    words = [Entry("gaussian", "tf-idf")] if look.has_words else []
+    logs = [KernelSpec("gaussian", "log1p")] if look.has_counts else []
+    words = [KernelSpec("gaussian", "tf-idf")] if look.has_words else []
     return [raw, *logs, *words] + [
-        Entry(f"exp-{kernel}", normalize) for normalize in _normalizations(look) for kernel in HISTOGRAM_KERNELS
+        KernelSpec(f"exp-{kernel}", normalize) for normalize in _normalizations(look) for kernel in HISTOGRAM_KERNELS
     ]
 
 
-def _shares_of_rows(look: Look) -> list[Entry]:
+def _shares_of_rows(look: Look) -> list[KernelSpec]:
     """Return what the fields of species, genes and molecules compare rows by.
 
     These are logarithms of shares, and of counts, which differ by orders of magnitude; which bins are filled; and the
@@ -403,19 +407,19 @@ def _shares_of_rows(look: Look) -> list[Entry]:
     presence = ["presence"] if look.has_presence else []
     counts = ["log1p"] if look.has_counts and not look.is_signed and (look.is_few or look.has_tail) else []
     words = ["tf-idf"] if look.has_words and look.is_few else []
-    shares = [Entry("linear", normalize) for normalize in [*logs, *presence, *words]]
-    shares += [Entry("exp-hellinger", normalize) for normalize in [*logs, *counts]]
-    shares += [Entry("exp-chi2", normalize) for normalize in counts]
-    shares += [Entry("gaussian", normalize) for normalize in presence]
+    shares = [KernelSpec("linear", normalize) for normalize in [*logs, *presence, *words]]
+    shares += [KernelSpec("exp-hellinger", normalize) for normalize in [*logs, *counts]]
+    shares += [KernelSpec("exp-chi2", normalize) for normalize in counts]
+    shares += [KernelSpec("gaussian", normalize) for normalize in presence]
     if look.compares_pairs:
         raw = [None] if look.is_few or not look.is_wide else []
         shares += [
-            Entry("minmax", normalize) for normalize in [*logs, *presence, *(counts if look.is_few else []), *raw]
+            KernelSpec("minmax", normalize) for normalize in [*logs, *presence, *(counts if look.is_few else []), *raw]
         ]
     return shares
 
 
-def _exact_margins(look: Look) -> list[Entry]:
+def _exact_margins(look: Look) -> list[KernelSpec]:
     """Return margins on kernel matrices, for more classes than LIBLINEAR takes.
 
     Each class is then a small share of the rows, and ridge wastes effort on keeping the others at -1. The strongest
@@ -429,7 +433,7 @@ def _exact_margins(look: Look) -> list[Entry]:
         kernels = [("exp-chi2", normalize), ("chi2", normalize), ("linear", "sqrt"), *kernels]
         if look.has_counts:
             kernels.insert(1, ("gaussian", "log1p"))
-    return [Entry(kernel, normalize, "exact margins") for kernel, normalize in kernels]
+    return [KernelSpec(kernel, normalize, "exact margins") for kernel, normalize in kernels]
 
 
 def _normalizations(look: Look) -> list[str | None]:
@@ -454,7 +458,7 @@ def named_candidate(asked: Recipe, normalize: str | None, takes: Callable[[Recip
     name = kernel.name if isinstance(kernel, Kernel) else str(kernel)
     if not isinstance(asked.normalize, str | None):
         name += f", {normalize or 'raw'} rows"
-    exact = recipe.chosen(features="exact", loss=_by_ridge(asked))
+    exact = recipe.chosen(features="exact", loss=_ridge_loss(asked))
     is_exact = takes is not None and not isinstance(kernel, list | tuple) and takes(exact)
     return Candidate(name, exact if is_exact else recipe)
 
@@ -474,11 +478,11 @@ def candidates_of_kernel(
     normalizations = _normalizations_of(resolved, look)
     if normalize is not None:
         normalizations = [None if each is None else each.name for each in checked_normalizations(normalize)]
-    exact = asked.chosen(kernel=kernel, features="exact", loss=_by_ridge(asked))
+    exact = asked.chosen(kernel=kernel, features="exact", loss=_ridge_loss(asked))
     if isinstance(resolved, Exponential | Gaussian):
         exact = exact.chosen(gamma=gamma)
     return [
-        *(entry.candidate(asked) for entry in entries(look) if entry.is_baseline),
+        *(spec.candidate(asked) for spec in entries(look) if spec.is_baseline),
         *(
             Candidate(_name(kernel, normalization), exact.chosen(normalize=normalization))
             for normalization in normalizations
@@ -509,13 +513,13 @@ def features_of_kernel(
         recipe = recipe.chosen(gamma=learned.get("gamma", recipe.gamma))
     recipes: list[Recipe] = []
     if isinstance(kernel, AdditiveKernel) and any(f.takes(kernel) for f in FAMILIES["additive"]):
-        losses = [_by_ridge(asked), *(["hinge"] if look.takes_margins else [])]
+        losses = [_ridge_loss(asked), *(["hinge"] if look.takes_margins else [])]
         recipes += [recipe.chosen(features="additive", loss=loss) for loss in losses]
     for features in ("landmarks", "fourier"):
         has_features = any(family.takes(kernel) for family in FAMILIES[features])
         if has_features and not isinstance(kernel, AdditiveKernel | Linear):
             recipes += [
-                recipe.chosen(features=features, loss=_by_ridge(asked), n_components=n)
+                recipe.chosen(features=features, loss=_ridge_loss(asked), n_components=n)
                 for n in sizes
                 if features == "fourier" or n <= n_rows
             ]
@@ -577,7 +581,7 @@ def is_free(recipe: Recipe, or_named: bool = False) -> bool:
     )
 
 
-def _by_ridge(recipe: Recipe) -> str | Loss:
+def _ridge_loss(recipe: Recipe) -> str | Loss:
     """Return the loss of machines by ridge: squares, or the loss that is asked for if ridge is iterated for it."""
     return recipe.loss if is_iterated(recipe.loss) else "square"
 

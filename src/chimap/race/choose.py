@@ -112,9 +112,9 @@ def _raced(
         result = running.improved(result)
 
     def for_all(trial: Trial) -> Recipe:
-        return recipe_of_all(running, trial, source, keeps_rows)
+        return final_recipe(running, trial, source, keeps_rows)
 
-    result, exact = _rehearsed(running, result, for_all, source.n_rows)
+    result, exact = _as_fitted(running, result, for_all, source.n_rows)
     weights = None
     for trial in promoted(running, result, source.n_features):
         # Landmarks are weighted through the exact machines that they replace, which share their products.
@@ -139,11 +139,11 @@ def _entered(running: Race, source: Source) -> list[Candidate]:
         entered = on_normalizations(entered, normalizations, look)
     entered = within_room(entered, look.density, source, asked.room, running.footprint)
     if is_free(asked) and running.footprint <= asked.room:
-        return [entry.candidate(asked) for entry in entered]
+        return [spec.candidate(asked) for spec in entered]
     return within(entered, asked)
 
 
-def recipe_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Recipe:
+def final_recipe(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Recipe:
     """Return the recipe of a candidate for all rows of the source."""
     asked, raced = running.asked, trial.candidate.recipe
     plain = raced.chosen(bin_weights=None)
@@ -160,10 +160,10 @@ def recipe_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool 
     is_exact = has_features(recipe, "exact")
     recipe = recipe.chosen(scoring=running.scoring if is_exact else None)
     is_wide = has_features(raced, "exact") and has_features(recipe, "additive") and takes_wide(recipe, source)
-    return recipe.chosen(**_settled(running, trial, source.n_rows)) if is_exact or is_wide else recipe
+    return recipe.chosen(**_raced_strengths(running, trial, source.n_rows)) if is_exact or is_wide else recipe
 
 
-def _settled(running: Race, trial: Trial, n_rows: int) -> dict[str, float]:
+def _raced_strengths(running: Race, trial: Trial, n_rows: int) -> dict[str, float]:
     """Return the strength and gamma that the race found, if the fit would find none that are better.
 
     This is so for few rows, all of which the race left out, unless bins got weights since. For exact machines of many
@@ -180,13 +180,13 @@ def _settled(running: Race, trial: Trial, n_rows: int) -> dict[str, float]:
     return {name: trial.learned[name] for name in ("alpha", "gamma") if name in trial.learned}
 
 
-# --- machines that change when they are fitted on all rows run in their final form before they may win
+# --- a machine that all rows turn into another one (an exact machine into landmarks) wins only as that other one
 
 
-def _rehearsed(
+def _as_fitted(
     running: Race, result: RaceResult, for_all: Callable[[Trial], Recipe], n_rows: int
 ) -> tuple[RaceResult, dict[str, Trial]]:
-    """Return a result whose winner needs no landmarks as a replacement, and the replaced trials.
+    """Return a result whose winner is fitted on all rows as it ran, and the trials that landmarks have replaced.
 
     The trials are keyed by the name of the candidate that replaced them. Landmarks, as many as all ``n_rows`` rows will
     have, learn from the rows of the trial that they replace, and are scored on the same rows. An additive kernel needs

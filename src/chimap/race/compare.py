@@ -18,7 +18,7 @@ from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
 from chimap.race.candidates import candidates_of_kernel, entries, features_of_kernel, variant_of
-from chimap.race.choose import recipe_of_all
+from chimap.race.choose import final_recipe
 from chimap.race.runner import Fit, Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe
@@ -216,7 +216,7 @@ def compare(
     _check_memory(running, source)
     look = running.look
     if kernel is None:  # every one runs, without families of which the first decides
-        entered = [entry.candidate(asked, has_family=False) for entry in entries(look)]
+        entered = [spec.candidate(asked, has_family=False) for spec in entries(look)]
     else:
         entered = candidates_of_kernel(asked, kernel, gamma, look, normalize)
     with clock("race"):
@@ -374,7 +374,7 @@ class _Bench:
 
     def _final(self, trial: Trial) -> Recipe:
         """Return the recipe of the machine that a candidate becomes on all rows."""
-        return recipe_of_all(self._racing, trial, self._source)
+        return final_recipe(self._racing, trial, self._source)
 
 
 def _is_same_machine(one: Recipe, other: Recipe) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Runner, Trial, is_behind, loss_of, trial_of
+from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Runner, Trial, is_behind, rank_key, trial_of
 
 KEPT = 1 / 2  # share of the candidates that enters the next round
 HOPELESS = 2.0  # standard errors of the difference; a candidate further behind the best leaves the race
@@ -153,7 +153,7 @@ def _not_hopeless(
 
 def _best_first(candidates: Sequence[Candidate], last: dict[str, Trial]) -> list[Candidate]:
     """Sort by the score of the last round: bad candidates are recognised early if the best has run."""
-    return sorted(candidates, key=lambda c: loss_of(last[c.name]) if c.name in last else 0)
+    return sorted(candidates, key=lambda c: rank_key(last[c.name]) if c.name in last else 0)
 
 
 def _together(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -164,11 +164,11 @@ def _together(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda c: first[c.shares or c.name])
 
 
-def _go_on(trials: Sequence[Trial], errors: float, *, with_families: bool) -> list[Candidate]:
+def _go_on(trials: Sequence[Trial], n_errors: float, *, with_families: bool) -> list[Candidate]:
     """Return, in the given order, the candidates for the next round: the best half, family bests, and baselines."""
     rivals = [t for t in trials if not t.candidate.is_baseline]
-    ranked = sorted(rivals, key=loss_of)  # stable: ties go to the candidate that is listed first
-    near = [t for t in ranked if not is_behind(t, ranked[0], errors)]
+    ranked = sorted(rivals, key=rank_key)  # stable: ties go to the candidate that is listed first
+    near = [t for t in ranked if not is_behind(t, ranked[0], n_errors)]
     best = _firsts([t.candidate for t in near if t.candidate.family]) if with_families else []
     kept = {t.candidate.name for t in near[: ceil(KEPT * len(ranked))]} | {c.name for c in best}
     return [t.candidate for t in trials if t.candidate.is_baseline or t.candidate.name in kept]
@@ -180,7 +180,7 @@ def _affordable(
     """Return the baselines and as many of the best others as these seconds suffice for, but the best in any case."""
     if each * len(candidates) <= seconds:
         return list(candidates)
-    rivals = sorted((c for c in candidates if not c.is_baseline), key=lambda c: loss_of(trials[c.name]))
+    rivals = sorted((c for c in candidates if not c.is_baseline), key=lambda c: rank_key(trials[c.name]))
     n_baselines = len(candidates) - len(rivals)
     n_rivals = max(1, int(max(seconds, 0.0) / each) - n_baselines)
     kept = {c.name for c in rivals[:n_rivals]}
@@ -190,21 +190,21 @@ def _affordable(
 def _ranked(trials: list[Trial], candidates: Sequence[Candidate]) -> list[Trial]:
     """Sort trials: later rounds first, then by score; ties in the order of the list, and failures last."""
     place = {c.name: i for i, c in enumerate(candidates)}
-    return sorted(trials, key=lambda t: (bool(t.error), -t.round, loss_of(t), place[t.candidate.name]))
+    return sorted(trials, key=lambda t: (bool(t.error), -t.round, rank_key(t), place[t.candidate.name]))
 
 
-def preferred(outcomes: Sequence[Outcome | Trial], errors: float) -> int:
-    """Return the place of the first outcome that is not behind the best by more than ``errors`` standard errors.
+def preferred(outcomes: Sequence[Outcome | Trial], n_errors: float) -> int:
+    """Return the place of the first outcome that is not behind the best by more than so many standard errors.
 
     The standard error is that of the difference. With 0 errors it is the best; of equal ones, the first.
     """
     best = max(outcomes, key=lambda outcome: round(outcome.score / SAME))
-    if not errors:
+    if not n_errors:
         return outcomes.index(best)
-    return next(i for i, outcome in enumerate(outcomes) if not is_behind(outcome, best, errors))
+    return next(i for i, outcome in enumerate(outcomes) if not is_behind(outcome, best, n_errors))
 
 
-def expected_score(compared: Sequence[Sequence[Outcome]], errors: float) -> tuple[float, float] | None:
+def expected_score(compared: Sequence[Sequence[Outcome]], n_errors: float) -> tuple[float, float] | None:
     """Return the score that the winner of a race will have on unseen rows, and its standard error.
 
     The score of the best of many is too high, as some of its lead is luck on the rows that it was chosen by. So each
@@ -221,7 +221,7 @@ def expected_score(compared: Sequence[Sequence[Outcome]], errors: float) -> tupl
     compared : sequence of sequences of Outcome
         For each candidate, in the order in which they are preferred, the outcomes of the settings among which its own
         was chosen by the score. All were scored on the same rows.
-    errors : float
+    n_errors : float
         See ``preferred``.
 
     Returns
@@ -250,11 +250,11 @@ def expected_score(compared: Sequence[Sequence[Outcome]], errors: float) -> tupl
     values = []
     for part in range(n_parts):
         chosen = [max((_without(outcome, part) for outcome in tried), key=_score_without) for tried in compared]
-        place = preferred([rest for rest, _ in chosen], errors)
+        place = preferred([rest for rest, _ in chosen], n_errors)
         values.append(chosen[place][1])
     score = float(np.mean(values))
     own = [max(tried, key=lambda outcome: outcome.score) for tried in compared]
-    luck = own[preferred(own, errors)].score - score
+    luck = own[preferred(own, n_errors)].score - score
     error = np.std(values, ddof=1) * np.sqrt(1 / n_parts + 1 / (n_parts - 1))
     return score, float(np.hypot(error, luck))
 

@@ -1,4 +1,4 @@
-"""Rows of a race: which rows are learned from and which are scored, round by round, and by what score."""
+"""Rows of a race: which rows are learned from and which are scored, round by round."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
-from chimap._types import Rows, Scoring
+from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.selection.leave_one_out import parts_of
-from chimap.selection.scoring import OF_POSITIVE
 from chimap.solvers.exact import is_shared
 
 ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
@@ -123,20 +122,6 @@ def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
     if len(splits) == 1:
         return dict.fromkeys([n for n in ROUNDS if n < most] + [min(most, ROUNDS[-1])], 1)
     return {-(-most // 2): 1, -(-3 * most // 4): 1, most: len(splits)}
-
-
-def score_name(scoring: Scoring, is_classification: bool, y: np.ndarray, positive: object = None) -> str:
-    """Return the name of a scorer as tables show it; None is accuracy or R^2, and several tasks have the mean of it.
-
-    That of a scorer of the positive class names the class.
-    """
-    if is_classification and y.ndim == 1 and scoring in OF_POSITIVE and (classes := np.unique(y)).size == 2:
-        return f"{scoring} of {classes[1] if positive is None else positive}"
-    if y.ndim == 2:
-        return f"mean {score_name(scoring, is_classification, y[:, 0])}"
-    if scoring is None:
-        return "accuracy" if is_classification else "R2"
-    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
 
 
 def shared_tasks(

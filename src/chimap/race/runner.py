@@ -36,7 +36,6 @@ from chimap.race.rows import (
     n_repeated,
     rounds_of,
     rows_of_round,
-    score_name,
     shared_tasks,
 )
 from chimap.race.shared import BestSetting, SharedMachines
@@ -71,7 +70,7 @@ Fit = Callable[[Recipe, Source, np.ndarray | None], Model]
 """Fits a recipe to the rows of a source, in groups if these are given."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Race:
     """A race on a sample of a source.
 
@@ -195,9 +194,8 @@ class Race:
     @property
     def measure(self) -> str:
         """Name of the score."""
-        if self.scoring is None and not self.asked.is_classifier:
-            return self.codec.score(self.y, None).name.replace("r2", "R2")
-        return score_name(self.scoring, self.asked.is_classifier, self.y, self.asked.positive)
+        name = self.codec.score(self.y, self.scoring).name
+        return name.replace("r2", "R2") if self.scoring is None else name
 
     @property
     def footprint(self) -> int:
@@ -272,20 +270,19 @@ class Race:
         last_setting = self.best.get(candidate.name)
         start = self._starts.get(candidate.family) if last_setting is None else last_setting
 
-        def looks_on(score: float, outputs: Sequence[np.ndarray]) -> bool:
+        def searches_on(score: float, outputs: Sequence[np.ndarray]) -> bool:
             if last_setting is not None and (n_rows < max(self.splits_of) or len(splits) == 1):
                 return False
             leader = self.leaders.get(n_rows)
             if leader is None:
                 return True
-            deviations = self._all_deviations(splits, outputs)
-            errors = HOPELESS if last_setting is None else CLOSE
-            return not is_behind(Outcome(score, deviations=tuple(deviations)), leader, errors)
+            n_errors = HOPELESS if last_setting is None else CLOSE
+            return not is_behind(self._outcome(score, outputs, splits), leader, n_errors)
 
         if leaves_out:
-            fitted = machines.best_left_out(recipe, self.left_out, start, looks_on, self.by_error)
+            fitted = machines.best_left_out(recipe, self.left_out, start, searches_on, self.by_error)
         else:
-            fitted = machines.best(recipe, splits, start, looks_on)
+            fitted = machines.best(recipe, splits, start, searches_on)
         self.best[candidate.name] = fitted.setting
         self._starts.setdefault(candidate.family or candidate.name, fitted.setting)
         outcome = self.outcome_of(fitted, splits)
@@ -297,10 +294,10 @@ class Race:
     def _tried(self, fitted: BestSetting, splits: list[Split]) -> list[Outcome]:
         """Return the outcomes of the settings among which the score chose: one if the squared error did."""
         tried = [trial for trial in fitted.tried if not self.by_error or trial.outputs is fitted.outputs]
-        return [Outcome(trial.score, deviations=tuple(self._all_deviations(splits, trial.outputs))) for trial in tried]
+        return [self._outcome(trial.score, trial.outputs, splits) for trial in tried]
 
     @property
-    def errors(self) -> float:
+    def n_errors(self) -> float:
         """Standard errors by which the best must beat the candidates listed before it; see ``preferred``.
 
         Many rows tell candidates apart, and need no preference; those that a user lists have no order.
@@ -319,10 +316,10 @@ class Race:
         compared = [tried for name in names if (tried := self.compared.get(n_rows, {}).get(name))]
         trials = {trial.candidate.name: trial for trial in result.trials if trial.n_rows == n_rows and not trial.error}
         raced = [name for name in names if name in trials]
-        leader = preferred([trials[name] for name in raced], self.errors)
+        leader = preferred([trials[name] for name in raced], self.n_errors)
         return replace(
             result.led_by(trials[raced[leader]]),
-            expected=expected_score(compared, self.errors),
+            expected=expected_score(compared, self.n_errors),
             n_repeated=n_repeated(self.rows, self.groups),
             n_sampled=self.rows.shape[0],
         )
@@ -344,17 +341,18 @@ class Race:
 
     def outcome_of(self, fitted: BestSetting, splits: list[Split]) -> Outcome:
         """Return the outcome of machines that share their products, on these splits."""
-        deviations = tuple(self._all_deviations(splits, fitted.outputs))
-        return Outcome(fitted.score, learned_by(fitted.alpha, fitted.gamma), deviations, fitted.seconds)
+        outcome = self._outcome(fitted.score, fitted.outputs, splits)
+        return replace(outcome, learned=learned_by(fitted.alpha, fitted.gamma), predict_seconds=fitted.seconds)
 
-    def _all_deviations(self, splits: list[Split], outputs: Sequence[np.ndarray]) -> list[float]:
-        """Return the jackknife deviations of the mean score over the splits of machines that share products."""
+    def _outcome(self, score: float, outputs: Sequence[np.ndarray], splits: list[Split]) -> Outcome:
+        """Return the outcome of a setting, with the jackknife deviations of its mean score over the splits."""
         assert self.shared is not None
-        return [
+        deviations = tuple(
             deviation / len(splits)
             for (_, test), split_outputs in zip(splits, outputs, strict=True)
             for deviation in self._deviations(self.shared.score, test, split_outputs)
-        ]
+        )
+        return Outcome(score, deviations=deviations)
 
     def _deviations(self, score: OutputScore, test: np.ndarray, outputs: np.ndarray) -> list[float]:
         """Return the jackknife deviations of the score of ``outputs``, the outputs for the rows ``test``."""

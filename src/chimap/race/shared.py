@@ -61,7 +61,7 @@ _WELL_FILLED = 0.15  # share of entries: pictures and descriptors have more, wor
 _UNCOUNTED_SECONDS = 0.05  # of a trial, which are not counted as operations: maps, scores
 _NOTHING: tuple[object, Scale, list[Products]] = (None, Scale(), [])
 
-LooksOn = Callable[[float, Sequence[np.ndarray]], bool]
+SearchesOn = Callable[[float, Sequence[np.ndarray]], bool]
 """Takes the score and the outputs of a setting, and returns whether its neighbours are worth trying."""
 
 
@@ -161,15 +161,15 @@ class Search(SettingSearch[ScoredOutputs]):
         """See ``SettingSearch``."""
         return self.machines[0].scale()
 
-    def best(self, start: Setting | None, looks_on: LooksOn) -> BestSetting:
+    def best(self, start: Setting | None, searches_on: SearchesOn) -> BestSetting:
         """Return the best setting.
 
-        From ``start`` the search goes uphill if ``looks_on`` says that this is worth it. Without a start it first goes
-        down by decades from where the machine begins. Raise DataError if no setting can be solved.
+        From ``start`` the search goes uphill if ``searches_on`` says so. Without a start it first goes down by decades
+        from where the machine begins. Raise DataError if no setting can be solved.
         """
         setting = None if start is None else self.weakest_solved(start) or start
         first = None if setting is None else self.trial(setting)
-        if setting is None or first is None or not first.outputs or looks_on(first.score, first.outputs):
+        if setting is None or first is None or not first.outputs or searches_on(first.score, first.outputs):
             steps = _STEPS if self.chooses_gamma else _STEPS[:2]
             setting = climb(self.better, setting or self._beginning(), steps)
         trial, alpha = self.trial(setting), self.alpha(setting[0])
@@ -295,7 +295,7 @@ class SharedMachines:
         recipe: Recipe,
         splits: Sequence[Split],
         start: Setting | None,
-        looks_on: LooksOn = lambda score, outputs: True,
+        searches_on: SearchesOn = lambda score, outputs: True,
     ) -> BestSetting:
         """Return the best strength and gamma of a machine.
 
@@ -307,7 +307,7 @@ class SharedMachines:
             Rows to learn from and rows to score.
         start : tuple of int or None
             Setting to begin from, which was the best for fewer rows.
-        looks_on : callable, default=lambda score, outputs: True
+        searches_on : callable, default=lambda score, outputs: True
             Whether to search beyond ``start``, given its score and outputs.
 
         Raises
@@ -319,14 +319,14 @@ class SharedMachines:
             machines, gamma = self._margins(recipe, splits), None
         else:
             machines, gamma = self._kernels(recipe, splits)
-        return self._searched(machines, gamma, recipe, splits, start, looks_on)
+        return self._searched(machines, gamma, recipe, splits, start, searches_on)
 
     def best_left_out(
         self,
         recipe: Recipe,
         groups: Sequence[np.ndarray] | None,
         start: Setting | None,
-        looks_on: LooksOn = lambda score, outputs: True,
+        searches_on: SearchesOn = lambda score, outputs: True,
         by_error: bool = False,
     ) -> BestSetting:
         """Return the best strength and gamma of an exact machine of all rows, by its outputs for left-out rows.
@@ -336,9 +336,11 @@ class SharedMachines:
         parameters, and for what it raises.
         """
         everything = np.arange(self.rows.shape[0])
-        products, kernel, outer = self._kernel_of(recipe, [(everything, everything[:0])])
-        machine = LeftOutMachine(products[0], kernel, self.Y, self.row_weights, recipe.requested_loss, groups)
-        return self._searched([machine], outer, recipe, [(everything, everything)], start, looks_on, by_error)
+        products, gamma, unscaled_gamma = self._kernel_of(recipe, [(everything, everything[:0])])
+        machine = LeftOutMachine(products[0], gamma, self.Y, self.row_weights, recipe.requested_loss, groups)
+        return self._searched(
+            [machine], unscaled_gamma, recipe, [(everything, everything)], start, searches_on, by_error
+        )
 
     def _searched(
         self,
@@ -347,37 +349,37 @@ class SharedMachines:
         recipe: Recipe,
         splits: Sequence[Split],
         start: Setting | None,
-        looks_on: LooksOn,
+        searches_on: SearchesOn,
         by_error: bool = False,
     ) -> BestSetting:
         """Return the best setting of machines, one for each split."""
         chooses = gamma is not None and is_auto(recipe.gamma)
         try:
-            return Search(self, machines, splits, gamma, chooses, by_error).best(start, looks_on)
+            return Search(self, machines, splits, gamma, chooses, by_error).best(start, searches_on)
         finally:
             self.work += _UNCOUNTED_SECONDS + sum(machine.work for machine in machines)
 
     def _kernels(self, recipe: Recipe, splits: Sequence[Split]) -> tuple[list[Machine], float | None]:
         """Return the machines, and the gamma of unscaled rows that corresponds to 0 octaves."""
-        products, gamma, outer = self._kernel_of(recipe, splits)
+        products, gamma, unscaled_gamma = self._kernel_of(recipe, splits)
         return [
             KernelMachine(split_products, gamma, self.Y[train], self._weights(train), recipe.requested_loss)
             for split_products, (train, _) in zip(products, splits, strict=True)
-        ], outer
+        ], unscaled_gamma
 
     def _kernel_of(self, recipe: Recipe, splits: Sequence[Split]) -> tuple[list[Products], float | None, float | None]:
         """Return the products of each split, and the gamma of scaled and of unscaled rows, if the kernel has one."""
         kernel = recipe.exact_kernel
         base = kernel.kernel if isinstance(kernel, Exponential) else kernel
         scale, products = self._products(base, recipe, splits)
-        gamma = outer = None
+        gamma = unscaled_gamma = None
         if isinstance(kernel, Exponential):
             first = products[0]  # each split has all rows
             assert first.train is not None
             assert first.spread is not None
             scaled = with_mean_gamma(kernel.rescaled(scale.factor), first.train, first.spread)
-            gamma, outer = float(scaled.gamma), float(scaled.rescaled(1 / scale.factor).gamma)
-        return products, gamma, outer
+            gamma, unscaled_gamma = float(scaled.gamma), float(scaled.rescaled(1 / scale.factor).gamma)
+        return products, gamma, unscaled_gamma
 
     def _products(self, base: Kernel, recipe: Recipe, splits: Sequence[Split]) -> tuple[Scale, list[Products]]:
         """Return the products of the splits under an additive kernel, and the scale of the rows before the map."""

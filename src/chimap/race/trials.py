@@ -84,6 +84,19 @@ class Outcome:
     deviations: tuple[float, ...] = ()
     predict_seconds: float = np.nan
 
+    def trial(self, candidate: Candidate, place: int, n_rows: int, seconds: float) -> Trial:
+        """Return the trial of a candidate with this outcome in a round of so many rows, which took these seconds."""
+        return Trial(
+            candidate,
+            place,
+            n_rows,
+            float(self.score),
+            seconds,
+            self.learned,
+            deviations=self.deviations,
+            predict_seconds=self.predict_seconds,
+        )
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -218,7 +231,7 @@ class RaceResult:
     def in_place_of(self, old: Trial, new: Trial) -> RaceResult:
         """Return the result with ``new`` in place of ``old``, ranked by its score."""
         trials = [new if trial is old else trial for trial in self.trials]
-        ranked = sorted(trials, key=lambda t: (bool(t.error), -t.round, loss_of(t)))
+        ranked = sorted(trials, key=lambda t: (bool(t.error), -t.round, rank_key(t)))
         return replace(self, trials=ranked, seconds=self.seconds + new.seconds, history=[*self.history, new])
 
     def led_by(self, trial: Trial) -> RaceResult:
@@ -243,33 +256,32 @@ class RaceResult:
 
 def trial_of(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Trial:
     """Run a candidate in a round and return the trial; if it fails, the trial has the error."""
-    began = time.perf_counter()
-    trial = Trial(candidate, place, n_rows, -np.inf, 0.0)
+    began, error = time.perf_counter(), ""
     try:
         outcome = run(candidate, n_rows)
-    except ValueError as error:  # settings that do not suit the rows; programming errors raise other exceptions
-        return replace(trial, seconds=time.perf_counter() - began, error=message_of(error))
-    if np.isnan(outcome.score):
-        return replace(trial, seconds=time.perf_counter() - began, error="the score is not a number")
-    return replace(
-        trial,
-        score=float(outcome.score),
-        seconds=time.perf_counter() - began,
-        learned=outcome.learned,
-        deviations=outcome.deviations,
-        predict_seconds=outcome.predict_seconds,
-    )
+    except ValueError as raised:  # settings that do not suit the rows; programming errors raise other exceptions
+        error = message_of(raised)
+    else:
+        error = "the score is not a number" if np.isnan(outcome.score) else ""
+    seconds = time.perf_counter() - began
+    if error:
+        return Trial(candidate, place, n_rows, -np.inf, seconds, error=error)
+    return outcome.trial(candidate, place, n_rows, seconds)
 
 
-def is_behind(trial: Outcome | Trial, best: Outcome | Trial, errors: float) -> bool:
-    """Whether a score is below the best by more than ``errors`` standard errors of the difference, if known."""
-    if len(trial.deviations) != len(best.deviations):
-        return False
-    error = standard_error(np.subtract(best.deviations, trial.deviations))
-    return bool(best.score - trial.score > errors * error)  # False for an unknown (NaN) error
+def error_between(one: Outcome | Trial, other: Outcome | Trial) -> float:
+    """Return the standard error of the difference of two scores on the same rows; NaN if it is unknown."""
+    if len(one.deviations) != len(other.deviations):
+        return float("nan")
+    return standard_error(np.subtract(one.deviations, other.deviations))
 
 
-def loss_of(trial: Trial) -> float:
+def is_behind(trial: Outcome | Trial, best: Outcome | Trial, n_errors: float) -> bool:
+    """Whether a score is below the best by more than so many standard errors of the difference, if known."""
+    return bool(best.score - trial.score > n_errors * error_between(best, trial))  # False for an unknown (NaN) error
+
+
+def rank_key(trial: Trial) -> float:
     """Return a number that is smaller for better trials and equal for scores that differ only by rounding."""
     return -round(trial.score / SAME) if np.isfinite(trial.score) else np.inf
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,9 @@ BLOCK_TERMS = 1  # features per bin of machines in blocks: a second costs as muc
 _STEP_OF_BLOCKS = 500  # rows by which blocks differ that are tried for the memory
 _FIRST_SHARE = 0.3  # of the seconds of a fit that its first block may take
 _CHOICE = 3  # the first block takes as long as so many factors
+# On a device: rows of a factor, of which a sweep over millions of rows then has as much to do as products, and the
+# factors that a sweep has at least, as each scores the machine before it.
+_MOST_ON_DEVICE, _FEWEST_FACTORS = 20_000, 8
 _OUTPUTS_OF_ROWS = 4  # matrices of targets, weights and outputs of all rows
 # Dense columns whose products take as long as those of an entry of sparse rows, of which the frequent
 # ones are stored dense: 1.2 (fingerprints) to 4.5 (visual words) of them for each entry of a row.
@@ -136,7 +139,9 @@ class BlockPlan:
     Parameters
     ----------
     block_rows : int
-        Rows of a block, as many as the memory holds.
+        Rows of the first block, which this machine solves: as many as its memory holds.
+    factor_rows : int
+        Rows of the factors of later blocks: as many, or more on a device that holds them.
     n_rows : int
         Rows to learn from: those of the source, or as many as the work allows.
     seconds : float
@@ -150,6 +155,7 @@ class BlockPlan:
     """
 
     block_rows: int
+    factor_rows: int
     n_rows: int
     seconds: float
     n_bytes: int
@@ -191,6 +197,7 @@ def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
         needed = int(n_rows * kept_bytes) + block_bytes(block_rows, row_bytes, dtype)
         return BlockPlan(
             block_rows,
+            block_rows,
             n_rows,
             block_seconds(n_rows, block_rows, columns) / backend.speed,
             needed,
@@ -198,13 +205,21 @@ def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
             most_rows_within(work, block_rows, columns, 2),
         )
 
+    def factor_rows(plan: BlockPlan) -> int:
+        """Return the rows of factors on the device: the most that it holds besides the rows."""
+        if on_host(recipe.device):
+            return plan.block_rows
+        most = min(_MOST_ON_DEVICE, plan.n_rows // _FEWEST_FACTORS)
+        sizes = range(most, plan.block_rows, -_STEP_OF_BLOCKS)
+        return next((m for m in sizes if backend.holds(plan.n_rows, stored, m, dtype)), plan.block_rows)
+
     sizes = range(min(MOST_BLOCK_ROWS, source.n_rows), least, -_STEP_OF_BLOCKS)
     plans = [of_blocks(size) for size in [*sizes, least]]
     fitting = [p for p in plans if p.fits(recipe.room) and p.first_seconds <= _FIRST_SHARE * seconds]
     if not fitting:
         return plans[-1]
     if fitting[0].n_rows == source.n_rows:
-        return fitting[0]
+        return replace(fitting[0], factor_rows=factor_rows(fitting[0]))
     enough = _SHARE_TWICE * most_rows_within(seconds * backend.speed, 0, columns, 2)
     return next((plan for plan in fitting if plan.rows_twice >= enough), fitting[-1])
 

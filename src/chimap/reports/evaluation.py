@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -41,8 +41,8 @@ from chimap.reports.measures import (
     most_confused,
 )
 from chimap.reports.page import ROWS_LISTED, Page, as_markup, date_in_words, now, package_versions, render
-from chimap.reports.pictures import Examples, examples, images_of
-from chimap.reports.ranking import RankingMetrics
+from chimap.reports.pictures import Examples, examples
+from chimap.reports.ranking import RankingMetrics, ranking_metrics
 from chimap.reports.score import Score, UnassignedRows, score_of
 from chimap.reports.selection import ComponentScores, StrengthCurve, scores_by_components, strength_curve
 from chimap.reports.splits import SplitScores
@@ -265,11 +265,11 @@ def _check_predicts_sources(model: BaseEstimator) -> None:
         )
 
 
-def _evaluation(model: Any, source: Source, score: Score, which: str, insight: Insight | None) -> Evaluation:
-    # for a compiled model: the model that it was made from, if it was kept
-    fitted = getattr(model, "exact_", model)
-    training = getattr(model, "training_", None) or {}
-    seconds = {f"fit: {name}": time for name, time in getattr(fitted, "stage_seconds_", {}).items()}
+def _evaluation(model: BaseEstimator, source: Source, score: Score, which: str, insight: Insight | None) -> Evaluation:
+    fitted = model.exact_  # None for tables that were made of codes
+    learned, training = {} if fitted is None else fitted.fitted.learned, model.training_ or {}
+    seconds = {f"fit: {name}": time for name, time in learned.get("stage_seconds_", {}).items()}
+    ranking = None if score.outcome is None else ranking_metrics(score.outcome[0], score.outcome[2], model.classes_)
     data = {
         "file": source.name.partition(",")[0],
         "rows": source.n_rows,
@@ -277,7 +277,7 @@ def _evaluation(model: Any, source: Source, score: Score, which: str, insight: I
         "rows left out": source.n_left_out or None,
         "rows left out, not readable": source.n_unreadable or None,
         "bins": source.n_features,
-        "rows trained on": getattr(fitted, "n_rows_", None),
+        "rows trained on": learned.get("n_rows_"),
         "trained on": training.get("file"),
         "trained at": training.get("date"),
         "rows unassigned": score.unassigned and str(score.unassigned),
@@ -293,23 +293,29 @@ def _evaluation(model: Any, source: Source, score: Score, which: str, insight: I
         components=ComponentScores.of(selection),
         stages=seconds | {"predict": score.seconds},
         settings=model.get_params(deep=False) if fitted is None else _settings(fitted),
-        ranking=score.ranking,
-        examples=_examples(source, score),
+        ranking=ranking,
+        examples=_examples(source, score, ranking),
         insight=insight,
-        reliability=score.reliability,
+        reliability=None if score.outcome is None else _reliability(model, *score.outcome),
         unassigned=score.unassigned,
     )
 
 
-def _examples(source: Source, score: Score) -> Examples | None:
+def _reliability(model: BaseEstimator, y: np.ndarray, predicted: np.ndarray, scores: np.ndarray) -> Reliability:
+    """Return how reliable the probability of the most probable class of each row is."""
+    outputs = scores[:, 1:] if scores.shape[1] == 2 else scores
+    probabilities = model.probabilities_of(outputs.astype(np.float64))
+    return Reliability(probabilities.max(axis=1), model.classes_[probabilities.argmax(axis=1)] == y)
+
+
+def _examples(source: Source, score: Score, ranking: RankingMetrics | None) -> Examples | None:
     """Return the most confused images and the top-ranked images of each class, or None if the rows are not images."""
-    images = images_of(source)
-    if not isinstance(score.metrics, ClassificationMetrics) or score.ranking is None or score.outcome is None:
+    if source.images is None or ranking is None or score.outcome is None:
         return None
-    return None if images is None else examples(score.metrics, score.ranking, *score.outcome, read=images.read)
+    return examples(cast("ClassificationMetrics", score.metrics), ranking, *score.outcome, read=source.images.read)
 
 
-def _settings(model: Any) -> dict[str, Any]:
+def _settings(model: BaseEstimator) -> JSON:
     """Return the parameters of the estimator, with learned values in place of instructions such as "auto"."""
     parameters = model.get_params(deep=False)
     left_out = ("verbose", "kernel", "gamma", "alpha", "map")

@@ -21,13 +21,13 @@ from chimap.data import ArraySource
 from chimap.data.covariates import beside
 from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.source import choose_rows
-from chimap.estimators.targets import task_names
+from chimap.estimators.targets import class_scores, task_names
 from chimap.explain import Importance, Neighbours
 from chimap.explain.effects import BinEffect
 from chimap.reports.explanation_figures import contribution_bars, effect_curves, importance_bars, shown_outputs
 from chimap.reports.figures import LINES, PALETTE
 from chimap.reports.page import Page, as_markup, date_in_words, now, package_versions, render
-from chimap.reports.pictures import PICTURE_SIDE, drawn, grey, images_of, painted, painted_photo, small_jpeg
+from chimap.reports.pictures import PICTURE_SIDE, drawn, grey, painted, painted_photo, small_jpeg
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -325,8 +325,8 @@ def _row(explanation: ModelExplanation, row: ExplainedRow, place: int) -> JSON:
 
 def explainable(model: BaseEstimator) -> BaseEstimator:
     """Return the model, or the one that a compiled model was made from. Raise DataError if neither explains."""
-    exact = getattr(model, "exact_", model)
-    if exact is None or not hasattr(exact, "explain"):
+    exact = model.exact_
+    if exact is None:
         raise DataError(
             f"a {type(model).__name__} cannot be explained. Explain the model that it was made from, or a model of "
             "'chimap fit'."
@@ -429,8 +429,7 @@ def explained_rows(
         like = model.nearest(rows, k=_LANDMARKS_SHOWN)
     except DataError:  # the model is not a sum over landmarks
         like = [None] * len(places)
-    neighbour = "training row" if hasattr(model, "row_numbers_") else "landmark"
-    images = images_of(source)
+    neighbour = "training row" if "row_numbers_" in model.fitted.learned else "landmark"
     draw = _drawings(model, source, places, rows)
     shown = []
     for i, place in enumerate(places):
@@ -444,7 +443,7 @@ def explained_rows(
             truth = None if truth is None else truth[k].astype(answers.dtype)
             weights, rival = _of_task(model, int(k), outputs.shape[1], answer)
         contributions = explanation.contributions[i] @ weights
-        pictures = _pictures(model, images, int(place), values[i], contributions, shape)
+        pictures = _pictures(model, source.images, int(place), values[i], contributions, shape)
         shown.append(
             ExplainedRow(
                 name,
@@ -538,8 +537,8 @@ def explanation_of(
         "model": file,
         "kernel": kernel_in_words(about["kernel"], about["gamma"]),
         "features": about["features"],
-        "bin weights": bin_weights_in_words(getattr(model, "bin_weights_", None), model.fitted.bin_names.tolist()),
-        "rows trained on": getattr(model, "n_rows_", None),
+        "bin weights": bin_weights_in_words(model.bin_weights_, model.fitted.bin_names.tolist()),
+        "rows trained on": model.fitted.learned.get("n_rows_"),
         "file": None if source is None else source.name.partition(",")[0],
         "rows looked at": None if sample is None else sample.n_rows,
     }
@@ -606,12 +605,12 @@ def spread_of(y: np.ndarray) -> np.ndarray | None:
 
 
 def _between_classes(model: BaseEstimator, outputs: np.ndarray, y: np.ndarray | None) -> np.ndarray:
-    scores = np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs.copy()
+    scores = class_scores(outputs)
     if y is None:
         best = np.partition(scores, -2, axis=1)
         return best[:, -1] - best[:, -2]
     true_columns = np.searchsorted(model.classes_, y).clip(0, model.classes_.size - 1)
     rows = np.arange(len(outputs))
-    score_of_true = scores[rows, true_columns]
-    scores[rows, true_columns] = -np.inf
-    return score_of_true - scores.max(axis=1)
+    others = scores.copy()
+    others[rows, true_columns] = -np.inf
+    return scores[rows, true_columns] - others.max(axis=1)

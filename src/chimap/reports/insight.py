@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.metrics import roc_curve
 
 from chimap._formatting import measure_in_words, plain
@@ -222,13 +223,13 @@ def insight_of(model: BaseEstimator, source: Source, score: Score, training: Sou
     -------
     Insight
     """
-    exact = getattr(model, "exact_", model)
-    importance = []
-    if exact is not None and hasattr(exact, "importance"):
+    exact = model.exact_
+    importance, curve = [], None
+    if exact is not None:
+        curve = exact.learning_curve_
         sample, _ = sample_of(source, 300)
         importance = importance_of(exact, sample, None, "auto").top(_MOST_BINS)
     names, two, measure = row_names(source), None, "accuracy"
-    curve = getattr(model, "learning_curve_", None)
     if isinstance(score.metrics, RegressionMetrics):
         y, measure = score.metrics.targets, "r2"
         mistakes = worst_errors(names, y, score.metrics.predictions)
@@ -261,8 +262,7 @@ def _two(
     """Return the scores and probabilities of two classes, or None if there are not two classes with rows."""
     if len(classes) != 2 or np.unique(y).size < 2:
         return None
-    positive = getattr(model, "positive_", None)  # a LookupClassifier has none
-    k = 1 if positive is None else list(classes).index(positive)
+    k = 1 if model.positive_ is None else list(classes).index(model.positive_)
     f = scores[:, 1].astype(np.float64)
     return TwoClasses(y == classes[k], scores[:, k].astype(np.float64), model.probabilities_of(f[:, None])[:, k])
 
@@ -291,7 +291,7 @@ class _Nested:
         is_known = isinstance(model, HistogramClassifier | HistogramRegressor)
         if training is None or training.n_rows < _FEWEST_ROWS_OF_CURVE or not is_known:
             return None
-        if getattr(model, "histograms_", None) is not None:  # images would have to be described again
+        if model.histograms_ is not None:  # images would have to be described again
             return None
         most = max(_FEWEST_ROWS_OF_CURVE, _MOST_ENTRIES // source.n_features)
         learned, places = sample_of(training, min(_MOST_ROWS_LEARNED, most))
@@ -333,5 +333,5 @@ class _Nested:
         from sklearn.base import clone
 
         fitted = clone(machine).fit_source(taken(self.rows, np.arange(n_rows), self.labels[:n_rows]))
-        score = HeldOutScore(self.y, getattr(fitted, "classes_", None), self.measure)
+        score = HeldOutScore(self.y, fitted.classes_ if is_classifier(fitted) else None, self.measure)
         return score(fitted.predict_source(self.held_out))

@@ -13,10 +13,6 @@ import numpy as np
 from chimap._formatting import one_line, percent
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.data.source import Source
-from chimap.data.split import PartSource
-from chimap.images.histogram_source import ImageSource
-from chimap.images.reading.image_set import ImageSet
 from chimap.reports.figures import BAD, GOOD
 from chimap.reports.measures import ClassificationMetrics, most_confused
 from chimap.reports.ranking import RankingMetrics
@@ -284,11 +280,3 @@ def _png(pixels: np.ndarray) -> str:
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
-
-
-def images_of(source: Source) -> ImageSet | None:
-    """Return the images that the rows describe, in the order of the rows, or None if the rows are not of images."""
-    if isinstance(source, PartSource):
-        images = images_of(source.whole)
-        return None if images is None else images.take(source.places)
-    return source.images if isinstance(source, ImageSource) else None

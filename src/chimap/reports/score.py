@@ -13,13 +13,12 @@ from chimap._errors import DataError
 from chimap._messages import Message
 from chimap.data.label_kinds import as_targets, check_binary, known_labels
 from chimap.data.labels import labels_of
-from chimap.estimators.targets import answers, keeps_no_shares, loss_of_answers, task_names
+from chimap.estimators.targets import answers, class_scores, keeps_no_shares, loss_of_answers, task_names
 from chimap.models.unassigned import UNASSIGNED, checked_share, with_shares
 from chimap.reports.measures import (
     Baseline,
     ClassificationMetrics,
     RegressionMetrics,
-    Reliability,
     TaskMetrics,
     classification_metrics,
     majority_baseline,
@@ -28,7 +27,6 @@ from chimap.reports.measures import (
     regression_metrics,
     task_metrics,
 )
-from chimap.reports.ranking import RankingMetrics, ranking_metrics
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -72,12 +70,9 @@ class Score(NamedTuple):
         Score of a prediction that needs no model.
     seconds : float
         Time to predict.
-    ranking : RankingMetrics or None
-        Ranking of the rows by each class; None for regressions and if there are too many scores to keep.
     outcome : tuple of ndarray or None
-        What the ranking was computed from: labels (n,), predictions (n,) and scores (n, classes).
-    reliability : Reliability or None
-        How well the predicted probabilities are calibrated.
+        Labels (n,), predictions (n,) and scores (n, classes); None for regressions and if there are too many scores to
+        keep.
     unassigned : UnassignedRows or None
         The rows that are like none of the classes, if they are asked for.
     """
@@ -85,9 +80,7 @@ class Score(NamedTuple):
     metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
     baseline: Baseline
     seconds: float
-    ranking: RankingMetrics | None = None
     outcome: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-    reliability: Reliability | None = None
     unassigned: UnassignedRows | None = None
 
 
@@ -150,29 +143,14 @@ def score_of(
     if is_classifier(model):
         of_second = scores[:, 0] if scores is not None and scores.shape[1] == 1 else None
         metrics = classification_metrics(
-            y,
-            predicted,
-            classes=model.classes_,
-            scores=of_second,
-            positive=getattr(model, "positive_", None),  # a LookupClassifier has none
+            y, predicted, classes=model.classes_, scores=of_second, positive=model.positive_
         )
         found = None
         if unassigned is not None and lacking is not None:
             right = (predicted == y)[~lacking]
             found = UnassignedRows(unassigned, float(lacking.mean()), float(right.mean()) if right.size else np.nan)
-        if scores is None:
-            return Score(metrics, _baseline(model, y), seconds, unassigned=found)
-        by_class = scores if of_second is None else np.concatenate([-scores, scores], axis=1)
-        ranking = ranking_metrics(y, by_class, metrics.classes)
-        return Score(
-            metrics,
-            _baseline(model, y),
-            seconds,
-            ranking,
-            (y, predicted, by_class),
-            _reliability(model, y, scores),
-            found,
-        )
+        outcome = None if scores is None else (y, predicted, class_scores(scores))
+        return Score(metrics, _baseline(model, y), seconds, outcome, found)
     return Score(regression_metrics(y, predicted, loss=loss), _baseline(model, y), seconds)
 
 
@@ -182,14 +160,6 @@ def check_unassigned(model: BaseEstimator, unassigned: float) -> None:
     if not hasattr(model, "labels_in_chunks"):
         raise keeps_no_shares(model)
     with_shares(model.fitted)
-
-
-def _reliability(model: BaseEstimator, y: np.ndarray, scores: np.ndarray) -> Reliability | None:
-    """Return the reliability of the most probable class of each row, or None if the model has no probabilities."""
-    if not hasattr(model, "probabilities_of"):
-        return None
-    probabilities = model.probabilities_of(scores.astype(np.float64))
-    return Reliability(probabilities.max(axis=1), model.classes_[probabilities.argmax(axis=1)] == y)
 
 
 def as_answers(model: BaseEstimator, y: np.ndarray, name: str, rows: np.ndarray | None = None) -> np.ndarray:
@@ -210,7 +180,7 @@ def true_answers(model: BaseEstimator, source: Source) -> np.ndarray:
 
 def _baseline(model: BaseEstimator, y: np.ndarray) -> Baseline:
     """Return the baseline of the training labels, or of the labels ``y`` if the model did not store its own."""
-    training = getattr(model, "training_", None) or {}
+    training = model.training_ or {}
     if is_classifier(model):
         counts = training.get("class_counts")
         return majority_baseline([max(counts, key=lambda c: c[1])[0]] if counts else y, y)

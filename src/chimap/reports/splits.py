@@ -17,7 +17,7 @@ from chimap._types import JSON, ArrayLike, Rows
 from chimap.data import ArraySource, PerClassSplits
 from chimap.data.covariates import beside
 from chimap.data.source import CovariateTable, Source
-from chimap.estimators.targets import task_names
+from chimap.estimators.targets import class_scores, task_names
 from chimap.reports.measures import classification_metrics, regression_metrics, task_metrics
 from chimap.reports.ranking import ranking_metrics
 
@@ -189,9 +189,8 @@ def repeated_splits(
 
 
 def _of_classes(model: BaseEstimator, X: Rows | Source, y: np.ndarray) -> dict[str, float]:
-    outputs = np.asarray(model.decision_function(X))
-    if outputs.ndim == 1:
-        outputs = np.stack([-outputs, outputs], axis=1)
+    scores = np.asarray(model.decision_function(X))
+    outputs = class_scores(scores[:, None]) if scores.ndim == 1 else scores
     metrics = classification_metrics(y, model.classes_[outputs.argmax(axis=1)], classes=model.classes_)
     ranking = ranking_metrics(y, outputs, metrics.classes)
     values = metrics.accuracy, metrics.balanced_accuracy, ranking.mean_average_precision

@@ -33,7 +33,6 @@ from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.data.label_kinds import texts_of
 from chimap.engines import Progress
-from chimap.estimators.compiled import CompiledModel
 from chimap.features.exact import ExactBlocks, ExactFeatures
 from chimap.losses import Square
 from chimap.reports.figures import BAD, GOOD, INK, MUTED, drawing, to_svg
@@ -345,10 +344,9 @@ def study_scores(
     >>> found.measure, found.studies, bool(found.mean > 0.8), found.test.p_value
     ('roc_auc', ('Lyon', 'Oslo', 'Riga'), True, 0.01)
     """
-    if isinstance(model, CompiledModel):
-        if model.exact_ is None:
-            raise InputError("a model of codes cannot be trained anew: give the model that it was compiled from.")
-        model = model.exact_
+    model = model.exact_
+    if model is None:
+        raise InputError("a model of codes cannot be trained anew: give the model that it was compiled from.")
     progress = progress or Progress()
     labels, names = np.asarray(y), np.asarray(groups)
     check_studies(model, labels, names, permutations, "X")

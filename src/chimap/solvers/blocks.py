@@ -33,6 +33,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -114,9 +115,12 @@ class KernelHere:
     """See ``backends.base.HostKernel``: the values among the rows of a block have one memory, which blocks share."""
 
     def __init__(self, features: RowKernel, most_rows: int, dtype: np.dtype, shared: SharedRows | None = None):
-        self.features, self._dtype = features, dtype
+        self.features, self._dtype, self._most_rows = features, dtype, most_rows
         self._products = features if shared is None else shared
-        self._memory = np.empty(most_rows**2, dtype)
+
+    @cached_property
+    def _memory(self) -> np.ndarray:
+        return np.empty(self._most_rows**2, self._dtype)
 
     def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
         """See ``BlockKernel``."""
@@ -644,7 +648,7 @@ class BlockProblem(Problem):
     def posterior(self, solution: LinearSolution) -> DualPosterior | None:
         """Return how certain a machine of the first rows is: variances that are at least those of all rows."""
         rows = self.rows.leading(min(POSTERIOR_ROWS, int(self.borders[1]) // 2))
-        return KernelMatrix.of(rows, "square").posterior(solution.alpha, 0, rows.unit)
+        return KernelMatrix(rows.features, rows.Y, rows.weights, rows.dtype).posterior(solution.alpha, 0, rows.unit)
 
 
 class BlockSolver(Solver):

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -45,6 +45,29 @@ class DualSolution:
     alpha: float
 
 
+@dataclass(frozen=True)
+class DualPoint:
+    """A model of one target on the way to its minimum: weights (n,), intercept, and outputs (n,) for the rows."""
+
+    weights: np.ndarray
+    intercept: float
+    outputs: np.ndarray
+
+    def towards(self, other: Self, share: float) -> Self:
+        """Return the point at a share of the way to another model, or beyond it."""
+        return replace(
+            other,
+            weights=self.weights + share * (other.weights - self.weights),
+            intercept=self.intercept + share * (other.intercept - self.intercept),
+            outputs=self.outputs + share * (other.outputs - self.outputs),
+        )
+
+    @property
+    def norm(self) -> float:
+        """|f|^2."""
+        return float(self.weights @ (self.outputs - self.intercept))
+
+
 class ExactSolver(ABC):
     """A solver on a kernel matrix in memory, as the rule that leaves rows out uses it.
 
@@ -58,11 +81,12 @@ class ExactSolver(ABC):
 
     square: np.ndarray
     begins_at: ClassVar[int] = -2
+    _operations = 0.0
 
     @property
-    @abstractmethod
     def operations(self) -> float:
-        """Operations of all factors and solutions so far."""
+        """Operations of all factors and solutions so far; 0 if they are not counted."""
+        return self._operations
 
     @abstractmethod
     def scale(self) -> float:
@@ -136,7 +160,6 @@ class DualRidge(ExactSolver):
         self._noise = np.ones(Y.shape[0]) if row_weights is None else 1 / row_weights
         self.factor_of: float | None = None  # strength of the factor in memory
         self._ones = self._sum = np.empty(0)
-        self._operations = 0.0
 
     @property
     def n_rows(self) -> int:
@@ -169,11 +192,6 @@ class DualRidge(ExactSolver):
         self._ones = solution[:, -1]
         self._sum = self._ones.sum()
         return DualSolution(*with_intercept(solution, self.Y), alpha)
-
-    @property
-    def operations(self) -> float:
-        """See ``ExactSolver``."""
-        return self._operations
 
     def factorise(self, alpha: float) -> bool:
         """Put the factor of A = K + alpha diag(1/w) in memory. False if A is not positive definite to rounding."""
@@ -219,44 +237,39 @@ class DualRidge(ExactSolver):
 
     def lift(self, constant: float) -> None:
         """Add a constant to all values of the kernel, before the matrix is factorised; see ``lift``."""
-        self.diagonal = raised(self.square, self.diagonal, constant)
+        self.diagonal = lift(self.square, self.diagonal, constant)
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
-        """Return residuals y_i - f_-i(x_i) (n - first, t) of the rows from ``first`` on, for the latest solution.
-
-        They cost (n - first)^3/3 operations: a share of the rows, placed last, is scored at almost no cost.
-        """
+        """See ``ExactSolver``: (n - first)^3/3 operations; a share of the rows, placed last, costs next to nothing."""
         check_latest(self.factor_of, solution)
         diagonal = inverse_diagonal(self.square, first) - self._ones[first:] ** 2 / self._sum
         return np.asarray(solution.weights[first:] / diagonal[:, None])
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the residuals (n_g, t) of each group of rows when it is left out, for the latest solution."""
+        """See ``ExactSolver``."""
         check_latest(self.factor_of, solution)
-        left_out: list[np.ndarray] = [np.empty(0)] * len(groups)
-
-        def visit(k: int, block: np.ndarray) -> None:
-            rows = groups[k]
-            block -= np.outer(self._ones[rows], self._ones[rows] / self._sum)
-            left_out[k] = np.linalg.solve(block, solution.weights[rows])
-
-        inverse_blocks(self.square, groups, visit)
-        return left_out
+        return self._of_blocks(groups, lambda rows, block: np.linalg.solve(block, solution.weights[rows]))
 
     def variances(self, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Return the variances (n_g,) of the residuals of each group when it is left out, for the factor in memory.
 
         They are the diagonal of M_gg^-1, in units of the variance of the noise of a row of weight 1 over the strength.
         """
-        variances: list[np.ndarray] = [np.empty(0)] * len(groups)
+        return self._of_blocks(groups, lambda rows, block: np.linalg.inv(block).diagonal())
+
+    def _of_blocks(
+        self, groups: Sequence[np.ndarray], call: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    ) -> list[np.ndarray]:
+        """Return call(rows, M_gg) of the rows of each group."""
+        results: list[np.ndarray] = [np.empty(0)] * len(groups)
 
         def visit(k: int, block: np.ndarray) -> None:
             rows = groups[k]
             block -= np.outer(self._ones[rows], self._ones[rows] / self._sum)
-            variances[k] = np.linalg.inv(block).diagonal()
+            results[k] = call(rows, block)
 
         inverse_blocks(self.square, groups, visit)
-        return variances
+        return results
 
     def of_leading(self, n_rows: int, first: int) -> np.ndarray:
         """Return the residuals (n - first, t) of rows from ``first`` on under the model of the first ``n_rows`` alone.
@@ -320,19 +333,16 @@ def is_shared(Y: np.ndarray, row_weights: np.ndarray | None) -> bool:
     return not np.isnan(Y).any() and (row_weights is None or row_weights.ndim == 1)
 
 
-def lift(square: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+def lift(square: np.ndarray, diagonal: np.ndarray, constant: float | None = None) -> np.ndarray:
     """Add a constant to the values of a centred kernel below its diagonal, in place; return the new diagonal (n,).
 
     The rows of a centred kernel sum to 0, so K 1 = 0 and A = K + alpha has the eigenvalue alpha in the direction of the
     ones. In single precision the rounding of K is as large as a small alpha. A^-1 less the part of the intercept is
     then the difference of two large numbers: left-out outputs were wrong by several deviations of the targets. The
-    constant, the mean of the diagonal, lifts that eigenvalue. It changes no solution, as the weights sum to 0.
+    constant, by default the mean of the diagonal, lifts that eigenvalue. It changes no solution, as the weights sum to
+    0.
     """
-    return raised(square, diagonal, float(diagonal.mean()))
-
-
-def raised(square: np.ndarray, diagonal: np.ndarray, constant: float) -> np.ndarray:
-    """Add a constant to the values below the diagonal of a matrix, in place; return the new diagonal (n,)."""
+    constant = float(diagonal.mean()) if constant is None else constant
     for i in range(1, square.shape[0]):  # above the diagonal there may be anything
         square[i, :i] += square.dtype.type(constant)
     return diagonal + constant

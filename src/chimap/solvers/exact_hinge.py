@@ -60,11 +60,6 @@ class DualHinge(ExactSolver):
         self._ridge = DualRidge(square, diagonal, Y, row_weights)
         self._ridge.fill(0.0)
 
-    @property
-    def operations(self) -> float:
-        """Not known: LIBSVM does not count."""
-        return 0.0
-
     def scale(self) -> float:
         """See ``DualRidge``."""
         return self._ridge.scale()

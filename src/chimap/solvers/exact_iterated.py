@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -29,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap._messages import Message
 from chimap.losses import Loss
 from chimap.moments import of_entries, of_rows
-from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, check_latest
+from chimap.solvers.exact import STEPS, DualPoint, DualRidge, DualSolution, ExactSolver, check_latest
 
 _MOST_STEPS = 100
 _LEAST_GAIN = 1e-6  # least relative gain of a step: less is the rounding of kernel values in float32
@@ -37,23 +36,6 @@ _LEAST_SHARE = 1e-4  # least second derivative of a row, as a share of the mean:
 _LONGER = (1.0, 2.0, 4.0, 8.0)  # lengths that are tried along a step
 _MOST_HALVINGS = 20
 _MOST_COST = 1e3  # objective of a first step, relative to that without weights, beyond which it is rounding alone
-
-
-@dataclass(frozen=True)
-class _Point:
-    """A model of a target: weights (n,), intercept, and outputs (n,) for the rows."""
-
-    weights: np.ndarray
-    intercept: float
-    outputs: np.ndarray
-
-    def towards(self, other: _Point, share: float) -> _Point:
-        """Return the point at a share of the way to another model, or beyond it."""
-        return _Point(
-            self.weights + share * (other.weights - self.weights),
-            self.intercept + share * (other.intercept - self.intercept),
-            self.outputs + share * (other.outputs - self.outputs),
-        )
 
 
 class DualIterated(ExactSolver):
@@ -106,13 +88,7 @@ class DualIterated(ExactSolver):
         self._outputs = np.tile(
             self._constants, (Y.shape[0], 1)
         )  # of the last solutions, from which the next ones begin
-        self._last: tuple[float, list[_Point]] | None = None
-        self._operations = 0.0
-
-    @property
-    def operations(self) -> float:
-        """See ``ExactSolver``."""
-        return self._operations
+        self._last: tuple[float, list[DualPoint]] | None = None
 
     def scale(self) -> float:
         """See ``ExactSolver``; times the usual second derivative of the loss."""
@@ -122,7 +98,7 @@ class DualIterated(ExactSolver):
     def solve(self, alpha: float) -> DualSolution | None:
         """See ``ExactSolver``."""
         self._last = None
-        points = list[_Point]()
+        points = list[DualPoint]()
         for t in range(self.Y.shape[1]):
             point = self._target(t, alpha)
             if point is None:
@@ -154,13 +130,13 @@ class DualIterated(ExactSolver):
                     left_out[k][:, t] = self.Y[groups[k], t] - (z[groups[k]] - residuals[:, 0])
         return left_out
 
-    def _target(self, t: int, alpha: float) -> _Point | None:
+    def _target(self, t: int, alpha: float) -> DualPoint | None:
         """Return the model of a target, None where the matrix is singular to rounding.
 
         Such a matrix gives weights without meaning, whose objective is above that of no weights at all.
         """
         constant = np.full(self.Y.shape[0], self._constants[t])
-        most = _MOST_COST * self._cost(t, alpha, _Point(np.zeros_like(constant), self._constants[t], constant))
+        most = _MOST_COST * self._cost(t, alpha, DualPoint(np.zeros_like(constant), self._constants[t], constant))
         best = self._step(t, alpha, self._outputs[:, t])
         if best is None or not self._cost(t, alpha, best) <= most:
             best = self._step(t, alpha, constant)
@@ -192,14 +168,14 @@ class DualIterated(ExactSolver):
         )
         return best
 
-    def _step(self, t: int, alpha: float, outputs: np.ndarray) -> _Point | None:
+    def _step(self, t: int, alpha: float, outputs: np.ndarray) -> DualPoint | None:
         """Return the minimum of the parabolas about these outputs."""
         solved = self._solved(t, alpha, outputs, self.loss_of(t).bend)
         if solved is None:
             return None
         ridge, solution, z = solved
         weights = solution.weights[:, 0]
-        return _Point(weights, float(solution.intercept[0]), z - ridge.noise * alpha * weights)
+        return DualPoint(weights, float(solution.intercept[0]), z - ridge.noise * alpha * weights)
 
     def _solved(
         self, t: int, alpha: float, outputs: np.ndarray, bend: Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -227,11 +203,10 @@ class DualIterated(ExactSolver):
         outputs = self._last[1][t].outputs
         return self._solved(t, solution.alpha, outputs, self.loss_of(t).second_derivative)
 
-    def _cost(self, t: int, alpha: float, point: _Point) -> float:
+    def _cost(self, t: int, alpha: float, point: DualPoint) -> float:
         """Return the objective of a target."""
         losses = self.loss_of(t).value(self._targets[:, t], point.outputs)
-        norm = point.weights @ (point.outputs - point.intercept)
-        return float(self._weights[:, t] @ losses + alpha / 2 * norm)
+        return float(self._weights[:, t] @ losses + alpha / 2 * point.norm)
 
     def loss_of(self, t: int) -> Loss:
         """Return the loss of a target: that of its quantile, if there are several."""

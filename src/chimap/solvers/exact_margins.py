@@ -22,7 +22,16 @@ from scipy.linalg.lapack import dpotri
 
 from chimap import _threads
 from chimap.moments import of_entries
-from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, check_latest, is_shared, with_intercept
+from chimap.solvers.exact import (
+    STEPS,
+    DualPoint,
+    DualRidge,
+    DualSolution,
+    ExactSolver,
+    check_latest,
+    is_shared,
+    with_intercept,
+)
 
 Result = TypeVar("Result")
 
@@ -45,22 +54,10 @@ def margin_bytes(n_rows: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Target:
-    """The model of a target: weights (n,), intercept, outputs (n,) for the rows, and the rows within the margin."""
+class _Target(DualPoint):
+    """The model of a target, and which rows were within the margin (n,)."""
 
-    weights: np.ndarray
-    intercept: float
-    outputs: np.ndarray
     within: np.ndarray
-
-    def towards(self, other: _Target, share: float) -> _Target:
-        """Return the point at a share of the way to another model, with that model's rows within the margin."""
-        return _Target(
-            self.weights + share * (other.weights - self.weights),
-            self.intercept + share * (other.intercept - self.intercept),
-            self.outputs + share * (other.outputs - self.outputs),
-            other.within,
-        )
 
 
 class DualMargins(ExactSolver):
@@ -113,12 +110,11 @@ class DualMargins(ExactSolver):
         self._starts_by_ridge = is_shared(Y, row_weights)
         self._within: np.ndarray | None = None
         self._last: tuple[float | None, list[_Target]] = None, []
-        self._of_steps = 0.0
 
     @property
     def operations(self) -> float:
-        """Operations of all solutions so far."""
-        return self._ridge.operations + self._of_steps
+        """See ``ExactSolver``."""
+        return self._ridge.operations + self._operations
 
     def scale(self) -> float:
         """See ``DualRidge``."""
@@ -129,7 +125,7 @@ class DualMargins(ExactSolver):
         if self._within is None:
             self._within = self._first(alpha / 2)
         within = self._within
-        if _operations(within.sum(axis=0), self.Y.shape[0]).sum() > self._most:
+        if _step_operations(within.sum(axis=0), self.Y.shape[0]).sum() > self._most:
             self._within = None
             return None
         self._ridge.fill(0.0)
@@ -146,7 +142,7 @@ class DualMargins(ExactSolver):
         )
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
-        """Return residuals y_i - f_-i(x_i) (n - first, t) of the rows from ``first`` on, for the latest solution."""
+        """See ``ExactSolver``."""
 
         def residuals(t: int, target: _Target) -> np.ndarray:
             out = self.Y[:, t] - target.outputs
@@ -159,7 +155,7 @@ class DualMargins(ExactSolver):
         return np.column_stack(self._of_targets(solution, residuals))
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the residuals (n_g, t) of each group of rows when it is left out, for the latest solution."""
+        """See ``ExactSolver``."""
 
         def residuals(t: int, target: _Target) -> list[np.ndarray]:
             rows = np.flatnonzero(target.within)
@@ -244,7 +240,7 @@ class DualMargins(ExactSolver):
         chosen = rows if is_few else slice(None)
         outputs = weights[chosen].astype(self.square.dtype) @ self.square[chosen] + intercept[0]
         outputs[rows] = y[rows] - penalty * noise * weights[rows]
-        self._of_steps += float(_operations(np.array(rows.size), y.size))
+        self._operations += float(_step_operations(np.array(rows.size), y.size))
         return _Target(weights, float(intercept[0]), outputs, within)
 
     def _system(self, t: int, rows: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
@@ -267,11 +263,10 @@ class DualMargins(ExactSolver):
     def _cost(self, t: int, penalty: float, target: _Target) -> float:
         """Return the objective of a target."""
         short = np.maximum(1 - self.Y[:, t] * target.outputs, 0)
-        norm = target.weights @ (target.outputs - target.intercept)
-        return float(np.nansum(self._weights[:, t] * short**2) + penalty * norm)
+        return float(np.nansum(self._weights[:, t] * short**2) + penalty * target.norm)
 
 
-def _operations(n_within: np.ndarray, n_rows: int) -> np.ndarray:
+def _step_operations(n_within: np.ndarray, n_rows: int) -> np.ndarray:
     """Return the cost of a step with so many rows within the margin, in operations of a large factor.
 
     Small factors in float64 take three times as long an operation, and gathering rows is slower than multiplying them.

@@ -190,11 +190,6 @@ class KernelMatrix:
     A single matrix is kept, and changed in place for another gamma.
     """
 
-    @classmethod
-    def of(cls, rows: KernelRows, loss: str | Loss) -> KernelMatrix:
-        """Return the kernel matrix of these rows, for machines that minimise this loss."""
-        return cls(rows.features, rows.Y, rows.weights, rows.dtype, loss)
-
     def __init__(
         self,
         features: RowKernel,
@@ -294,7 +289,7 @@ class KernelProblem(Problem):
         self.first = collected(evidence.kernel, "the kernel matrix of all rows")
         Y = self.first.Y + self.first.shift
         self.loss = check_loss(loss, CATALOGUE).fitted(float(np.nanstd(Y)) or 1.0, float(np.nanmean(Y)))
-        self.matrix = KernelMatrix.of(self.first, self.loss)
+        self.matrix = KernelMatrix(self.first.features, self.first.Y, self.first.weights, self.first.dtype, self.loss)
         self.chosen: ChosenMachine | None = None
 
     @property

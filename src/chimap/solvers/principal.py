@@ -17,8 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap.features.principal import PCA
 from chimap.losses import Loss, Square
-from chimap.moments import PCA, FoldMoments, Moments
+from chimap.moments import FoldMoments, Moments
 from chimap.solvers.base import Asked, Needs, Problem
 from chimap.solvers.held_out import HeldOut, Witnesses, left_out
 from chimap.solvers.ridge import LinearSolution

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from chimap._arrays import to_dense
 from chimap._validation import DataError
-from chimap.cli.describe_data import describe
+from chimap.cli import describe
 from chimap.data import ArraySource, open_source, row_file
 from chimap.data.formats import stored_matrices as stored_rows
 from chimap.estimators import HistogramClassifier
@@ -251,7 +251,7 @@ def test_an_estimator_takes_the_object(tmp_path):
 
 
 def test_info_lists_columns_of_obs_and_the_other_matrices(cells):
-    found, lines = describe(str(cells), "cell_type", None, "auto", silent=True)
+    found, lines = describe.data(str(cells), "cell_type", None, "auto", silent=True)
     kinds = {column["name"]: (column["kind"], column["distinct"]) for column in found["metadata"]}
     assert kinds["cell_type"] == ("text", 2)
     assert kinds["n"] == ("whole numbers", np.unique(LABELS).size)
@@ -261,7 +261,7 @@ def test_info_lists_columns_of_obs_and_the_other_matrices(cells):
     assert "X" not in found["other_matrices"]
     assert "cell_type: text, 2 different" in lines["other columns"]
     assert "holes: some rows have no value" in lines["other columns"]
-    assert describe(f"{cells}::obsm/X_pca", "cell_type", None, "auto", silent=True)[0]["other_matrices"][0] == "X"
+    assert describe.data(f"{cells}::obsm/X_pca", "cell_type", None, "auto", silent=True)[0]["other_matrices"][0] == "X"
 
 
 SHUFFLED = np.random.default_rng(0).permutation(N_ROWS)

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import FourierFeatures, HistogramClassifier, _loops, load
+from chimap import FourierFeatures, HistogramClassifier, _loops, _onednn, load
 from chimap._validation import DataError
 from chimap.features.blocks import BlockFeatures
-from chimap.features.fourier import projection as projections
 from chimap.features.fourier.projection import Hadamard, Matrix, RoundedMatrix
 from chimap.features.rounded import in_bfloat16
 from chimap.features.scaled import Scale, ScaledFeatures
@@ -55,8 +54,8 @@ def projected(projection, rows):
 @pytest.fixture(params=["units", "no units"])
 def units(request, monkeypatch):
     if request.param == "no units":
-        monkeypatch.setattr(projections, "has_bfloat16_units", lambda: False)
-    elif not projections.has_bfloat16_units():
+        monkeypatch.setattr(_onednn, "has_bfloat16_units", lambda: False)
+    elif not _onednn.has_bfloat16_units():
         pytest.skip("needs units for bfloat16, and oneDNN")
 
 

@@ -244,7 +244,7 @@ def compare(
       chimap compare rows.npy --kernel intersection --kernel-errors --maps optimal,homogeneous
     """
     from chimap._validation import DataError
-    from chimap.cli import data_rows, held_out_rows
+    from chimap.cli import data_rows
     from chimap.data.labels import labels_of
     from chimap.reports import ComparisonPage
 
@@ -261,8 +261,8 @@ def compare(
     try:
         if source.has_labels or not settings.kernel_errors:
             labels_of(source)  # without labels, its error says how to name them
-            held_out_rows.warn_of_groups(source, table)
-            parts = held_out_rows.Parts.of(source, 0.0, settings.seed, table)
+            data_rows.warn_of_groups(source, table)
+            parts = data_rows.Parts.of(source, 0.0, settings.seed, table)
             result = settings.race(parts.training, parts.groups, show.progress(json))
         if settings.kernel_errors:
             errors_by_kernel = settings.errors(source, show.progress(json))

@@ -115,7 +115,7 @@ def measure(
 
     from chimap import load
     from chimap._validation import DataError
-    from chimap.cli import data_rows, held_out_rows
+    from chimap.cli import data_rows
     from chimap.data.labels import present
     from chimap.reports import repeated_splits, report
     from chimap.reports.score import as_answers, true_answers
@@ -145,7 +145,7 @@ def measure(
         raise InputError("--split selects the test rows, but --all-rows takes every row: leave one of them out.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
-    by_structure = table.splits_by_structure(getattr(fitted, "reading_", None))
+    by_structure = table.splits_by_structure(fitted.reading_)
     by_group = table.groups is not None or by_structure
     drawn = None if n_splits is None else splits_of(fitted, n_splits, per_class, by_group)
 
@@ -155,9 +155,9 @@ def measure(
             check_splits(fitted, y_true, name, drawn)
 
     source = data_rows.open_data(data, labels, fitted, part=part, silent=silent, check_labels=check_labels, table=table)
-    groups = held_out_rows.groups_of(source, table)
+    groups = data_rows.groups_of(source, table)
     if drawn is not None:
-        held_out_rows.warn_of_groups(source, table)
+        data_rows.warn_of_groups(source, table)
     if drawn is not None and groups is not None:
         check_splits(fitted, true_answers(fitted, source), source.name, drawn, groups)
     if by_study and source.covariates is not None:
@@ -167,10 +167,10 @@ def measure(
         )
     if by_study:
         check_studies(fitted, true_answers(fitted, source), groups, permutations or 0, source.name)
-    chosen = held_out_rows.choose_rows(fitted, source, all_rows, table)
+    chosen = data_rows.choose_rows(fitted, source, all_rows, table)
     if chosen.warning:
         messages.say("warning", chosen.warning)
-    held_out_rows.warn_of_repeats(chosen.training, chosen.source)
+    data_rows.warn_of_repeats(chosen.training, chosen.source)
     try:
         evaluated = report(
             fitted,

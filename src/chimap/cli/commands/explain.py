@@ -77,7 +77,7 @@ def explain(
     """
     from chimap import load
     from chimap._validation import check_choice
-    from chimap.cli import data_rows, held_out_rows
+    from chimap.cli import data_rows
     from chimap.reports import explanation as explained
     from chimap.reports.score import as_answers, true_answers
 
@@ -100,7 +100,7 @@ def explain(
             data, labels, fitted, part=part, silent=json, check_labels=check_labels, needs_labels=False, table=table
         )
         if rows is None:
-            source = held_out_rows.choose_rows(fitted, source, all_rows=False).source
+            source = data_rows.choose_rows(fitted, source, all_rows=False).source
         y = true_answers(fitted, source) if source.has_labels else None
         places, which = _chosen(exact, source, y, rows, output, json)
         sample, of_sample = explained.sample_of(source)
@@ -166,7 +166,7 @@ def _pixels(model: BaseEstimator, shape: str | None, sample: Source | None) -> t
         sides = int(sizes[1]), int(sizes[2])
         check_shape(sides, model.n_features_in_)
         return sides
-    if sample is None or getattr(model, "histograms_", None) is not None:
+    if sample is None or model.histograms_ is not None:
         return None
 
     from chimap import _arrays

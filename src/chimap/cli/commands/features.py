@@ -10,7 +10,6 @@ import typer
 
 from chimap._errors import InputError
 from chimap.cli import flag_values, image_rows, messages, options, outputs, show
-from chimap.cli.commands.info import blocks_flag
 from chimap.cli.image_rows import ImageSettings
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def features(
             f"chimap evaluate MODEL {rows} --output report.html",
         )
         return
-    model, blocks = show.quoted(output.with_suffix(".model")), blocks_flag(table.histograms)
+    model, blocks = show.quoted(output.with_suffix(".model")), image_rows.blocks_flag(table.histograms)
     flags = " ".join(filter(None, (blocks, "--test-fraction 0.2", f"--output {model}")))
     show.next_commands("Next, fit a model:", f"chimap fit {rows} {flags}")
 

@@ -73,6 +73,7 @@ def predict(
     from chimap import load
     from chimap.cli import data_rows
     from chimap.cli.predictions import writer
+    from chimap.estimators.targets import threshold_of
     from chimap.reports.in_words import threshold_in_words
 
     to_stdout = str(output) == "-"
@@ -93,8 +94,7 @@ def predict(
     facts = _found(model, data, output, source.n_rows, time.perf_counter() - began)
     if unassigned is not None:
         facts["unassigned"] = n_unassigned
-    facts["positive"] = getattr(fitted, "positive_", None)  # a LookupClassifier has none
-    facts["threshold"] = getattr(fitted, "threshold_", None)
+    facts["positive"], facts["threshold"] = fitted.positive_, threshold_of(fitted)
     if json:
         show.as_json(facts)
         return

@@ -95,25 +95,7 @@ class AdditiveMap(Features):
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
         """Fit the map to the values in the rows and to how often each of them occurs.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to fit on.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        AdditiveMap
-            The fitted map itself.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or if the map does not approximate the kernel.
-        DataError
-            If an entry is NaN, infinite or (unless the kernel is signed) negative, or if kernel values overflow at the
-            largest magnitude.
+        Raises DataError also where kernel values overflow at the largest magnitude.
         """
         self.kernel_ = self._checked_kernel()
         self._check_parameters()
@@ -268,18 +250,7 @@ class AdditiveMap(Features):
             out -= shift.astype(out.dtype, copy=False)
 
     def transform_sparse(self, rows: CSR) -> CSR:
-        """Return the CSR features of checked CSR rows.
-
-        Parameters
-        ----------
-        rows : CSR matrix of shape (n, bins)
-            Checked rows in float32 or float64.
-
-        Returns
-        -------
-        CSR matrix of shape (n, n_features_out)
-            Features in the dtype of the rows.
-        """
+        """Return the CSR features of checked CSR rows."""
         # The entries are evaluated as one dense row; the CSR layout is built afterwards.
         features = np.empty((1, self._n_terms_out, rows.nnz), dtype=rows.dtype)
         self._evaluate_signed(rows.data.reshape(1, -1), rows.indices, features)

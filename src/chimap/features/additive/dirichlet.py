@@ -80,25 +80,7 @@ class DirichletMap(OneToOneFeatureMixin, Features):
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> DirichletMap:
         """Fit beta and the offset on rows, in one pass over them.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to fit on.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        DirichletMap
-            The fitted map itself.
-
-        Raises
-        ------
-        ValueError
-            If the kernel is another one.
-        DataError
-            If an entry is NaN, infinite or negative, if there are fewer than two bins or non-empty rows, or if all rows
-            are equal.
+        Raises DataError also for fewer than two bins or non-empty rows.
         """
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, DirichletKernel):

@@ -52,10 +52,7 @@ class IdentityMap(OneToOneFeatureMixin, Features):
         return median_bytes(Linear(), n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> IdentityMap:
-        """Take the number of bins from rows X (n, bins); y is not used.
-
-        Raises DataError for NaN and infinite entries.
-        """
+        """Take the number of bins from rows, whose entries are finite."""
         validated_rows(self, X, reset=True, signed=True)
         self.kernel_ = Linear()
         return self

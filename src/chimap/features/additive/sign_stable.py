@@ -80,22 +80,7 @@ class SignStableProjection(Features):
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> SignStableProjection:
-        """Draw R for the bins of rows; the values of the rows are only checked.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to take the number of bins from.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        DataError
-            If an entry is NaN, infinite or negative.
-        """
+        """Draw R for the bins of rows; the values of the rows are only checked."""
         self._check_parameters()
         self.kernel_ = self.kernel
         rows = self._rows(X, reset=True)
@@ -114,23 +99,7 @@ class SignStableProjection(Features):
         return -(-self.n_components // 8) if self.output == "bits" else self.n_components
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Return the signs of rows as features or bits, as ``output`` says.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows of any library: numpy, scipy, torch or cupy.
-
-        Returns
-        -------
-        array of shape (n, n_components) or (n, ceil(n_components/8))
-            Features or bits; those of a tensor of torch or an array of cupy stay on its device.
-
-        Raises
-        ------
-        DataError
-            If an entry is NaN, infinite or negative, or the rows have another number of bins.
-        """
+        """Return the signs of rows as features (n, n_components) or bits (n, ceil(n_components/8)); see ``output``."""
         check_is_fitted(self)
         check_choice(self.output, "output", ("features", "bits"))
         rows = self._rows(X, reset=False)

@@ -159,27 +159,7 @@ class StationaryMap(Features):
         self.period = period
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> StationaryMap:
-        """Choose the spectrum on the differences of values within the bins of rows.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to fit on.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        StationaryMap
-            The fitted map itself.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the kernel is not stationary.
-        DataError
-            If an entry is NaN or infinite.
-        """
+        """Choose the spectrum on the differences of values within the bins of rows."""
         self.kernel_ = self._checked_kernel()
         rows = validated_rows(self, X, reset=True, signed=True)
         m, differences = self.n_terms // 2, Differences.of(rows, self.kernel_)

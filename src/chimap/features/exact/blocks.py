@@ -56,7 +56,7 @@ class ExactBlocks(Features):
     (20, 20)
     """
 
-    keeps_rows = True
+    has_distances = True
 
     n_features_in_: int
     features_: list[ExactFeatures]
@@ -68,27 +68,7 @@ class ExactBlocks(Features):
         self.blocks = blocks
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ExactBlocks:
-        """Map the rows by block and keep them; see ``ExactFeatures.fit``.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Training rows.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-        sample_weight : array-like of shape (n,), default=None
-            Weights by which rows are drawn for fitting the maps and gammas; None uses all rows.
-
-        Returns
-        -------
-        ExactBlocks
-            The fitted features themselves.
-
-        Raises
-        ------
-        DataError
-            If a kernel does not take an entry, or all rows of a block are equal with gamma="mean".
-        """
+        """Map the rows by block and keep them; see ``ExactFeatures.fit``."""
         rows = validated_rows(self, X, reset=True, signed=True)
         self.names_, self.columns_ = check_blocks(self.blocks, rows.shape[1])
         self.features_ = fitted_by_block(self.features, self.names_, self.columns_, rows, sample_weight=sample_weight)

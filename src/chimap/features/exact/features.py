@@ -96,7 +96,7 @@ class ExactFeatures(FeaturesOverMap):
 
     family = "exact"
     adds_up_blocks = True
-    keeps_rows = True
+    has_distances = True
 
     n_features_in_: int
     kernel_: Kernel
@@ -133,7 +133,7 @@ class ExactFeatures(FeaturesOverMap):
         return int(self.n_terms * n_rows * row_bytes)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ExactFeatures:
-        """Map the rows and keep them.
+        """Map the rows and keep them; see ``Features.fit``.
 
         Parameters
         ----------
@@ -143,16 +143,6 @@ class ExactFeatures(FeaturesOverMap):
             Not used; accepted for pipelines of scikit-learn.
         sample_weight : array-like of shape (n,), default=None
             Weights by which rows are drawn for fitting the map and gamma; None uses all rows.
-
-        Returns
-        -------
-        ExactFeatures
-            The fitted features themselves.
-
-        Raises
-        ------
-        DataError
-            If the kernel does not take an entry, or all rows are equal with gamma="mean".
         """
         kernel = self.exact_kernel
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)

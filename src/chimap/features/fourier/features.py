@@ -136,27 +136,7 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
         return super().fitting_bytes(n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> FourierFeatures:
-        """Fit the map and gamma on rows, and draw the frequencies.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to fit on.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        FourierFeatures
-            The fitted features themselves.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the kernel is not exponential.
-        DataError
-            If the kernel does not take an entry, or if all rows behind gamma="mean" are equal.
-        """
+        """Fit the map and gamma on rows, and draw the frequencies."""
         kernel = self._check_parameters()
         self._signed = kernel.is_signed
         rows = validated_rows(self, X, reset=True, signed=self._signed)

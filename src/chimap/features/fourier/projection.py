@@ -11,7 +11,6 @@ import numpy as np
 
 from chimap import _arrays, _blas, _loops, _onednn, _threads
 from chimap._types import Rows, Shape
-from chimap.backends.units import has_bfloat16_units
 
 _LARGE_ANGLE = 4.0  # root of the mean square, in radians
 _LOST_BITS = 16  # significant bits of float32 that bfloat16 has not
@@ -105,7 +104,7 @@ class RoundedMatrix(Matrix):
             rows.toarray(out=buffer)
         elif rows is not buffer:
             buffer[:] = rows
-        if has_bfloat16_units():
+        if _onednn.has_bfloat16_units():
             self._multiply(buffer, out)
             return
         _threads.over_rows(buffer.shape[0], buffer.shape[1], lambda part: _round(buffer[part], self.n_parts))

@@ -110,27 +110,7 @@ class SkewedFourierFeatures(RandomFeatures):
         return median_bytes(self.exact_kernel, n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> SkewedFourierFeatures:
-        """Take c and the centre from rows, and draw the frequencies.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows whose entries are all above -c.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        SkewedFourierFeatures
-            The fitted features themselves.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the kernel is not skewed.
-        DataError
-            If an entry is NaN, infinite or not above -c.
-        """
+        """Take c and the centre from rows, whose entries are all above -c, and draw the frequencies."""
         self._check_features(tuple(BY_QUANTILE))
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, Skewed):

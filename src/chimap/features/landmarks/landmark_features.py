@@ -436,7 +436,7 @@ class LandmarkFeatures(FeaturesOverMap):
     """
 
     family = "landmarks"
-    keeps_rows = True
+    has_distances = True
 
     n_features_in_: int
     kernel_: Kernel
@@ -495,15 +495,7 @@ class LandmarkFeatures(FeaturesOverMap):
         return max(super().fitting_bytes(n_rows, row_bytes, itemsize), mapped + products + (8 + itemsize) * m * m)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> LandmarkFeatures:
-        """Fit the map and gamma on a sample of rows, choose landmarks and factorise their kernel.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to fit on.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-        """
+        """Fit the map and gamma on a sample of rows, choose landmarks and factorise their kernel."""
         kernel = self._check_parameters()
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -609,20 +601,7 @@ class LandmarkFeatures(FeaturesOverMap):
             yield part, part.shape[0]
 
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
-        """Return the linear model z(x) . coef + intercept without whitening: kernel values less 1 times R^-1 coef.
-
-        Parameters
-        ----------
-        coef : ndarray of shape (m, t)
-            Weights of the features for t outputs.
-        intercept : ndarray of shape (t,)
-            Intercepts.
-
-        Returns
-        -------
-        Folded
-            The same model, cheaper to evaluate.
-        """
+        """Return the linear model z(x) . coef + intercept without whitening: kernel values less 1 times R^-1 coef."""
         coef = np.ascontiguousarray(coef, np.float64)
         weights = np.empty_like(coef)
         for first in range(0, coef.shape[0], _FOLDED_ROWS):

@@ -79,7 +79,7 @@ class NystroemFeatures(Features):
     True
     """
 
-    keeps_rows = True
+    has_distances = True
 
     n_features_in_: int
     kernel_: Kernel
@@ -140,24 +140,7 @@ class NystroemFeatures(Features):
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> NystroemFeatures:
         """Choose landmarks among rows and solve the eigenproblem of their kernel.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to fit on.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        NystroemFeatures
-            The fitted features themselves.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        DataError
-            If the kernel does not take an entry, or given landmarks repeat each other.
+        Raises DataError also for given landmarks that repeat each other.
         """
         kernel = self.exact_kernel
         check_positive(self._size, "n_components", integer=True)

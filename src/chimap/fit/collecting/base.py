@@ -177,7 +177,7 @@ class Collector(ABC):
         Landmarks tell it of the rows that none of them is made of. None if the features keep no rows, or too few rows
         were held out. See ``features.nearest``.
         """
-        if held_out is None or not features.keeps_rows:
+        if held_out is None or not features.has_distances:
             return None
         places = self.measured(held_out)
         if places.size < _FEWEST_MEASURED:

@@ -271,11 +271,11 @@ class BlocksCollector(RowsCollector):
 def _borders(plan: BlockPlan, n_rows: int, groups: list[np.ndarray] | None) -> np.ndarray:
     """Return where blocks begin, and the end of the last; no group is divided.
 
-    The first has the rows of a factor, and the others, of about the same size, those that the core leaves of one.
+    The first has the rows of its factor, and the others, of about the same size, those that the core leaves of theirs.
     Raises DataError for a group that is larger than a block.
     """
     n, first = min(n_rows, plan.n_rows), plan.block_rows
-    most = first - core_rows(first)
+    most = plan.factor_rows - core_rows(first)
     if groups is None:
         later = np.linspace(first, n, -(-(n - first) // most) + 1) if n > first else np.array([n])
         return np.concatenate([[0], later.round()]).astype(np.intp)

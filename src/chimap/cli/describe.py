@@ -1,19 +1,25 @@
-"""Describe a data file in one pass over its rows, with memory that does not grow with them."""
+"""What ``chimap info`` says of data, models, words and images: as plain values, and as lines for the terminal.
+
+Data are described in one pass over their rows, with memory that does not grow with them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from chimap._arrays import stored_values
+from chimap._files import read_header
+from chimap._formatting import bin_weights_in_words, blocks_in_words, class_weights_in_words, kernel_in_words
 from chimap._memory import parse_memory
 from chimap._validation import DataError
-from chimap.cli import data_rows, options, show
+from chimap.cli import data_rows, image_rows, show
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import in_flags
-from chimap.cli.options import AS_IT_IS, TableOptions
+from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.data.label_columns import text_columns
 from chimap.data.label_kinds import label_type
 from chimap.data.labels import left_out_in_words
@@ -24,13 +30,15 @@ if TYPE_CHECKING:
     from chimap.data.formats.fields import Reading
     from chimap.engines import Progress
 
+Described: TypeAlias = "tuple[JSON, dict[str, str | None]]"  # plain values, and lines for the terminal
+
 _UNEVEN_RATIO = 10  # ratio of largest to smallest sum beyond which a kernel mostly compares the sizes of rows
 
 # Memory of the compiled loops, their compiler and the BLAS buffers after their first use (measured on two cores).
 _RUNNING_BYTES = 104 * 2**20
 
 
-def describe(
+def data(
     path: str,
     labels: str | None,
     memory: str | None,
@@ -39,11 +47,8 @@ def describe(
     silent: bool,
     table: TableOptions = AS_IT_IS,
     reading: Reading | None = None,
-) -> tuple[JSON, dict[str, str | None]]:
-    """Return facts about a data file as plain values, and as lines for the terminal.
-
-    ``reading`` turns a column of text or molecules into rows.
-    """
+) -> Described:
+    """Describe a data file; ``reading`` turns a column of text or molecules into rows."""
     Settings(components=components).check_components()
     texts: list[str] = []
     if reading is None and labels is None and table.columns is None and table.exclude is None:
@@ -79,7 +84,7 @@ def describe(
         "bad entries": _bad_line(facts["negative"], facts["not_finite"]),
         "labels": _labels_line(facts["labels"]),
         "text columns": _text_line(texts),
-        "other columns": "\n".join([*map(_metadata_line, facts["metadata"]), *_further(source.metadata)]) or None,
+        "other columns": _metadata_lines(facts["metadata"], source.metadata[_MOST_METADATA:]),
         "other matrices": ", ".join(f"::{name}" for name in source.matrices) or None,
         "plan": facts["plan"] and _plan_line(facts["plan"]),
     }
@@ -101,16 +106,16 @@ def _metadata(source: Source) -> list[JSON]:
     return columns
 
 
-def _further(names: Sequence[str]) -> list[str]:
-    """Return a line with the names of the metadata columns that are not described."""
-    rest = names[_MOST_METADATA:]
-    return [f"and {len(rest):,} more: {', '.join(rest)}"] if rest else []
-
-
-def _metadata_line(column: JSON) -> str:
-    if column["kind"] is None:
-        return f"{column['name']}: some rows have no value"
-    return f"{column['name']}: {column['kind']}, {column['distinct']:,} different"
+def _metadata_lines(columns: list[JSON], further: Sequence[str]) -> str | None:
+    """Return a line for each column that is described, and one with the names of the others."""
+    lines = [
+        f"{column['name']}: {column['kind']}, {column['distinct']:,} different"
+        if column["kind"]
+        else f"{column['name']}: some rows have no value"
+        for column in columns
+    ]
+    lines += [f"and {len(further):,} more: {', '.join(further)}"] if further else []
+    return "\n".join(lines) or None
 
 
 def _text_line(texts: list[str]) -> str | None:
@@ -169,18 +174,17 @@ def _widen(ends: list[float], values: np.ndarray) -> None:
 
 
 def _labels(source: Source) -> JSON | None:
-
     y = source.labels()
     if y is None:
         return None
     try:
-        task, reason = data_rows.decide_task(y, options.TaskName.auto, source.name)
+        task, reason = data_rows.decide_task(y, TaskName.auto, source.name)
     except DataError as error:  # the labels leave the task open, which a fit asks for
         return {"task": None, "reason": in_flags(error)}
     about: JSON = {"task": task.value, "reason": reason}
     if y.ndim == 2:
         return about | {"tasks": source.task_names or y.shape[1], "entries": (~np.isnan(y)).sum(axis=0).tolist()}
-    if task is options.TaskName.regress:
+    if task is TaskName.regress:
         return about | {"least": float(y.min()), "most": float(y.max()), "mean": float(y.mean())}
     classes, counts = np.unique(y, return_counts=True)
     return about | {"counts": {str(c): int(n) for c, n in zip(classes, counts, strict=True)}}
@@ -204,11 +208,11 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     from chimap.solvers.blocks import BlockSolver
 
     y = source.labels()
-    task = options.TaskName.classify if y is None else data_rows.decide_task(y, options.TaskName.auto, source.name)[0]
-    model = Settings(kernel="exp-chi2", components=components, memory=memory).estimator(task)
+    task = TaskName.classify if y is None else data_rows.decide_task(y, TaskName.auto, source.name)[0]
+    estimator = Settings(kernel="exp-chi2", components=components, memory=memory).estimator(task)
     loaded = show.resident_memory()  # every library of a fit is loaded now; of the data, only the labels are
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
-    recipe = Recipe.of(model)
+    recipe = Recipe.of(estimator)
     targets = Task(RealCodec(0.0)) if y is None else Task.of(source, recipe)[0]  # without labels, one target
     recipe = resolve(recipe, source, targets, gamma_of_sample, None, Request(can_keep=True))
     facts = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
@@ -280,3 +284,149 @@ def _labels_line(labels: JSON | None, most: int = 12) -> str:
     shown = ", ".join(f"{name}: {count:,}" for name, count in counts[:most])
     more = f", and {len(counts) - most:,} more" if len(counts) > most else ""
     return f"{len(counts):,} classes ({labels['reason']})\nrows per class: {shown}{more}"
+
+
+# --- models, words and images
+
+
+def images(path: str, labels: str | None) -> Described:
+    """Describe a set of images."""
+    opened = image_rows.open_set(path, labels, None)
+
+    def counted(values: np.ndarray | None) -> dict[object, int] | None:
+        if values is None:
+            return None
+        names, counts = np.unique(values, return_counts=True)
+        return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+    facts: JSON = {
+        "data": opened.name,
+        "images": len(opened),
+        "classes": counted(opened.labels),
+        "parts": counted(opened.splits),
+        "masks": opened.masks is not None,
+    }
+    return facts, {
+        "images": f"{len(opened):,}",
+        "classes": _image_classes_line(facts["classes"]),
+        "parts": facts["parts"] and ", ".join(f"{name}: {count:,}" for name, count in facts["parts"].items()),
+        "masks": "one for each image" if facts["masks"] else None,
+    }
+
+
+def is_words(path: str) -> bool:
+    """Return whether a chimap file holds visual words."""
+    return read_header(path).get("kind") == "words"
+
+
+def words(path: Path) -> Described:
+    """Describe a file of visual words. Raise DataError for other files."""
+    from chimap.images import ImageHistograms
+
+    histograms = ImageHistograms.load(path)
+    facts: JSON = {
+        "words": str(path),
+        "histograms": histograms.describe(),
+        "bins": histograms.n_columns,
+        "blocks": {name: [columns.start, columns.stop] for name, columns in histograms.blocks_.items()},
+        "coding": str(histograms.coder),
+        "bytes": path.stat().st_size,
+    }
+    return facts, {
+        "histograms": facts["histograms"],
+        "descriptors": "\n".join(map(str, histograms.descriptors_)),
+        "coding": facts["coding"],
+        "bins": f"{histograms.n_columns:,}",
+        "blocks": image_rows.blocks_flag(histograms) or None,
+        "size": show.size(facts["bytes"]),
+    }
+
+
+def _image_classes_line(classes: dict[object, int] | None) -> str | None:
+    if classes is None:
+        return "none: the images are not in folders by class; name labels with --labels"
+    least, most = min(classes, key=classes.__getitem__), max(classes, key=classes.__getitem__)
+    if classes[least] == classes[most]:
+        return f"{len(classes):,}, {classes[most]:,} images each"
+    return f"{len(classes):,}, from {classes[least]:,} images ({least}) to {classes[most]:,} ({most})"
+
+
+def is_model(path: str) -> bool:
+    """Return whether the file starts like a chimap file: the header of safetensors, a length of 8 bytes and JSON."""
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        start = stream.read(9)
+    is_long_enough = int.from_bytes(start[:8], "little") <= file.stat().st_size
+    return start[8:] == b"{" and is_long_enough
+
+
+def model(path: Path) -> Described:
+    """Describe a model file. Raise DataError for other files."""
+    from chimap.models.header import header_of
+
+    facts = header_of(path)
+    training, tables = facts["training"], facts["tables"]
+    features, alpha = facts["features"], facts["alpha"]
+    return facts, {
+        "model": facts["estimator"],
+        "kernel": kernel_in_words(facts["kernel"], facts["gamma"]),
+        "bins": f"{facts['bins']:,}" + _normalised(facts["normalize"]),
+        "bin weights": bin_weights_in_words(facts["bin_weights"], facts["bin_names"]),
+        "features": facts["made_of"]
+        if features is None
+        else f"{features:,} in {facts['precision']}: {facts['made_of']}",
+        "tables": None if tables is None else _tables_line(tables),
+        "classes": _classes_line(facts["classes"]),
+        "tasks": _classes_line(facts["tasks"]),
+        "rows": None if facts["rows"] is None else _rows_line(facts["rows"], facts["block_rows"], facts["unlearned"]),
+        "loss": facts["loss"],
+        "alpha": None if alpha is None else f"{alpha:.4g}",
+        "class weights": class_weights_in_words(facts["classes"] or facts["tasks"], facts["class_weight"]),
+        "positive": facts["positive"],
+        "threshold": None if facts["threshold"] is None else f"{facts['threshold']:.4g}",
+        "fitted in": None if facts["seconds"] is None else f"{facts['seconds']:.3g} s",
+        "trained on": _training_line(training) if training else None,
+        "version": f"chimap {facts['version']}",
+        "size": show.size(facts["bytes"]),
+    }
+
+
+def _normalised(name: str | None) -> str:
+    """Return what a normalisation makes of a row, after a comma; empty for none."""
+    if name is None:
+        return ""
+    from chimap.normalizations import CATALOGUE
+
+    return f", {CATALOGUE[name].about}" if name in CATALOGUE else ""
+
+
+def _tables_line(tables: JSON) -> str:
+    worst = tables["worst_error"]
+    off = "" if worst is None else f"; scores are off by at most {worst:.2g}, and by far less for most rows"
+    return f"{tables['a_bin']} {tables['kind']} per bin, {show.size(tables['bytes'])}{off}"
+
+
+def _classes_line(classes: list[object] | None, most: int = 12) -> str | None:
+    if classes is None:
+        return None
+    more = ", ..." if len(classes) > most else ""
+    return f"{len(classes):,}: {', '.join(map(str, classes[:most]))}{more}"
+
+
+def _rows_line(rows: int, block_rows: list[int] | None, unlearned: int) -> str:
+    return f"{rows:,}{blocks_in_words(block_rows)}" + (
+        f"; {unlearned:,} left out, as the work was limited" if unlearned else ""
+    )
+
+
+def _training_line(training: JSON) -> str:
+    date = training["date"].replace("T", " ").replace("+00:00", " UTC")
+    line = f"{training['file']}, {training['rows_in_file']:,} rows, on {date}"
+    split = training["split"]
+    if split and "column" in split:
+        line += f"; the test rows of {split['column']} held out"
+    elif split:
+        line += f"; {100 * split['test_fraction']:g} % held out (seed {split['seed']})"
+    return line

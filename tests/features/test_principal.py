@@ -8,9 +8,9 @@ import sklearn.decomposition
 
 from chimap import Moments
 from chimap._validation import DataError
-from chimap.moments import PCA
+from chimap.features.principal import PCA
 
-from .cases import assert_says, moments_of, rows
+from ..moments.cases import assert_says, moments_of, rows
 
 
 @pytest.mark.parametrize("n_components", [None, 1, 40, 300])
