@@ -14,6 +14,8 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+from .covering import mark_what_is_thorough
+
 gc.disable()  # until the tests are collected: hundreds of thousands of objects are made, and stay
 threadpool_limits(1, user_api="blas")  # plugins of pytest, such as zarr's, have loaded NumPy before this file
 
@@ -26,8 +28,9 @@ settings.load_profile("chimap")
 _FIRST = ("laws/test_estimators.py", "data", "docs")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Bring the files of ``_FIRST`` to the front, in their order."""
+    """Bring the files of ``_FIRST`` to the front, in their order, and mark what only a thorough run needs."""
     folder = Path(__file__).parent
 
     def place(item: pytest.Item) -> int:
@@ -35,6 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((i for i, first in enumerate(_FIRST) if path.startswith(first)), len(_FIRST))
 
     items.sort(key=place)
+    mark_what_is_thorough(items)
 
 
 def pytest_collection_finish() -> None:

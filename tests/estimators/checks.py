@@ -8,18 +8,27 @@ from functools import partial
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-# The same rows in another container or memory, which other checks of the same estimator bring too.
-TWICE = ("check_estimator_sparse_matrix", "check_classifiers_train(readonly_memmap=True)")
+# The same rows or weights in another container or memory, which other checks of the same estimator bring too.
+TWICE = (
+    "check_estimator_sparse_matrix",
+    "check_classifiers_train(readonly_memmap=True)",
+    "check_classifiers_train(readonly_memmap=True,X_dtype=float32)",
+    "check_regressors_train(readonly_memmap=True)",
+    "check_regressors_train(readonly_memmap=True,X_dtype=float32)",
+    "check_estimators_pickle(readonly_memmap=True)",
+    "check_sample_weights_not_an_array",
+    "check_sample_weights_list",
+)
 
 
 def every_check(estimators: list) -> Callable:
-    """A decorator for a test of (estimator, check); checks that come twice are slow tests."""
+    """A decorator for a test of (estimator, check); checks that come twice are thorough."""
     pairs = [pair for estimator in estimators for pair in estimator_checks_generator(estimator)]
     cases = [
         pytest.param(
             estimator,
             check,
-            marks=[pytest.mark.slow] if described(check) in TWICE else [],
+            marks=[pytest.mark.thorough] if described(check) in TWICE else [],
             id=f"{estimator}-{described(check)}".replace("\n", "").replace(" ", ""),
         )
         for estimator, check in pairs

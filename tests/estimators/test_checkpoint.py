@@ -127,7 +127,7 @@ def test_regression(tmp_path):
 
 def test_a_fit_that_is_resumed_does_not_race_again(tmp_path, monkeypatch):
     def fitted(path):
-        return HistogramClassifier(memory="12MiB").fit_source(ArraySource(X, y), checkpoint=path)
+        return HistogramClassifier(normalize="l1", memory="12MiB").fit_source(ArraySource(X, y), checkpoint=path)
 
     with pytest.raises(Interrupted):
         fitted(Watched(tmp_path / "check", 1))  # with a seed of its own
@@ -136,7 +136,7 @@ def test_a_fit_that_is_resumed_does_not_race_again(tmp_path, monkeypatch):
     assert again.race_.table()
     assert again.kernel_.name.startswith(again.chosen_["kernel"])
     with pytest.raises(TypeError, match="not callable"):  # the race of other settings
-        HistogramClassifier(memory="13MiB").fit_source(ArraySource(X, y), checkpoint=tmp_path / "check")
+        HistogramClassifier(normalize="l1", memory="13MiB").fit_source(ArraySource(X, y), checkpoint=tmp_path / "check")
 
 
 @pytest.fixture

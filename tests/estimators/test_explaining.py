@@ -37,6 +37,7 @@ def prepared(rows, normalize, weights):
     return rows if weights is None else rows * weights
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal bins", "weights"])
 @pytest.mark.parametrize("normalize", [None, *NORMALIZATIONS])
 @pytest.mark.parametrize("features", ["exact", "landmarks", "additive"])

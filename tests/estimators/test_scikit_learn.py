@@ -95,8 +95,17 @@ def test_checks(estimator, check):
         HomogeneousMap(),
         StaircaseMap(),
         FourierKernelRegressor("gaussian", n_components=64, n_tune_components=32, max_iter=2, widths="bin"),
-        HistogramRegressor(),
         MultipleKernelRegressor(n_components=16, n_alphas=8, selection=2),
+    ]
+)
+def test_checks_of_other_classes(estimator, check):
+    meets(estimator, check, fails_by_the_check(estimator))
+
+
+@pytest.mark.thorough
+@every_check(
+    [
+        HistogramRegressor(),
         DirectMap(per_bin=True),
         CompressedMap(per_bin=True),
         AnchorMap(anchors="kmeans", n_neighbors=2),

@@ -303,6 +303,7 @@ def each_alone(X, Y, class_weight, sample_weight=None, **settings):
     return np.column_stack(scores), np.column_stack(probabilities), np.array(weights)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("features", ["additive", "exact"])
 @pytest.mark.parametrize("weights", list(WEIGHTS))
 @pytest.mark.parametrize("has_gaps", [False, True])

@@ -55,6 +55,7 @@ def test_a_rescaled_kernel_is_the_kernel_times_a_power(kernel, factor):
     np.testing.assert_allclose(found, factor**kernel.degree * kernel(rows), rtol=1e-9, atol=1e-300)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("kernel", ["chi2", "jensen_shannon", "linear", "exp-chi2", "gaussian", "skewed-chi2", "pq"])
 @pytest.mark.parametrize("factor", [1e-40, 1e-25, 1e25])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])

@@ -26,6 +26,7 @@ def fitted(covariates=TELLING, kernel="exp-chi2", make=HistogramClassifier, y=Y,
     return make(kernel, covariates=covariates, **FIXED | settings).fit(rows, y)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -124,6 +124,7 @@ def test_a_clone_of_tables_says_what_to_do(name):
         clone(fitted(name)).fit(X, Y)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 @every_estimator
 def test_a_row_alone_is_as_among_others(name, kind):
@@ -141,6 +142,7 @@ KINDS = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", KINDS)
 @every_estimator
 def test_kinds_of_matrices_give_one_model(name, kind):

@@ -42,6 +42,7 @@ def fitted(labels=Y, **settings):
     return HistogramClassifier(**{"kernel": "exp-chi2", "random_state": 0, **settings}).fit(X, labels)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kernel", names())
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_they_add_up_over_every_kernel(kernel, precision):

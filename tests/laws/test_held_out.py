@@ -115,11 +115,13 @@ def check_targets(model, has_deviations):
 CLASS_LOSSES = ("square", "logistic", "squared_hinge", "smooth_hinge", "hinge")
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize(("loss", "features", "selection"), cases(CLASS_LOSSES))
 def test_sets_and_probabilities_of_new_groups(loss, features, selection):
     check_classes(HistogramClassifier(loss=loss, random_state=0, **FEATURES[features], **SELECTIONS[selection]))
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize(("loss", "features", "selection"), cases(("square", "epsilon_insensitive", "quantile")))
 def test_intervals_and_deviations_of_new_groups(loss, features, selection):
     model = HistogramRegressor(loss=loss, random_state=0, **FEATURES[features], **SELECTIONS[selection])

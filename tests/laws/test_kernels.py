@@ -43,6 +43,7 @@ def test_diagonal_and_distance(kernel):
     np.testing.assert_allclose(kernel.distance(X, X[:4]), kernel.distance(X)[:, :4], atol=1e-12 * own.max())
 
 
+@pytest.mark.covering(1)
 @every_kernel
 @pytest.mark.parametrize("kind", SPARSE_KINDS)
 def test_sparse_as_dense(kernel, kind):
@@ -53,6 +54,7 @@ def test_sparse_as_dense(kernel, kind):
     np.testing.assert_allclose(kernel.diagonal(S), kernel.diagonal(X), rtol=1e-12)
 
 
+@pytest.mark.covering(1)
 @every_kernel
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes(kernel, dtype):

@@ -39,6 +39,7 @@ KINDS = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reader", FILES)
 def test_text_stays_text_in_files(tmp_path, reader, kind):
@@ -49,6 +50,7 @@ def test_text_stays_text_in_files(tmp_path, reader, kind):
     assert source.labels().tolist() == words
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reader", OBJECTS)
 def test_text_stays_text_in_memory(reader, kind):
@@ -209,6 +211,7 @@ def machines(tmp_path_factory):
     return folder
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("spoilt", SPOILT)
 @pytest.mark.parametrize("reader", NULLS)
 def test_predictions_need_no_labels(tmp_path, machines, reader, spoilt):

@@ -40,6 +40,7 @@ def test_error_falls_with_the_terms(make, kernel, gamma):
     assert errors[-1] < limit
 
 
+@pytest.mark.covering(2)
 @every_map
 @pytest.mark.parametrize("gamma", GAMMAS)
 def test_signed_map_is_the_sign_times_the_map_of_magnitudes(make, kernel, gamma):
@@ -53,6 +54,7 @@ def test_signed_map_is_the_sign_times_the_map_of_magnitudes(make, kernel, gamma)
     assert error(make(kernel.signed(), 5), X) < 0.2
 
 
+@pytest.mark.covering(2)
 @every_map
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sparse_as_dense(make, kernel, dtype):
@@ -140,6 +142,7 @@ def test_samples_that_say_little(make, kernel, X):
         assert np.isfinite(psi.transform(np.full((1, X.shape[1]), 0.7))).all()
 
 
+@pytest.mark.covering(2)
 @every_map
 @pytest.mark.parametrize("gamma", GAMMAS)
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -152,6 +155,7 @@ def test_values_outside_the_fitted_range_are_finite(make, kernel, gamma, dtype):
     assert np.isfinite(psi.transform(x)).all()
 
 
+@pytest.mark.covering(2)
 @every_map
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
@@ -177,6 +181,7 @@ def test_rows_do_not_depend_on_each_other_nor_on_threads(make, kernel):
     np.testing.assert_allclose(psi.transform(X[1234:1237]), Z[1234:1237], rtol=1e-14, atol=1e-16)
 
 
+@pytest.mark.covering(2)
 @every_map
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_into_memory_that_is_there(make, kernel, dtype):

@@ -78,6 +78,7 @@ def test_gamma_is_chosen_for_the_winner_of_a_race():
 # --- rows in other units
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize(("precision", "exponents"), [("float32", (-100, 100)), ("float64", (-1000, 1000))])
 @pytest.mark.parametrize(("kernel", "features"), HOMOGENEOUS)
 def test_units_of_rows_change_no_answer(kernel, features, precision, exponents):
@@ -91,6 +92,7 @@ def test_units_of_rows_change_no_answer(kernel, features, precision, exponents):
         np.testing.assert_allclose(answered, expected, atol=tolerance * np.abs(expected).max())
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize(("precision", "scales"), [("float32", (1e-30, 1e30)), ("float64", (1e-300, 1e300))])
 @pytest.mark.parametrize(("kernel", "features"), [pair for pair in SERVED if pair not in HOMOGENEOUS])
 def test_rows_of_any_unit_are_answered_or_refused_by_name(kernel, features, precision, scales):

@@ -99,6 +99,7 @@ def test_whole_numbers_and_truth_values_are_float64(make):
     assert np.isfinite(dense(transformer.transform(counts > 4))).all()
 
 
+@pytest.mark.covering(2)
 @every_transformer
 @pytest.mark.parametrize("kind", ["csr array", "unordered, doubled", "room to spare", "64-bit indices"])
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -187,6 +188,7 @@ def poor(kind):
     return X
 
 
+@pytest.mark.covering(2)
 @every_transformer
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
@@ -220,6 +222,7 @@ def test_one_row(make):
     assert np.isfinite(dense(transformer.transform(histograms(5)))).all()
 
 
+@pytest.mark.covering(2)
 @every_transformer
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize(("value", "message"), [(np.nan, "NaN"), (np.inf, "inf"), (-50, "[Nn]egative")])

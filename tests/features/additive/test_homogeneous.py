@@ -16,6 +16,7 @@ windows = pytest.mark.parametrize("window", WINDOWS)
 kernels = pytest.mark.parametrize("kernel", CATALOGUE.values(), ids=CATALOGUE)
 
 
+@pytest.mark.covering(2)
 @windows
 @kernels
 @pytest.mark.parametrize("n_terms", [1, 3, 7])
