@@ -221,9 +221,7 @@ def segment_histograms(histograms: ImageHistograms, image: np.ndarray, figures: 
     masks = [within(histograms.max_side, image, figure.astype(np.int64))[1] for figure in figures]
     pyramid = Pyramid(tuple(histograms.grids), 2)
     rows = np.empty((len(masks), histograms.n_columns), np.float32)
-    parts = zip(histograms.blocks_.values(), histograms.descriptors_, histograms.vocabularies_, strict=True)
-    for columns, descriptor, vocabulary in parts:
-        coded, n_words = histograms.coded(small, descriptor, vocabulary)
+    for columns, coded, n_words in histograms.coded(small):
         for row, mask in zip(rows, masks, strict=True):
             row[columns] = pyramid.pool(coded, n_words, small.shape, mask)
     return rows

@@ -96,7 +96,7 @@ def train(
 def one_by_one(detector: WindowDetector, model: HistogramClassifier, image: np.ndarray, rows: int) -> np.ndarray:
     """Return the same scores for the first rows of windows: the histogram of each window, then the model."""
     histograms, step = detector.histograms, SIFT_OF_WINDOW.step
-    coded, n_words = histograms.coded(image, SIFT_OF_WINDOW, histograms.vocabularies_[0])
+    _, coded, n_words = next(histograms.coded(image))
     pyramid, counted = Pyramid(GRIDS), []
     middle = 1.5 * max(SIFT_OF_WINDOW.sizes)
     grids = [SIFT_OF_WINDOW.grid(image.shape, size) for size in SIFT_OF_WINDOW.sizes]
@@ -231,7 +231,7 @@ def main() -> None:
 def speed(detector: WindowDetector, model: HistogramClassifier, image: np.ndarray) -> None:
     """Compare the scan with the description that it needs, and with counting window by window."""
     histograms = detector.histograms
-    describing = seconds(lambda: histograms.coded(image, SIFT_OF_WINDOW, histograms.vocabularies_[0]), repeats=5)
+    describing = seconds(lambda: [*histograms.coded(image)], repeats=5)
     both = seconds(lambda: detector.scores(image), repeats=5)
     scores, scanning = detector.scores(image), float(np.median(both) - np.median(describing))
     report(f"words of a scene of {image.shape[1]} x {image.shape[0]}, ms", f"{1e3 * np.median(describing):.1f}", "")

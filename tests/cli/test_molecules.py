@@ -41,6 +41,7 @@ def results(tmp_path_factory):
     commands = {
         "fit": [*fit, "-o", "rows.model", "--test-fraction", "0.2", "--save-config", "rows.toml"],
         "keys": [*fit, "-o", "keys.model", "--fingerprint", "morgan-keys", "--morgan-radius", "1"],
+        "few keys": [*fit, "-o", "no.model", "--fingerprint", "morgan-keys", "--min-count", "1000"],
         "pairs": [*fit, "-o", "pairs.model", "--fingerprint", "atom-pairs", "--salts", "largest"],
         "unknown": [*fit, "-o", "no.model", "--fingerprint", "ecfp"],
         "predict": ["predict", "rows.model", "new.csv", "--probabilities", "-o", "answers.csv"],
@@ -54,7 +55,7 @@ def results(tmp_path_factory):
         "no molecules": ["fit", "numbers.csv", "--split", "scaffold", "-o", "no.model"],
     }
     listed = list(commands.values())
-    found = run_many_here(listed[:4], folder) + run_many_here(listed[4:], folder)
+    found = run_many_here(listed[:5], folder) + run_many_here(listed[5:], folder)
     return folder, dict(zip(commands, found, strict=True))
 
 
@@ -94,6 +95,8 @@ def test_fingerprints_have_names(results):
     assert load(folder / "pairs.model").feature_names_in_[0] == "pair_0"
     assert load(folder / "pairs.model").reading_.salts == "largest"
     assert load(folder / "keys.model").reading_.radius == 1
+    assert "no substructure is in 1000 molecules or more." in " ".join(found["few keys"].err.split())
+    assert "For rarer substructures, lower --min-count." in " ".join(found["few keys"].err.split())
     assert load(folder / "keys.model").n_features_in_ < 64
 
 

@@ -145,3 +145,15 @@ def test_genes_by_their_other_name():
     source = open_source(cells, like=fitted)
     assert any("6 columns are matched by the other name of genes, such as 'GENE0'" in note for note in source.notes)
     np.testing.assert_array_equal(fitted.predict_source(source), fitted.predict_source(open_source(by_id, like=fitted)))
+
+
+def test_a_model_keeps_the_other_names_of_genes(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    ids, symbols = [f"ENSG{j:011d}" for j in range(6)], [f"GENE{j}" for j in range(6)]
+    counts = rng.poisson(2.0, (60, 6)).astype(np.float32)
+    cells = anndata.AnnData(counts, var=pd.DataFrame({"gene_ids": ids}, index=symbols))
+    HistogramClassifier("chi2").fit_source(open_source(cells, labels=Y[:60])).save(tmp_path / "symbols.model")
+    fitted = chimap.load(tmp_path / "symbols.model")
+    by_id = open_source(pd.DataFrame(counts, columns=ids)[ids[::-1]], like=fitted)
+    assert any(f"6 columns are matched by the other name of genes, such as {ids[0]!r}" in note for note in by_id.notes)
+    np.testing.assert_array_equal(fitted.predict(by_id), fitted.predict(pd.DataFrame(counts, columns=symbols)))

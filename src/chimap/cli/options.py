@@ -335,10 +335,11 @@ class CountedColumn:
         How many neighbours --text counts together: 1,2 counts words and pairs of neighbours, 3 triples only. By
         default 1 for words, 1,2 for characters and 1,3 for symbols.
     min_count : N
-        In how many texts a word of --text must be to be counted.
+        In how many texts a word of --text, or in how many molecules a key of --fingerprint morgan-keys, must be to be
+        counted.
     fingerprint : NAME
         What --smiles counts: {fingerprints}. Morgan's neighbourhoods are hashed into bins, unless morgan-keys gives
-        each that occurs in two molecules a bin of its own.
+        each a bin of its own, see --min-count.
     salts : NAME
         Of a molecule of several fragments, such as a salt: keep all, or count the largest.
     morgan_radius : N
@@ -381,8 +382,13 @@ class CountedColumn:
             return WordCounts(
                 self.text, min_count=self.min_count, tokens=self.tokens.value, ngrams=self._neighbours(), memory=memory
             )
-        flags = {"tokens": self.tokens != _TOKENS, "ngrams": self.ngrams is not None}
-        for name, is_given in (flags | {"min-count": self.min_count != type(self).min_count}).items():
+        has_keys = self.smiles is not None and self.fingerprint.value == "morgan-keys"
+        flags = {
+            "tokens": self.tokens != _TOKENS,
+            "ngrams": self.ngrams is not None,
+            "min-count": self.min_count != type(self).min_count and not has_keys,
+        }
+        for name, is_given in flags.items():
             if is_given:
                 raise InputError(f"--{name} is for texts: name their column with --text, or leave --{name} out.")
         check_positive(self.morgan_size, "morgan_size", integer=True)
@@ -398,6 +404,7 @@ class CountedColumn:
             salts=self.salts.value,
             radius=self.morgan_radius,
             size=self.morgan_size,
+            min_count=self.min_count,
         )
 
     def _neighbours(self) -> tuple[int, int] | None:

@@ -20,7 +20,7 @@ from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.npy import NpySource
 from chimap.data.formats.npz import NpzSource
-from chimap.data.formats.qiime import QzaSource
+from chimap.data.formats.qiime import qza_source
 from chimap.data.formats.records import LINES
 from chimap.data.formats.stored_arrays import Hdf5Source, ZarrSource
 from chimap.data.formats.svmlight import SvmlightSource
@@ -64,7 +64,7 @@ ENDINGS: dict[str, Callable[..., Source]] = {
     ".npz": NpzSource,
     ".h5ad": AnnDataSource,
     ".biom": biom_source,
-    ".qza": QzaSource,
+    ".qza": qza_source,
     **{ending + packed: jsonl_source for ending in LINES for packed in COMPRESSIONS},
     **dict.fromkeys(PARQUET + IPC, ArrowSource),
     ".zarr.zip": ZarrSource,

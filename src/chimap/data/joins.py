@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 from typing import TYPE_CHECKING
 
 from chimap.data.formats.arrow_files import IPC, PARQUET
-from chimap.data.formats.qiime import QiimeMetadata, is_qiime_metadata
+from chimap.data.formats.qiime import QiimeMetadata, artifact_metadata, is_qiime_metadata
 from chimap.data.formats.records import ArrowRecords, Records, TextRecords, refuse_undecoded
 from chimap.data.io.files import base_name
 from chimap.data.label_files import Labels
@@ -51,17 +51,19 @@ def is_join(labels: Labels) -> bool:
         return False
     address, member = split_member(labels)
     name = uncompressed_name(base_name(address))
-    return bool(member) and name.endswith(_JOINED_TEXT + _ARROW_TABLES)
+    return bool(member) and name.endswith((*_JOINED_TEXT, *_ARROW_TABLES, ".qza"))
 
 
 def table_of(address: str) -> Records:
-    """Return the records of a table whose columns are joined to rows by their ids; ``.txt`` is text too.
+    """Return the records of a table whose columns are joined to rows by ids; ``.txt`` is text, ``.qza`` an artifact.
 
     Raises DataError for an Arrow table that is compressed as a whole.
     """
     file = existing_file(address)
     if uncompressed_name(file.name).endswith(_JOINED_TEXT):
         return QiimeMetadata(address) if is_qiime_metadata(file) else TextRecords(address)
+    if file.suffix == ".qza":
+        return artifact_metadata(address)
     if file.suffix not in _ARROW_TABLES:
         raise DataError(f"{address}: not read while it is compressed as a whole. Unpack it: {file_remedy(address)}.")
     return ArrowRecords(address)

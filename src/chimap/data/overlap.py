@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -33,19 +33,22 @@ class TrainingMass:
         Share of each bin in the sum of all rows.
     are_counts : bool
         Whether a bin that is not there may be zero: rows are never negative, and whole numbers or with zeros in them.
+    other_names : tuple of str or None, default=None
+        Second names of the bins, such as ids of genes beside their symbols, by which new rows may name them.
 
     Examples
     --------
     >>> TrainingMass.of(np.array([[1.0, 2.0], [0.0, 1.0]]))
-    TrainingMass(shares=array([0.25, 0.75], dtype=float32), are_counts=True)
+    TrainingMass(shares=array([0.25, 0.75], dtype=float32), are_counts=True, other_names=None)
     """
 
     shares: np.ndarray
     are_counts: bool
+    other_names: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, rows: Rows) -> TrainingMass:
-        """Return what the bins of rows (n, bins) hold."""
+    def of(cls, rows: Rows, other_names: tuple[str, ...] | None = None) -> TrainingMass:
+        """Return what the bins of rows (n, bins) hold, with their second names."""
         values = _arrays.stored_values(rows)
         sums = np.asarray(rows.sum(axis=0, dtype=np.float64)).reshape(-1)
         is_signed = bool(values.min(initial=0) < 0)
@@ -54,12 +57,12 @@ class TrainingMass:
         are_counts = not is_signed and (bool(has_zeros) or _arrays.are_whole(rows))
         total = sums.sum()
         shares = sums / total if 0 < total < np.inf and not is_signed else np.full(sums.size, 1 / sums.size)
-        return cls(shares.astype(np.float32), are_counts)
+        return cls(shares.astype(np.float32), are_counts, other_names)
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, TrainingMass)
-            and self.are_counts == other.are_counts
+            and (self.are_counts, self.other_names) == (other.are_counts, other.other_names)
             and np.array_equal(self.shares, other.shares)
         )
 
@@ -110,23 +113,29 @@ class Overlap:
         columns: Sequence[str],
         other_names: Sequence[str] | None = None,
         aside: Sequence[str] = (),
+        other_bins: Sequence[str] | None = None,
     ) -> Overlap:
-        """Match names: those that are the same, then by other names of the columns, and then those that are alike.
+        """Match names: those that are the same, then by other names of either side, and then those that are alike.
 
-        Names that are alike are matched only where one bin and one column have them. ``other_names`` are second names
-        of the columns, such as ids of genes beside their symbols.
+        Names that are alike are matched only where one bin and one column have them. ``other_names`` and ``other_bins``
+        are second names of the columns and of the bins, such as ids of genes beside their symbols.
         """
         bins, columns = composed_names(bins), composed_names(columns)
         place = {name: i for i, name in enumerate(columns)}
         places = np.array([place.get(name, -1) for name in bins], dtype=np.int64)
         ways = []
-        for names, key, how in _other_ways(columns, other_names):
-            if (places >= 0).all():
+        by_other_name = [
+            (wanted_names, names, _without_version, "by the other name of genes")
+            for wanted_names, names in ((bins, other_names), (other_bins, columns))
+            if wanted_names is not None and names is not None
+        ]
+        for wanted_names, names, key, how in (*by_other_name, *((bins, columns, key, how) for key, how in _ALIKE)):
+            missing = np.flatnonzero(places < 0).tolist()
+            if not missing:
                 break
             taken = {*places.tolist()}
-            free = _alone({key(name): i for i, name in enumerate(names)}, [key(name) for name in names])
-            missing = np.flatnonzero(places < 0).tolist()
-            wanted = _alone({key(bins[i]): i for i in missing}, [key(bins[i]) for i in missing])
+            free = _alone((key(name), i) for i, name in enumerate(names))
+            wanted = _alone((key(wanted_names[i]), i) for i in missing)
             found = [(i, free[word]) for word, i in wanted.items() if word in free and free[word] not in taken]
             if found:
                 for i, column in found:
@@ -201,22 +210,12 @@ class Overlap:
         return [*(name for i, name in enumerate(self.columns) if i not in taken), *self.aside]
 
 
-def _other_ways(
-    columns: tuple[str, ...], other_names: Sequence[str] | None
-) -> Iterator[tuple[Sequence[str], Callable[[str], str], str]]:
-    if other_names is not None:
-        yield composed_names(other_names), _without_version, "by the other name of genes"
-    for key, how in _ALIKE:
-        yield columns, key, how
-
-
-def _alone(place: dict[str, int], words: Sequence[str]) -> dict[str, int]:
+def _alone(words: Iterable[tuple[str, int]]) -> dict[str, int]:
     """Return the places of words that come once."""
-    seen: set[str] = set()
-    twice: set[str] = set()
-    for word in words:
-        (twice if word in seen else seen).add(word)
-    return {word: i for word, i in place.items() if word not in twice}
+    places: dict[str, list[int]] = {}
+    for word, place in words:
+        places.setdefault(word, []).append(place)
+    return {word: found[0] for word, found in places.items() if len(found) == 1}
 
 
 def _listed(names: Sequence[str], most: int = _MOST_NAMES_SHOWN) -> str:

@@ -55,6 +55,8 @@ class ColumnChoice:
     names : tuple of str, default=None
         The columns that a model was fitted on, in its order. Where the table has names, these columns are taken and all
         others ignored.
+    other_names : tuple of str, default=None
+        Second names of these, such as ids of genes, which the table may have instead.
     aside : tuple of str, default=()
         Names of columns that are neither bins, labels nor ids, such as groups of rows. The table need not have them.
     rank : str, default=None
@@ -69,6 +71,7 @@ class ColumnChoice:
     exclude: Columns | None = None
     missing: object = None
     names: tuple[str, ...] | None = None
+    other_names: tuple[str, ...] | None = None
     aside: tuple[str, ...] = ()
     rank: str | None = None
     width: int | None = None
@@ -291,7 +294,7 @@ def roles_of(
     if choice.names is not None and has_names:
         wanted, free = {*composed_names(choice.names)}, {*candidates}
         among = [i for i, name in enumerate(names) if i in free or name in wanted]
-        overlap = Overlap.of(choice.names, [names[i] for i in among])
+        overlap = Overlap.of(choice.names, [names[i] for i in among], other_bins=choice.other_names)
         bins = [among[place] for place in overlap.places.tolist() if place >= 0]
         if not bins:
             overlap.refuse(where)

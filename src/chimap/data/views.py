@@ -315,7 +315,8 @@ def matched(
     model_names, source_names = composed_names(names), composed_names(source.column_names)
     if model_names == source_names:
         return source
-    overlap = Overlap.of(model_names, source_names, source.other_names, source.columns_aside)
+    other_bins = None if mass is None else mass.other_names
+    overlap = Overlap.of(model_names, source_names, source.other_names, source.columns_aside, other_bins)
     told = [*overlap.notes(source.name)]
     if not overlap.is_complete:
         told.append(overlap.check(mass, missing_columns, source.name))
@@ -338,8 +339,9 @@ def choice_like(model: object) -> ColumnChoice:
     if first_column is None:  # older model files keep it with the description of the training
         zero_based = (getattr(model, "training_", None) or {}).get("zero_based")
         first_column = None if zero_based is None else int(not zero_based)
-    width = getattr(model, "n_features_in_", None)
-    return ColumnChoice(names=fitted_names(model), width=width, first_column=first_column)
+    width, mass = getattr(model, "n_features_in_", None), getattr(model, "mass_", None)
+    other_names = None if mass is None else mass.other_names
+    return ColumnChoice(names=fitted_names(model), other_names=other_names, width=width, first_column=first_column)
 
 
 def select_columns(source: Source, choice: ColumnChoice) -> Source:

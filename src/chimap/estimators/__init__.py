@@ -25,7 +25,7 @@ __all__ = [
     "save",
 ]
 
-register(HistogramClassifier, HistogramRegressor, older=gather_features)
+register(HistogramClassifier, HistogramRegressor, migrate=gather_features)
 register(CompiledClassifier, CompiledRegressor)
 register(KernelClassifier, LookupClassifier)
 register(MomentsRidge, MomentsRidgeClassifier, MomentsLasso, MomentsGroupLasso, OnlineIntersectionClassifier)

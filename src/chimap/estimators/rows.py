@@ -157,7 +157,7 @@ def units_and_mass(source: Source, recipe: Recipe, has_groups: bool) -> tuple[Un
     say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))
     if not has_groups:
         say(doubts_of_groups(source, rows))
-    return Units.of(rows), None if source.column_names is None else TrainingMass.of(rows)
+    return Units.of(rows), None if source.column_names is None else TrainingMass.of(rows, source.other_names)
 
 
 def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON, **others: object) -> Source:

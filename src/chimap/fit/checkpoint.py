@@ -127,7 +127,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         meta, arrays = _files.read_tensors(self.path, "checkpoint")
-        with model_file.checked(self.path):
+        with model_file.damage_told(self.path):
             if meta["version"] != __version__ or meta["asked"] != _settings(asked):
                 return None
             return Choice(**model_file.decode(meta["choice"], arrays))
@@ -148,7 +148,7 @@ class Checkpoint:
             _files.check_writable(self.path)
             return None
         meta, arrays = _files.read_tensors(self.path, "checkpoint")
-        with model_file.checked(self.path):
+        with model_file.damage_told(self.path):
             differing = self._differing(meta, method, sources)
         if differing:
             raise DataError(
@@ -159,7 +159,7 @@ class Checkpoint:
                     joined("; ", differing[:3]),
                 )
             )
-        with model_file.checked(self.path):
+        with model_file.damage_told(self.path):
             state = model_file.decode(meta["state"], arrays)
             moments = [_moments(state_of_moments, arrays, i) for i, state_of_moments in enumerate(meta["moments"])]
             learned = FittedDesign(**{field.name: state[field.name] for field in fields(FittedDesign)})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
-from chimap._types import JSON, Rows
-from chimap.data import ArraySource, Chunk, Source
+from chimap._types import JSON
+from chimap.data import ArraySource
 from chimap.data.rows import digest
 from chimap.engines import Progress
 from chimap.images.histograms import ImageHistograms
@@ -16,7 +16,7 @@ from chimap.images.reading import ImageSet
 from chimap.images.reading.reader import ImageReader
 
 
-class ImageSource(Source):
+class ImageSource(ArraySource):
     """Rows of histograms of images.
 
     Each image is described once; the rows are kept in a temporary file that vanishes with the source.
@@ -39,7 +39,6 @@ class ImageSource(Source):
     """
 
     from_files = True
-    can_seek = True
 
     def __init__(
         self,
@@ -72,23 +71,9 @@ class ImageSource(Source):
         self.report = None if reader is None else reader.report()
         self.unread = reader.broken if reader is not None and blanks else {}
         self.images = images.take(kept)
-        self._rows = ArraySource(np.asarray(rows), self.images.labels, images.name)
-        self.name, self.n_rows, self.n_features = images.name, len(kept), histograms.n_columns
-        self.dtype, self.is_sparse = self._rows.dtype, False
-        self.row_bytes = self._rows.row_bytes
+        """The images that have rows, in the order of the rows."""
+        super().__init__(np.asarray(rows), self.images.labels, images.name)
         self.row_ids, self.id_name = np.array(self.images.names), "name"
-
-    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield all rows, in the order of the images."""
-        return self._rows.chunks(chunk_rows)
-
-    def labels(self) -> np.ndarray | None:
-        """Return the labels of the images that have rows, or None."""
-        return self._rows.labels()
-
-    def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows at the given indices, which must increase."""
-        return self._rows.take(rows)
 
     def fingerprint(self) -> JSON:
         """Return a fingerprint of the images, rather than of their histograms."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,15 +19,14 @@ from chimap._validation import DataError, ParameterError, check_choice, check_po
 from chimap.data.source import choose_rows
 from chimap.engines import Progress, RichProgress
 from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
-from chimap.images.descriptors import Coded, CodedDescriptor, LocalDescriptor
+from chimap.images.descriptors import Coded, Descriptor, LocalDescriptor
 from chimap.images.descriptors.base import check_image, opencv, within
 from chimap.images.pyramid import Pyramid
 from chimap.images.reading.image_set import ImageSet
 from chimap.images.reading.reader import ImageReader, counted
 from chimap.images.vocabulary import CODINGS, Coding, Keep, Vocabulary, WordLearner, forget
-from chimap.model_files import model_file
+from chimap.models import saved
 
-Descriptor = LocalDescriptor | CodedDescriptor
 Described: TypeAlias = str | Descriptor | Sequence[str | Descriptor] | Mapping[str, str | Descriptor]
 """Descriptors as users pass them: a name or an object, a sequence of these, or a mapping from names to these."""
 Images: TypeAlias = "Sequence[np.ndarray] | ImageSet | ImageArrays"
@@ -152,6 +151,10 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
     ((6, 1320), {'sift': slice(0, 40, None), 'colour': slice(40, 1320, None)})
     """
 
+    file_kind: ClassVar[str] = "words"
+    save = saved.save
+    load = saved.Load()
+
     names_: list[str]
     descriptors_: list[Descriptor]
     vocabularies_: list[Vocabulary | None]
@@ -228,13 +231,13 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         progress = progress or self._progress()
         with progress:
             for name, descriptor in descriptors.items():
-                if isinstance(descriptor, CodedDescriptor):
-                    self.vocabularies_.append(None)
-                    continue
-                learner = WordLearner(
-                    name, descriptor, self.n_words, self.n_sample, self.max_side, self.learner, seed, self.n_jobs
-                )
-                self.vocabularies_.append(learner.words(images, chosen, progress, keep))
+                words = None
+                if isinstance(descriptor, LocalDescriptor):
+                    learner = WordLearner(
+                        name, descriptor, self.n_words, self.n_sample, self.max_side, self.learner, seed, self.n_jobs
+                    )
+                    words = learner.words(images, chosen, progress, keep)
+                self.vocabularies_.append(words)
         self._lay_out(pyramid)
         return self
 
@@ -266,11 +269,8 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
             progress.stage("describing", len(images), "images")
             rows = counted(self.rows(images, masks=masks, strict=True), progress)
             if self.sparse_output:
-                csr_rows = [sp.csr_matrix(row) for row in rows]
-                return (
-                    sp.vstack(csr_rows, format="csr")
-                    if csr_rows
-                    else sp.csr_matrix((0, self.n_columns), dtype=np.float32)
+                return sp.vstack(
+                    [sp.csr_matrix((0, self.n_columns), dtype=np.float32), *map(sp.csr_matrix, rows)], "csr"
                 )
             out = np.empty((len(images), self.n_columns), np.float32)
             for i, row in enumerate(rows):
@@ -336,7 +336,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         image, mask = within(self.max_side, check_image(image), mask)
         pool = self._pyramid.pool
-        return np.concatenate([pool(coded, n, image.shape, mask) for _, coded, n in self._coded(image)])
+        return np.concatenate([pool(coded, n, image.shape, mask) for _, coded, n in self.coded(image)])
 
     def painted(self, image: np.ndarray, contributions: ArrayLike, mask: np.ndarray | None = None) -> np.ndarray:
         """Spread contributions to the score of one image over the pixels that they come from.
@@ -380,7 +380,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
                 f"contributions must be one number per column, shape ({self.n_columns},); got shape {values.shape}."
             )
         picture = np.zeros(image.shape[:2])
-        for columns, coded, n_words in self._coded(image):
+        for columns, coded, n_words in self.coded(image):
             picture += self._pyramid.painted(values[columns], coded, n_words, image.shape, mask)
         return picture
 
@@ -394,29 +394,29 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         """The coding, as an object."""
         return CODINGS[self.coding] if isinstance(self.coding, str) else self.coding
 
-    def coded(self, image: np.ndarray, descriptor: Descriptor, vocabulary: Vocabulary | None) -> tuple[Coded, int]:
-        """Return the words at the points of an image, which is not scaled down.
+    def coded(self, image: np.ndarray) -> Iterator[tuple[slice, Coded, int]]:
+        """Yield the columns of each descriptor, the points of an image with their words, and the number of words.
 
         Parameters
         ----------
         image : ndarray of shape (H, W, 3), uint8
-            The image.
-        descriptor : descriptor
-            One of ``descriptors_``.
-        vocabulary : Vocabulary or None
-            The words of the descriptor, from ``vocabularies_``.
-
-        Returns
-        -------
-        coded : Coded
-            The points and their words.
-        n_words : int
-            Number of words of the descriptor.
+            The image, which is not scaled down.
         """
-        if isinstance(descriptor, CodedDescriptor):
-            return descriptor.coded(image), descriptor.n_words
-        assert vocabulary is not None
-        return self.coder.code(descriptor.points(image), vocabulary), len(vocabulary.centres)
+        for i, columns in enumerate(self.blocks_.values()):
+            yield columns, self.words_at(image, i), self._n_words(i)
+
+    def words_at(self, image: np.ndarray, number: int) -> Coded:
+        """Return the points of an image with their words, for one descriptor.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image, which is not scaled down.
+        number : int
+            Number of the descriptor.
+        """
+        code = partial(self.coder.code, vocabulary=self.vocabularies_[number])  # type: ignore[arg-type]  # used if not None
+        return self.descriptors_[number].coded_by(code, image)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Return the names of the columns, such as "sift 2x2 cell 3 word 17".
@@ -444,47 +444,6 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         words = [f"{name}, {self._n_words(i)} words" for i, name in enumerate(self.names_)]
         return f"{'; '.join(words)}; grids {', '.join(f'{rows}x{columns}' for rows, columns in self.grids)}"
 
-    def save(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write the fitted histograms to a file, so that other images get the same words.
-
-        The file is safetensors and JSON, without code.
-
-        Parameters
-        ----------
-        path : str or Path
-            File to write.
-        overwrite : bool, default=False
-            Whether an existing file is replaced.
-
-        Raises
-        ------
-        FileExistsError
-            If the path exists, unless ``overwrite``.
-        """
-        check_is_fitted(self)
-        model_file.save(self, path, overwrite=overwrite, kind="words")
-
-    @classmethod
-    def load(cls, path: str | Path) -> ImageHistograms:
-        """Read histograms that ``save`` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-            File to read.
-
-        Returns
-        -------
-        ImageHistograms
-            The fitted histograms.
-
-        Raises
-        ------
-        DataError
-            If the file is any other.
-        """
-        return model_file.load(path, kind="words")
-
     def _check_settings(self) -> None:
         opencv()
         for name in ("n_words", "max_side", "n_sample", "n_images"):
@@ -500,15 +459,8 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         return Pyramid(tuple(self.grids), self.n_regions)
 
     def _n_words(self, i: int) -> int:
-        vocabulary, descriptor = self.vocabularies_[i], self.descriptors_[i]
-        return descriptor.n_words if isinstance(descriptor, CodedDescriptor) else len(vocabulary.centres)  # type: ignore[union-attr]
-
-    def _coded(self, image: np.ndarray) -> Iterator[tuple[slice, Coded, int]]:
-        """Yield the columns, points and number of words of each descriptor of an image, not scaled down."""
-        parts = zip(self.blocks_.values(), self.descriptors_, self.vocabularies_, strict=True)
-        for columns, descriptor, vocabulary in parts:
-            coded, n_words = self.coded(image, descriptor, vocabulary)
-            yield columns, coded, n_words
+        vocabulary = self.vocabularies_[i]
+        return self.descriptors_[i].n_words_of(0 if vocabulary is None else len(vocabulary.centres))
 
     def _lay_out(self, pyramid: Pyramid) -> None:
         """Set the columns of descriptors and levels."""

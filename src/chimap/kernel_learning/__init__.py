@@ -12,5 +12,9 @@ from chimap.model_files.model_file import register
 __all__ = ["FourierKernelLearner", "FourierKernelRegressor", "MultipleKernelLearner", "MultipleKernelRegressor"]
 
 register(
-    FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor, older=gather_features
+    FourierKernelLearner,
+    FourierKernelRegressor,
+    MultipleKernelLearner,
+    MultipleKernelRegressor,
+    migrate=gather_features,
 )

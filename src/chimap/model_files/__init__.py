@@ -1,6 +1,5 @@
 """Model files, which hold arrays and plain metadata but no code."""
 
-from chimap.model_files.model_file import load, register
-from chimap.model_files.transformer import Transformer
+from chimap.model_files.model_file import Transformer, load, register
 
 __all__ = ["Transformer", "load", "register"]

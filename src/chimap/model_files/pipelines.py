@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.model_files import kinds
+from chimap.model_files import attributes
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -107,7 +107,7 @@ def decoded(value: JSON, arrays: dict[str, np.ndarray], decode: Decode) -> objec
         if wanted not in state:
             raise InputError(f"{name} has no {wanted}; it was written with another version of scikit-learn")
     for wanted, kind in learned_by_step()[cls].items():
-        if not kinds.is_of(state.get(wanted, _MISSING), kind):
+        if not attributes.is_of(state.get(wanted, _MISSING), kind):
             raise InputError(f"{name} has no {wanted}, or it is of another kind")
     _check_arrays(name, state)
     step: BaseEstimator = object.__new__(cls)

@@ -18,7 +18,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from chimap import _arrays, _loops
-from chimap._arrays import as_csr, is_sparse
 from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
@@ -41,7 +40,7 @@ from chimap.kernels import (
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
-from chimap.model_files import contracts, kinds, pipelines
+from chimap.model_files import attributes, pipelines, restoring
 
 _FEWEST_ROWS = 2048  # below it, the table of the levels is no smaller than the numbers
 _N_LEVELS = 256
@@ -66,7 +65,7 @@ def coded_by_levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def decoded_by_levels(codes: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Return the matrix of ``coded``. Raises ValueError for codes beyond the levels, or of other columns."""
+    """Return the matrix of these codes. Raises ValueError for codes beyond the levels, or of other columns."""
     if codes.ndim != 2 or levels.ndim != 2 or codes.shape[1] != levels.shape[0] or codes.dtype != np.uint8:
         raise InputError(f"codes {codes.shape} of {codes.dtype} do not belong to levels {levels.shape}")
     if codes.max(initial=0) >= levels.shape[1]:
@@ -77,98 +76,68 @@ def decoded_by_levels(codes: np.ndarray, levels: np.ndarray) -> np.ndarray:
 _classes: dict[str, type] = {}
 
 
-def register(*classes: type, older: Callable[[JSON], None] | None = None) -> None:
+def register(*classes: type, migrate: Callable[[JSON], None] | None = None) -> None:
     """Let objects of these classes be written to model files and restored from them.
 
-    ``older`` turns the parameters of an older file into those of today, in place.
+    ``migrate`` turns the state in an older file into that of today, in place.
     """
     _classes.update({cls.__name__: cls for cls in classes})
-    if older is not None:
-        contracts.OLDER.update({cls.__name__: older for cls in classes})
+    if migrate is not None:
+        restoring.MIGRATIONS.update({cls.__name__: migrate for cls in classes})
 
 
 register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
 register(*LOSSES.values(), Observed, WordCounts, *FINGERPRINTS.values(), NamedCounts, TrainingMass, Units)
 
 
-def _import_folders() -> None:
-    """Import every folder of the package, so that each registers the classes that it writes to model files."""
-    for folder in iter_modules([str(Path(__file__).parents[1])]):
-        if folder.ispkg and folder.name != "cli":
-            import_module(f"chimap.{folder.name}")
-
-
 def _class_of(name: str) -> type:
     """Return the registered class with this name. Raises KeyError for other names."""
     if name not in _classes:
-        # The class may be in a folder that is not imported yet, for example if ``load`` opens an image model.
-        _import_folders()
+        # Its folder, which registers it, may not be imported yet, for example if ``load`` opens a model of images.
+        for folder in iter_modules([str(Path(__file__).parents[1])]):
+            if folder.ispkg and folder.name != "cli":
+                import_module(f"chimap.{folder.name}")
     return _classes[name]
 
 
 def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
-    """Return a value in JSON form; its arrays go into ``arrays``, under names that begin with ``place``."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind == "O":
-            return {"objects": value.tolist()}
-        if value.dtype.kind in "US":
-            return {"texts": value.tolist()}
-        coded = coded_by_levels(value)
-        if coded is not None:
+    """Return a value in JSON form; its arrays go into ``arrays``, under names that begin with ``place``.
+
+    What JSON has no form for becomes an object, of which one key is in ``_DECODERS``.
+    """
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case np.generic():
+            return value.item()
+        case np.ndarray() if value.dtype.kind in "OUS":
+            return {"objects" if value.dtype.kind == "O" else "texts": value.tolist()}
+        case np.ndarray() if (coded := coded_by_levels(value)) is not None:
             return {"coded": encode(list(coded), place, arrays)}
-        arrays[place] = value
-        return {"array": place}
-    if is_sparse(value):
-        rows = as_csr(value)
-        parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
-        return {"csr": list(rows.shape), "parts": encode(parts, place, arrays)}
-    if isinstance(value, slice):
-        return {"slice": [value.start, value.stop, value.step]}
-    if isinstance(value, list | tuple):
-        return {"list": [encode(v, f"{place}.{i}", arrays) for i, v in enumerate(value)]}
-    if isinstance(value, dict):
-        if all(isinstance(k, str) for k in value):
+        case np.ndarray():
+            arrays[place] = value
+            return {"array": place}
+        case sp.spmatrix() | sp.sparray():
+            rows = _arrays.as_csr(value)
+            parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
+            return {"csr": list(rows.shape), "parts": encode(parts, place, arrays)}
+        case slice():
+            return {"slice": [value.start, value.stop, value.step]}
+        case list() | tuple():
+            return {"list": [encode(v, f"{place}.{i}", arrays) for i, v in enumerate(value)]}
+        case dict() if all(isinstance(k, str) for k in value):
             return {"dict": {k: encode(v, f"{place}.{k}", arrays) for k, v in value.items()}}
-        # JSON knows texts as keys only, and labels or strengths may be numbers.
-        return {"pairs": [encode(pair, f"{place}.{i}", arrays) for i, pair in enumerate(value.items())]}
-    if isinstance(value, AdditiveKernel):
-        return {"kernel": value.name, "gamma": value.gamma, "is_signed": value.is_signed}
-    if isinstance(value, StationaryKernel):
-        return _encoded_stationary(value, place)
-    if isinstance(value, np.random.RandomState | np.random.Generator):
-        return None  # a generator is only needed by the fit; the numbers that it drew are in the arrays
+        case dict():  # JSON knows texts as keys only, and labels or strengths may be numbers
+            return {"pairs": [encode(pair, f"{place}.{i}", arrays) for i, pair in enumerate(value.items())]}
+        case AdditiveKernel():
+            return {"kernel": value.name, "gamma": value.gamma, "is_signed": value.is_signed}
+        case StationaryKernel():
+            return _encoded_stationary(value, place)
+        case np.random.RandomState() | np.random.Generator():
+            return None  # a generator is only needed by the fit; the numbers that it drew are in the arrays
     if pipelines.is_step(value):
         return pipelines.encoded(value, place, arrays, encode)
-    class_name = type(value).__name__
-    if _classes.get(class_name) is not type(value):
-        raise DataError(
-            f"cannot save {place}: a {class_name} is not part of a model file, which holds arrays, plain values and "
-            "objects of chimap. Give the estimator one of these instead; pickle keeps any object, but runs its code."
-        )
-    if is_dataclass(value):
-        state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
-    else:
-        kept: JSON = value.__getstate__() or {}  # type: ignore[assignment]
-        state = {k: v for k, v in kept.items() if k not in kinds.UNKEPT}
-    return {"object": class_name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
-
-
-def _decoded_csr(shape: list[int], parts: dict[str, np.ndarray]) -> sp.csr_matrix:
-    """Return a CSR matrix. Raises ValueError if its parts do not agree."""
-    rows = sp.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
-    rows.check_format(full_check=True)
-    return rows
-
-
-def _decoded_slice(ends: list[int | None]) -> slice:
-    """Return a range of columns. Raises ValueError for ends that are not whole numbers."""
-    if not all(kinds.is_of(end, int | None) for end in ends):
-        raise InputError(f"a range of columns has start, stop and step {ends}, which must be whole numbers")
-    return slice(*ends)
+    return _encoded_object(value, place, arrays)
 
 
 def _encoded_stationary(kernel: StationaryKernel, place: str) -> JSON:
@@ -181,38 +150,55 @@ def _encoded_stationary(kernel: StationaryKernel, place: str) -> JSON:
     return {"stationary": kernel.name, "width": kernel.width}
 
 
+def _encoded_object(value: object, place: str, arrays: dict[str, np.ndarray]) -> JSON:
+    class_name = type(value).__name__
+    if _classes.get(class_name) is not type(value):
+        raise DataError(
+            f"cannot save {place}: a {class_name} is not part of a model file, which holds arrays, plain values and "
+            "objects of chimap. Give the estimator one of these instead; pickle keeps any object, but runs its code."
+        )
+    if is_dataclass(value):
+        state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+    else:
+        kept: JSON = value.__getstate__() or {}  # type: ignore[assignment]
+        state = {k: v for k, v in kept.items() if k not in attributes.NOT_SAVED}
+    return {"object": class_name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
+
+
 def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     """Return the value that ``encode`` was given. It runs no code that came with the file."""
     if not isinstance(value, dict):
         return value
-    if "texts" in value:
-        return np.array(value["texts"])
-    if "objects" in value:
-        return np.array(value["objects"], dtype=object)
-    if "array" in value:
-        return arrays[value["array"]]
-    if "coded" in value:
-        return decoded_by_levels(*decode(value["coded"], arrays))
-    if "csr" in value:
-        return _decoded_csr(value["csr"], decode(value["parts"], arrays))
-    if "slice" in value:
-        return _decoded_slice(value["slice"])
-    if "list" in value:
-        return [decode(v, arrays) for v in value["list"]]
-    if "dict" in value:
-        return {k: decode(v, arrays) for k, v in value["dict"].items()}
-    if "pairs" in value:
-        return dict(decode(pair, arrays) for pair in value["pairs"])
-    if "kernel" in value:
-        kernel = KERNELS[value["kernel"]].with_gamma(value["gamma"])
-        return kernel.signed() if value["is_signed"] else kernel
-    if "stationary" in value:
-        return stationary_by_name(value["stationary"]).with_width(value["width"])
-    if "step" in value:
-        return pipelines.decoded(value, arrays, decode)
+    key = next((key for key in _DECODERS if key in value), "object")
+    return _DECODERS[key](value, arrays)
+
+
+def _csr(value: JSON, arrays: dict[str, np.ndarray]) -> sp.csr_matrix:
+    """Return a CSR matrix. Raises ValueError if its parts do not agree."""
+    parts = decode(value["parts"], arrays)
+    rows = sp.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(value["csr"]))
+    rows.check_format(full_check=True)
+    return rows
+
+
+def _slice(value: JSON, arrays: dict[str, np.ndarray]) -> slice:
+    """Return a range of columns. Raises ValueError for ends that are not whole numbers."""
+    ends = value["slice"]
+    if not all(attributes.is_of(end, int | None) for end in ends):
+        raise InputError(f"a range of columns has start, stop and step {ends}, which must be whole numbers")
+    return slice(*ends)
+
+
+def _additive_kernel(value: JSON, arrays: dict[str, np.ndarray]) -> AdditiveKernel:
+    kernel = KERNELS[value["kernel"]].with_gamma(value["gamma"])
+    return kernel.signed() if value["is_signed"] else kernel
+
+
+def _object(value: JSON, arrays: dict[str, np.ndarray]) -> object:
+    """Return an object of a registered class, once its state is checked."""
     cls = _class_of(value["object"])
     state = {k: decode(v, arrays) for k, v in value["state"].items()}
-    contracts.check(cls, state, (*_classes.values(), AdditiveKernel, StationaryKernel))
+    restoring.check(cls, state, (*_classes.values(), AdditiveKernel, StationaryKernel))
     if is_dataclass(cls):
         return cls(**state)
     restored: object = object.__new__(cls)
@@ -220,3 +206,20 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if hasattr(restored, "_check_parameters"):
         restored._check_parameters()
     return restored
+
+
+_DECODERS: dict[str, Callable[[JSON, dict[str, np.ndarray]], object]] = {
+    "texts": lambda value, arrays: np.array(value["texts"]),
+    "objects": lambda value, arrays: np.array(value["objects"], dtype=object),
+    "array": lambda value, arrays: arrays[value["array"]],
+    "coded": lambda value, arrays: decoded_by_levels(*decode(value["coded"], arrays)),
+    "csr": _csr,
+    "slice": _slice,
+    "list": lambda value, arrays: [decode(v, arrays) for v in value["list"]],
+    "dict": lambda value, arrays: {k: decode(v, arrays) for k, v in value["dict"].items()},
+    "pairs": lambda value, arrays: dict(decode(pair, arrays) for pair in value["pairs"]),
+    "kernel": _additive_kernel,
+    "stationary": lambda value, arrays: stationary_by_name(value["stationary"]).with_width(value["width"]),
+    "step": lambda value, arrays: pipelines.decoded(value, arrays, decode),
+    "object": _object,
+}

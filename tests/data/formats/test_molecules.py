@@ -56,7 +56,7 @@ def test_keys_are_the_neighbourhoods_of_rdkit_without_hashing():
     again = source.reading.source(["CCO", "[Xe]"])  # nothing is learned anew
     assert again.column_names == source.column_names
     np.testing.assert_array_equal(counts_of(again), [counts_of(source)[0], np.zeros(len(common))])
-    every = replace(MorganKeys(radius=1), least_rows=1).source(SMILES)
+    every = replace(MorganKeys(radius=1), min_count=1).source(SMILES)
     assert every.column_names == tuple(f"morgan_{key}" for key in keys)
 
 
@@ -147,8 +147,8 @@ def test_settings_that_cannot_be():
     for wrong in (MorganCounts, AtomPairCounts, TorsionCounts):
         with pytest.raises(ValueError, match="size must be a positive whole number"):
             wrong(size=0)
-    with pytest.raises(ValueError, match="least_rows must be a positive whole number"):
-        MorganKeys(least_rows=0)
+    with pytest.raises(ValueError, match="min_count must be a positive whole number"):
+        MorganKeys(min_count=0)
 
 
 @pytest.fixture(scope="module")

@@ -125,6 +125,48 @@ def test_metadata_that_cannot_be_used(table, tmp_path, text, message):
         open_source(table, f"{tmp_path}/m.tsv::a")
 
 
+def test_an_artifact_of_biom_1(tmp_path, metadata):
+    content = biom.Table(COUNTS.T, ["o1", "o2", "o3"], SAMPLES).to_json("a test")
+    path = artifact(tmp_path / "old.qza", "FeatureTable[Frequency]", {"feature-table.biom": content})
+    source = open_source(path, f"{metadata}::body-site")
+    assert source.name == "old.qza"
+    assert (source.row_ids.tolist(), source.column_names) == (SAMPLES, ("o1", "o2", "o3"))
+    for opened in (source, pickle.loads(pickle.dumps(source))):
+        np.testing.assert_array_equal(next(opened.chunks(9)).X.toarray(), COUNTS)
+    assert source.labels().tolist() == ["skin", "gut", "gut", "left palm"]
+    broken = artifact(tmp_path / "b.qza", "FeatureTable[Frequency]", {"feature-table.biom": content[:-9]})
+    with pytest.raises(DataError, match=r"data/feature-table\.biom::.*b\.qza: not JSON"):
+        open_source(broken)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inner", "text", "column", "labels"),
+    [
+        ("ImmutableMetadata", "metadata.tsv", METADATA, "body-site", ["skin", "gut", "gut", "left palm"]),
+        ("SampleData[AlphaDiversity]", "alpha-diversity.tsv", "\tpd\n12\t1.5\n0012\t2\n", "pd", [2.0, 1.5]),
+        (
+            "SampleData[TrueTargets]",
+            "true_targets.tsv",
+            "SampleID\tsite\n12\tgut\ns.3\tskin\n",
+            "site",
+            ["gut", "skin"],
+        ),
+    ],
+)
+def test_an_artifact_of_metadata(table, tmp_path, kind, inner, text, column, labels):
+    path = artifact(tmp_path / "m.qza", kind, {inner: text})
+    assert open_source(table, f"{path}::{column}").labels().tolist() == labels
+    with pytest.raises(DataError, match=r"m\.qza.*no column 'other'"):
+        open_source(table, f"{path}::other")
+
+
+def test_an_artifact_that_is_no_metadata(table):
+    with pytest.raises(
+        DataError, match=r"of type FeatureTable\[Frequency\], which has no table data/\*\.tsv. Give Imm"
+    ):
+        open_source(table, f"{table}::site")
+
+
 def test_artifacts_without_a_feature_table(tmp_path):
     tree = artifact(tmp_path / "tree.qza", "Phylogeny[Rooted]", {"tree.nwk": "(a,b);"})
     with pytest.raises(DataError, match=r"tree\.qza: an artifact of type Phylogeny\[Rooted\].*Give a FeatureTable"):

@@ -14,7 +14,7 @@ from chimap import HistogramClassifier
 from chimap._validation import DataError
 from chimap.data import MorganCounts, WordCounts, open_source
 from chimap.data.formats.words import tokens_in
-from chimap.model_files.contracts import OLDER
+from chimap.model_files.restoring import MIGRATIONS
 
 RNG = np.random.default_rng(0)
 WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "tin", "ve")]
@@ -184,5 +184,5 @@ def test_no_words_at_all_and_none_that_is_common_enough():
 
 def test_files_of_before_name_the_fewest_texts_otherwise():
     state = {"column": "text", "least_rows": 3}
-    OLDER["WordCounts"](state)
+    MIGRATIONS["WordCounts"](state)
     assert state == {"column": "text", "min_count": 3}

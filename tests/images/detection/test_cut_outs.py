@@ -81,7 +81,8 @@ def test_words_of_gradients_without_a_border_are_those_of_the_scene():
     model = HistogramClassifier("chi2", alpha=0.1, random_state=0, precision="float64")
     model.fit(histograms.transform(images), np.tile([0, 1], 6))
     detector, scene = WindowDetector(model, histograms, window), texture(42, 60, seed=3, sigma=1)
-    words = histograms.coded(scene, hog, histograms.vocabularies_[0])[0].words.reshape(6, 9)
+    _, coded, _ = next(histograms.coded(scene))
+    words = coded.words.reshape(6, 9)
     rows = [
         np.bincount(words[top : top + 4, left : left + 5].ravel(), minlength=9) / 20
         for top in range(3)

@@ -43,7 +43,7 @@ def fitted(histograms, n_classes=2, kernel="chi2", **options):
 
 def window_rows(histograms, scene):
     """The histogram of each window of a scene, from the words of the scene: what the scan has to agree with."""
-    coded, n_words = histograms.coded(scene, SIFT_8, histograms.vocabularies_[0])
+    _, coded, n_words = next(histograms.coded(scene))
     pyramid, step = Pyramid(GRIDS), SIFT_8.step
     rows = []
     for top in range(0, scene.shape[0] - WINDOW[0] + 1, step):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from chimap import _sparse as sp
+from chimap._messages import Message
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.formats.fields import Fields, Reading
 from chimap.data.io.files import needed
@@ -56,6 +57,8 @@ class MoleculeCounts(Reading):
     reference: tuple[int, ...] = field(default=(), kw_only=True)
     splits: ClassVar[tuple[str, ...]] = ("scaffold",)
     has_drawings: ClassVar[bool] = True
+    prefix: ClassVar[str]
+    """What the names of the bins begin with."""
 
     def __post_init__(self) -> None:
         check_choice(self.salts, "salts", SALTS)
@@ -70,8 +73,8 @@ class MoleculeCounts(Reading):
         """Return how often each bin occurs, by its number in RDKit; ``output`` receives where."""
 
     @abstractmethod
-    def _occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
-        """Return the atoms of each occurrence of each bin, by its number in RDKit."""
+    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[tuple[int, ...]]]:
+        """Return the atoms of each occurrence of each bin, by its number in RDKit, from what ``_bins_of`` wrote."""
 
     @property
     def is_learned(self) -> bool:
@@ -82,12 +85,7 @@ class MoleculeCounts(Reading):
         """Return the reading with the version of RDKit, and its counts of a reference molecule."""
         for _ in fields:
             pass
-        return self._with_version()
-
-    def _with_version(self) -> Self:
-        """Return the reading with the version of RDKit, and its counts of a reference molecule."""
-        counts = self._counts_of_reference()
-        return replace(self, rdkit=_rdkit("rdBase").rdkitVersion, reference=counts)
+        return replace(self, rdkit=_rdkit("rdBase").rdkitVersion, reference=self._counts_of_reference())
 
     def molecule(self, smiles: object) -> tuple[Mol | None, str]:
         """Return the molecule of a SMILES, and ""; or None and the reason why RDKit does not read it.
@@ -207,7 +205,8 @@ class MoleculeCounts(Reading):
                 f"{where}: RDKit {version} counts the molecules, and RDKit {self.rdkit} did at the fit. Both count a "
                 "reference molecule alike.",
             )
-        differing = len({*_pairs(counts)} ^ {*_pairs(self.reference)})
+        now, then = ({*zip(flat[::2], flat[1::2], strict=True)} for flat in (counts, self.reference))
+        differing = len(now ^ then)
         return (
             f"{where}: RDKit {version} counts a reference molecule otherwise than RDKit {self.rdkit} did at the fit "
             f"({differing:,} differing counts), so predictions may be off. Fit the model again, or install "
@@ -227,30 +226,15 @@ class MoleculeCounts(Reading):
         molecule, reason = self.molecule(smiles)
         if molecule is None:
             raise DataError(f"{self.column!r}: {reason}. Mend the SMILES.")
-        places = self._places
-        occurrences = self._occurrences(molecule)
-        return molecule, {
-            place if places is None else places[place]: atoms
-            for place, atoms in occurrences.items()
-            if places is None or place in places
-        }
-
-    def _neighbourhoods(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
-        """Return the atoms of the circular neighbourhoods of each bin."""
-        chem, output = _rdkit("Chem"), _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
+        output = _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
         output.AllocateBitInfoMap()
+        output.AllocateBitPaths()
         self._bins_of(molecule, output)
-        found: dict[int, list[tuple[int, ...]]] = {}
-        for place, centres in output.GetBitInfoMap().items():
-            for centre, radius in centres:
-                bonds = chem.FindAtomEnvironmentOfRadiusN(molecule, radius, centre) if radius else ()
-                ends = {
-                    atom
-                    for bond in map(molecule.GetBondWithIdx, bonds)
-                    for atom in (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())
-                }
-                found.setdefault(place, []).append(tuple(sorted({centre, *ends})))
-        return found
+        atoms = self._atoms_of(molecule, output)
+        places = self._places
+        if places is None:
+            return molecule, atoms
+        return molecule, {places[key]: atoms[key] for key in atoms if key in places}
 
     @property
     def _places(self) -> dict[int, int] | None:
@@ -276,8 +260,6 @@ class MoleculeCounts(Reading):
 
 
 _MOST_CHARACTERS_SHOWN = 60
-
-
 _BOND_LENGTH = 30.0  # pixels
 _LEAST_SHADE = 0.02  # share of the largest weight of an atom, below which an atom stays white
 
@@ -288,14 +270,9 @@ def _shade(colour: str, share: float) -> tuple[float, ...]:
     return tuple(1 - opacity * (1 - int(colour[i : i + 2], 16) / 255) for i in (1, 3, 5))
 
 
-def _pairs(flat: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    return zip(flat[::2], flat[1::2], strict=True)
-
-
 class _HashedCounts(MoleculeCounts):
     """Counts that are hashed into ``size`` bins."""
 
-    prefix: ClassVar[str]
     size: int
 
     def __post_init__(self) -> None:
@@ -308,13 +285,38 @@ class _HashedCounts(MoleculeCounts):
         return tuple(f"{self.prefix}_{place}" for place in range(self.size))
 
     def _bins_of(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
-        """Return counts as ``MoleculeCounts`` does."""
-        counts = self._generator.GetCountFingerprint(molecule, additionalOutput=output)
-        return dict(counts.GetNonzeroElements())
+        return dict(self._generator.GetCountFingerprint(molecule, additionalOutput=output).GetNonzeroElements())
 
 
 @dataclass(frozen=True)
-class MorganCounts(_HashedCounts):
+class _Neighbourhoods(MoleculeCounts):
+    """Counts of the circular neighbourhoods of atoms, of up to ``radius`` bonds."""
+
+    prefix: ClassVar[str] = "morgan"
+    radius: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.radius != 0:
+            check_positive(self.radius, "radius", integer=True)
+
+    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[tuple[int, ...]]]:
+        chem = _rdkit("Chem")
+        found: dict[int, list[tuple[int, ...]]] = {}
+        for key, centres in output.GetBitInfoMap().items():
+            for centre, radius in centres:
+                bonds = chem.FindAtomEnvironmentOfRadiusN(molecule, radius, centre) if radius else ()
+                ends = {
+                    atom
+                    for bond in map(molecule.GetBondWithIdx, bonds)
+                    for atom in (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())
+                }
+                found.setdefault(key, []).append(tuple(sorted({centre, *ends})))
+        return found
+
+
+@dataclass(frozen=True)
+class MorganCounts(_HashedCounts, _Neighbourhoods):
     """How often each circular neighbourhood of atoms occurs in a molecule, hashed into ``size`` bins by RDKit.
 
     Parameters
@@ -350,27 +352,14 @@ class MorganCounts(_HashedCounts):
     "'C1CC': not SMILES"
     """
 
-    prefix: ClassVar[str] = "morgan"
-    radius: int = 2
     size: int = 2048
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.radius != 0:
-            check_positive(self.radius, "radius", integer=True)
-
     def _made_generator(self) -> FingerprintGenerator64:
-        """Return RDKit's generator."""
-        module = _rdkit("Chem.rdFingerprintGenerator")
-        return module.GetMorganGenerator(radius=self.radius, fpSize=self.size)
-
-    def _occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
-        """Return the atoms of each neighbourhood."""
-        return self._neighbourhoods(molecule)
+        return _rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=self.radius, fpSize=self.size)
 
 
 @dataclass(frozen=True)
-class MorganKeys(MoleculeCounts):
+class MorganKeys(_Neighbourhoods):
     """How often each circular neighbourhood of atoms occurs, without hashing: a bin for each that the fit has seen.
 
     Parameters
@@ -381,7 +370,7 @@ class MorganKeys(MoleculeCounts):
         Radius of a neighbourhood in bonds.
     keys : tuple of int, default=()
         RDKit's numbers of the neighbourhoods that are counted; () learns them. Others are not counted.
-    least_rows : int, default=2
+    min_count : int, default=2
         Learn only neighbourhoods that occur in at least this many molecules: one of a single molecule says nothing
         about others.
     salts, rdkit, reference : str, str, tuple of int
@@ -405,21 +394,18 @@ class MorganKeys(MoleculeCounts):
     (('morgan_2245384272', 'morgan_2246728737'), [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
     """
 
-    radius: int = 2
     keys: tuple[int, ...] = ()
-    least_rows: int = 2
+    min_count: int = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "keys", tuple(map(int, self.keys)))
-        check_positive(self.least_rows, "least_rows", integer=True)
-        if self.radius != 0:
-            check_positive(self.radius, "radius", integer=True)
+        check_positive(self.min_count, "min_count", integer=True)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the bins, with RDKit's number of the neighbourhood."""
-        return tuple(f"morgan_{key}" for key in self.keys)
+        return tuple(f"{self.prefix}_{key}" for key in self.keys)
 
     @property
     def is_learned(self) -> bool:
@@ -434,26 +420,24 @@ class MorganKeys(MoleculeCounts):
                 molecule, _ = self.molecule(smiles)
                 if molecule is not None:
                     rows_with.update({*self._bins_of(molecule)})
-        keys = sorted(key for key, count in rows_with.items() if count >= self.least_rows)
+        keys = sorted(key for key, count in rows_with.items() if count >= self.min_count)
         if not keys:
             raise DataError(
-                f"{where}, column {self.column!r}: no substructure is in {self.least_rows} molecules or more. Is this "
-                "the column of SMILES?"
+                Message(
+                    "{}, column {!r}: no substructure is in {} molecules or more. Is this the column of SMILES? For "
+                    "rarer substructures, lower {min_count}.",
+                    where,
+                    self.column,
+                    self.min_count,
+                )
             )
-        return replace(self, keys=tuple(keys))._with_version()
+        return super(MorganKeys, replace(self, keys=tuple(keys))).learned(iter(()), where)
 
     def _made_generator(self) -> FingerprintGenerator64:
-        """Return RDKit's generator."""
         return _rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=self.radius)
 
     def _bins_of(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
-        """Return counts as ``MoleculeCounts`` does."""
-        counts = self._generator.GetSparseCountFingerprint(molecule, additionalOutput=output)
-        return dict(counts.GetNonzeroElements())
-
-    def _occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
-        """Return the atoms of each neighbourhood."""
-        return self._neighbourhoods(molecule)
+        return dict(self._generator.GetSparseCountFingerprint(molecule, additionalOutput=output).GetNonzeroElements())
 
     @cached_property
     def _places(self) -> dict[int, int] | None:
@@ -493,15 +477,10 @@ class AtomPairCounts(_HashedCounts):
     size: int = 2048
 
     def _made_generator(self) -> FingerprintGenerator64:
-        """Return RDKit's generator."""
         return _rdkit("Chem.rdFingerprintGenerator").GetAtomPairGenerator(fpSize=self.size)
 
-    def _occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
-        """Return the two atoms of each pair."""
-        output = _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
-        output.AllocateBitInfoMap()
-        self._bins_of(molecule, output)
-        return {place: [tuple(pair) for pair in pairs] for place, pairs in output.GetBitInfoMap().items()}
+    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[tuple[int, ...]]]:
+        return {key: [tuple(pair) for pair in pairs] for key, pairs in output.GetBitInfoMap().items()}
 
 
 @dataclass(frozen=True)
@@ -537,15 +516,10 @@ class TorsionCounts(_HashedCounts):
     size: int = 2048
 
     def _made_generator(self) -> FingerprintGenerator64:
-        """Return RDKit's generator."""
         return _rdkit("Chem.rdFingerprintGenerator").GetTopologicalTorsionGenerator(fpSize=self.size)
 
-    def _occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
-        """Return the four atoms of each path."""
-        output = _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
-        output.AllocateBitPaths()
-        self._bins_of(molecule, output)
-        return {place: [tuple(path) for path in paths] for place, paths in output.GetBitPaths().items()}
+    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[tuple[int, ...]]]:
+        return {key: [tuple(path) for path in paths] for key, paths in output.GetBitPaths().items()}
 
 
 FINGERPRINTS: dict[str, type[MoleculeCounts]] = {

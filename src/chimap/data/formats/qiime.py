@@ -1,13 +1,14 @@
-"""QIIME 2: tables of metadata as text, and the feature table of an artifact (``.qza``)."""
+"""QIIME 2: tables of metadata as text, and artifacts (``.qza``) of feature tables and of metadata."""
 
 from __future__ import annotations
 
 import csv
+import os
 import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
@@ -15,20 +16,24 @@ from chimap._messages import shown
 from chimap._types import JSON, Group
 from chimap._unicode import composed
 from chimap._validation import DataError
-from chimap.data.formats.biom import BiomSource
+from chimap.data.formats.biom import BiomJsonSource, BiomSource
 from chimap.data.formats.records import BATCH, Batch, Records
 from chimap.data.io.containers import Container, Hdf5Container
 from chimap.data.io.files import (
     LARGEST_RATIO,
     LEAST_UNPACKED,
     DataFile,
+    base_name,
     decompressed,
     existing_file,
     needed,
+    plain_path,
     read_piece,
 )
+from chimap.data.label_files import Labels
 from chimap.data.label_kinds import as_number, is_missing, numbers_or_text
 from chimap.data.rows import check_distinct
+from chimap.data.source import Source
 
 # Names of the first column; "id" and "sample_name" are those of many other tables too.
 _ID_HEADINGS = ("sampleid", "sample id", "sample-id", "featureid", "feature id", "feature-id")  # in any case
@@ -55,6 +60,7 @@ class QiimeMetadata(Records):
             (number, cells) for number, cells in lines if not _is_remark(cells) or cells[0] in _ID_REMARKS
         )
         self.columns = [composed(name) for name in heading]
+        self.columns[0] = self.columns[0] or "sample-id"  # artifacts of SampleData leave the heading of the ids blank
         where = f"{file}, line {number}"
         if "" in self.columns:
             raise DataError(
@@ -155,15 +161,62 @@ def _lines(file: DataFile) -> Iterator[tuple[int, list[str]]]:
                 yield number, cells
 
 
-_MEMBER = "data/feature-table.biom"
+_TABLE = "data/feature-table.biom"
+
+
+def qza_source(path: str | os.PathLike[str], labels: Labels = None) -> Source:
+    """Return a source for the samples of the feature table in an artifact of QIIME 2, a ``.qza`` file.
+
+    An artifact is a zip archive with a folder named by its UUID: ``metadata.yaml`` says its type, and a type
+    ``FeatureTable[...]`` has ``data/feature-table.biom``, which is BIOM of version 2, or of version 1 in the format
+    BIOMV100DirFmt. Reference: QIIME 2 documentation, "Anatomy of an Archive".
+    """
+    address = plain_path(path)
+    member = _member(address, lambda name: name == _TABLE, f"no {_TABLE}", "Give a FeatureTable, or export it.")
+    unpacked = f"zip://{member}::{address}"
+    with existing_file(unpacked).open() as file:
+        is_json = file.read(1) == b"{"
+    if not is_json:
+        return QzaSource(address, labels)
+    source = BiomJsonSource(unpacked, labels)
+    source.name = base_name(address)
+    return source
+
+
+def artifact_metadata(address: str) -> QiimeMetadata:
+    """Return the table in an artifact of metadata, such as ``ImmutableMetadata`` and ``SampleData[...]``."""
+    remedy = "Give ImmutableMetadata or SampleData, or a table of metadata as text."
+    member = _member(address, lambda name: re.fullmatch(r"data/[^/]+\.tsv", name), "no table data/*.tsv", remedy)
+    return QiimeMetadata(f"zip://{member}::{address}")
+
+
+def _member(address: str, is_wanted: Callable[[str], object], missing: str, remedy: str) -> str:
+    """Return the path of a file in an artifact, given its path below the UUID. Raises DataError if there is none."""
+    file = existing_file(address)
+    try:
+        with file.open() as opened, zipfile.ZipFile(opened) as archive:
+            names = {name.partition("/")[2]: name for name in archive.namelist() if "/" in name}
+            found = next(filter(is_wanted, names), None)
+            if found is not None:
+                return names[found]
+            about = (
+                archive.read(names["metadata.yaml"]).decode("utf-8", "replace") if "metadata.yaml" in names else None
+            )
+    except zipfile.BadZipFile as error:
+        raise DataError(
+            f"{address}: not a zip archive as artifacts of QIIME 2 are ({error}). It is cut off or damaged; copy it "
+            "again."
+        ) from error
+    if about is None:
+        raise DataError(f"{address}: {missing} as in artifacts of QIIME 2; there are {shown(sorted(names))}. {remedy}")
+    kind = re.search(r"^type:\s*(.+?)\s*$", about, re.MULTILINE)
+    raise DataError(f"{address}: an artifact of type {kind[1] if kind else 'unknown'}, which has {missing}. {remedy}")
 
 
 class QzaSource(BiomSource):
-    """The samples of the feature table in an artifact of QIIME 2, a ``.qza`` file.
+    """The samples of a feature table of BIOM 2 in an artifact, which is unpacked to a temporary file.
 
-    An artifact is a zip archive with a folder named by its UUID: ``metadata.yaml`` says its type, and a type
-    ``FeatureTable[...]`` has ``data/feature-table.biom``, which is BIOM of version 2. Reference: QIIME 2 documentation,
-    "Anatomy of an Archive".
+    HDF5 is not read in order.
     """
 
     def _container_at(self, address: str) -> Container:
@@ -171,7 +224,7 @@ class QzaSource(BiomSource):
 
 
 class _Artifact(Hdf5Container):
-    """The HDF5 file in an artifact, which is unpacked to a temporary file: HDF5 is not read in order."""
+    """The HDF5 file in an artifact."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -188,43 +241,22 @@ class _Artifact(Hdf5Container):
         self.check_unchanged()
         if self._unpacked is None:
             self._unpacked = self._table()
-        with self.naming(f", {_MEMBER}"):
+        with self.naming(f", {_TABLE}"):
             root = h5py.File(self._unpacked.name, "r")
         with root:
             yield root
 
     def _table(self) -> IO[bytes]:
         """Return the feature table as a temporary file."""
-        with self._file.open() as opened:
-            try:
-                with zipfile.ZipFile(opened) as archive:
-                    return self._unpack(archive)
-            except zipfile.BadZipFile as error:
+        with self._file.open() as opened, zipfile.ZipFile(opened) as archive:
+            member = next(entry for entry in archive.infolist() if entry.filename.partition("/")[2] == _TABLE)
+            if member.file_size > max(LEAST_UNPACKED, LARGEST_RATIO * member.compress_size):
                 raise DataError(
-                    f"{self.address}: not a zip archive as artifacts of QIIME 2 are ({error}). It is cut off or "
-                    "damaged; copy it again."
-                ) from error
-
-    def _unpack(self, archive: zipfile.ZipFile) -> IO[bytes]:
-        names = {name.partition("/")[2]: name for name in archive.namelist() if "/" in name}
-        if _MEMBER not in names:
-            raise DataError(f"{self.address}: {self._kind(archive, names)}. Give a FeatureTable, or export it.")
-        member = archive.getinfo(names[_MEMBER])
-        if member.file_size > max(LEAST_UNPACKED, LARGEST_RATIO * member.compress_size):
-            raise DataError(
-                f"{self.address}: {_MEMBER} unpacks to more than {LARGEST_RATIO} times its size, which tables do not. "
-                "If this is intended, unpack it first and name the unpacked file."
-            )
-        unpacked = tempfile.NamedTemporaryFile(prefix="chimap-qza-", suffix=".biom")  # noqa: SIM115, it lives on
-        with archive.open(member) as packed:
-            shutil.copyfileobj(packed, unpacked)
+                    f"{self.address}: {_TABLE} unpacks to more than {LARGEST_RATIO} times its size, which tables do "
+                    "not. If this is intended, unpack it first and name the unpacked file."
+                )
+            unpacked = tempfile.NamedTemporaryFile(prefix="chimap-qza-", suffix=".biom")  # noqa: SIM115, it lives on
+            with archive.open(member) as packed:
+                shutil.copyfileobj(packed, unpacked)
         unpacked.flush()
         return unpacked
-
-    def _kind(self, archive: zipfile.ZipFile, names: dict[str, str]) -> str:
-        """Return what an artifact without a feature table is, for an error."""
-        if "metadata.yaml" not in names:
-            return f"no {_MEMBER} as in artifacts of QIIME 2; there are {shown(sorted(names))}"
-        text = archive.read(names["metadata.yaml"]).decode("utf-8", "replace")
-        found = re.search(r"^type:\s*(.+?)\s*$", text, re.MULTILINE)
-        return f"an artifact of type {found[1] if found else 'unknown'}, which has no {_MEMBER}"

@@ -1,6 +1,14 @@
 """Descriptors: what an image looks like at its points, one method a file."""
 
-from chimap.images.descriptors.base import Coded, CodedDescriptor, LocalDescriptor, OnGrids, OnPixels, Points
+from chimap.images.descriptors.base import (
+    Coded,
+    CodedDescriptor,
+    Descriptor,
+    LocalDescriptor,
+    OnGrids,
+    OnPixels,
+    Points,
+)
 from chimap.images.descriptors.hog import HOG, HOGBlocks
 from chimap.images.descriptors.pixels import LBP, PHOG, ColourHistogram
 from chimap.images.descriptors.sift import SIFT
@@ -22,6 +30,7 @@ __all__ = [
     "Coded",
     "CodedDescriptor",
     "ColourHistogram",
+    "Descriptor",
     "HOG",
     "HOGBlocks",
     "LBP",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -89,7 +90,19 @@ class OnGrids(ABC):
         """
 
 
-class LocalDescriptor(ABC):
+class Descriptor(ABC):
+    """Base class of all descriptors: an image has points, each of which counts for one or several words."""
+
+    @abstractmethod
+    def n_words_of(self, n_learned: int) -> int:
+        """Return the number of words, given the number of those that were learned."""
+
+    @abstractmethod
+    def coded_by(self, code: Callable[[Points], Coded], image: np.ndarray) -> Coded:
+        """Return the points of an image (H, W, 3), uint8, and their words; ``code`` finds words that were learned."""
+
+
+class LocalDescriptor(Descriptor):
     """Base class of descriptors that return vectors at points and need a vocabulary."""
 
     @abstractmethod
@@ -107,8 +120,16 @@ class LocalDescriptor(ABC):
             The points; none if the image is too small for any.
         """
 
+    def n_words_of(self, n_learned: int) -> int:
+        """Return the number of words that were learned."""
+        return n_learned
 
-class CodedDescriptor(ABC):
+    def coded_by(self, code: Callable[[Points], Coded], image: np.ndarray) -> Coded:
+        """Return the points of an image and the words that their vectors are near to."""
+        return code(self.points(image))
+
+
+class CodedDescriptor(Descriptor):
     """Base class of descriptors whose points are words already, such as quantised colours."""
 
     @property
@@ -130,6 +151,14 @@ class CodedDescriptor(ABC):
         Coded
             The points and their words.
         """
+
+    def n_words_of(self, n_learned: int) -> int:
+        """Return the number of words."""
+        return self.n_words
+
+    def coded_by(self, code: Callable[[Points], Coded], image: np.ndarray) -> Coded:
+        """Return the points of an image and their words."""
+        return self.coded(image)
 
 
 class OnPixels(CodedDescriptor):
@@ -184,13 +213,9 @@ def pixel_centres(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 def joined(parts: list[Points], dimensions: int) -> Points:
     """Return the points of all parts in one ``Points``, part after part."""
-    empty = Points(np.zeros(0, np.float32), np.zeros(0, np.float32), np.zeros((0, dimensions), np.float32))
-    parts = parts or [empty]
-    return Points(
-        np.concatenate([part.x for part in parts]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate([part.vectors for part in parts]),
-    )
+    empty = np.zeros(0, np.float32)
+    parts = parts or [Points(empty, empty, np.zeros((0, dimensions), np.float32))]
+    return Points(*(np.concatenate(arrays) for arrays in zip(*((p.x, p.y, p.vectors) for p in parts), strict=True)))
 
 
 def within(max_side: int, image: np.ndarray, mask: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray | None]:

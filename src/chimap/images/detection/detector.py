@@ -13,7 +13,7 @@ from chimap._messages import Message
 from chimap._validation import ParameterError, check_positive
 from chimap.features.rounded import check_not_rounded
 from chimap.images.descriptors.base import check_image, opencv
-from chimap.images.detection.scans import BlockScan, Layout, PixelScan, Scan, WordScan
+from chimap.images.detection.scans import SCANS, Layout, Scan
 from chimap.images.histograms import ImageHistograms
 from chimap.tables import BinFunctions
 
@@ -63,10 +63,6 @@ def best_of(detections: list[Detection], overlap: float) -> list[Detection]:
             kept.append(detection)
             remaining &= shared_areas(boxes[i], boxes) <= overlap
     return kept
-
-
-SCANS: tuple[type[Scan], ...] = (WordScan, BlockScan, PixelScan)
-"""Scans by kind of descriptor; the first that takes a descriptor is used."""
 
 
 class WindowDetector:
@@ -287,7 +283,7 @@ def _scans_of(histograms: ImageHistograms) -> list[type[Scan]]:
     """Return the class of scan for each descriptor."""
     scans = []
     for name, descriptor in zip(histograms.names_, histograms.descriptors_, strict=True):
-        kind = next((scan for scan in SCANS if scan.takes(descriptor)), None)
+        kind = next((scan for taken, scan in SCANS.items() if isinstance(descriptor, taken)), None)
         if kind is None:
             raise InputError(
                 f"windows can be scanned with SIFT, HOG, ColourHistogram, LBP, HOGBlocks and PHOG; {name!r} is "

@@ -48,11 +48,6 @@ class Scan(ABC):
     def __init__(self, layout: Layout, functions: BinFunctions) -> None:
         self._layout = layout
 
-    @staticmethod
-    @abstractmethod
-    def takes(descriptor: object) -> bool:
-        """Return whether this class scans histograms of the descriptor."""
-
     @abstractmethod
     def add(self, image: np.ndarray, scores: np.ndarray) -> None:
         """Add to the scores (rows, columns) float64 of the windows whose corners are ``step`` pixels apart."""
@@ -97,11 +92,6 @@ class WordScan(Scan):
     Sources: Maji, Berg and Malik, Classification using intersection kernel support vector machines is efficient, 2008
     (tables); Huang, Yang and Tang, A fast two-dimensional median filtering algorithm, 1979 (updates of the counts).
     """
-
-    @staticmethod
-    def takes(descriptor: object) -> bool:
-        """Return whether the points of the descriptor lie on grids."""
-        return isinstance(descriptor, OnGrids)
 
     def __init__(self, layout: Layout, functions: BinFunctions) -> None:
         super().__init__(layout, functions)
@@ -151,8 +141,7 @@ class WordScan(Scan):
 
     def _words(self, image: np.ndarray) -> np.ndarray:
         """Return (layers, H, W) int32: the word at each point of the layers, -1 beyond the grid of a layer."""
-        histograms, number = self._layout.histograms, self._layout.number
-        coded, _ = histograms.coded(image, self._layout.descriptor, histograms.vocabularies_[number])
+        coded = self._layout.histograms.words_at(image, self._layout.number)
         grids = self._layout.descriptor.grids(image.shape)
         words = np.full((len(grids), max(y.size for _, y in grids), max(x.size for x, _ in grids)), -1, np.int32)
         start = 0
@@ -184,11 +173,6 @@ class BlockScan(Scan):
     their product with the weights of all places gives its contributions to all windows. Blocks at the border of a
     window differ from those inside, since gradients across the border are 0: each block has up to nine versions.
     """
-
-    @staticmethod
-    def takes(descriptor: object) -> bool:
-        """Return whether the words of the descriptor are the numbers of blocks."""
-        return isinstance(descriptor, HOGBlocks)
 
     def __init__(self, layout: Layout, functions: BinFunctions) -> None:
         super().__init__(layout, functions)
@@ -268,11 +252,6 @@ class PixelScan(Scan):
     Sources: Crow, Summed-area tables for texture mapping, 1984; Porikli, Integral histogram, 2005.
     """
 
-    @staticmethod
-    def takes(descriptor: object) -> bool:
-        """Return whether the points of the descriptor are pixels with weights."""
-        return isinstance(descriptor, OnPixels)
-
     def __init__(self, layout: Layout, functions: BinFunctions) -> None:
         super().__init__(layout, functions)
         border, (height, width) = layout.descriptor.border, layout.window
@@ -340,3 +319,7 @@ class CornerSums(NamedTuple):
     sums: np.ndarray
     rows: np.ndarray
     columns: np.ndarray
+
+
+SCANS: dict[type, type[Scan]] = {OnGrids: WordScan, HOGBlocks: BlockScan, OnPixels: PixelScan}
+"""Scans by the class of their descriptors: points on grids, words that are blocks, or pixels with weights."""

@@ -39,7 +39,7 @@ _IN_FILES: JSON = {
 }
 
 
-UNKEPT = ("_moments", "_witnesses", "_batches", "_stale", "_tables", "_made", "_sklearn_output_config")
+NOT_SAVED = ("_moments", "_witnesses", "_batches", "_stale", "_tables", "_made", "_sklearn_output_config")
 """Attributes that no file holds, because they are recomputed or were needed by the fit only."""
 
 
@@ -65,7 +65,7 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
     """
     stated = stated_by(cls, known)
     for name in [*state]:
-        if name in UNKEPT or (name not in stated and hasattr(cls, name)):
+        if name in NOT_SAVED or (name not in stated and hasattr(cls, name)):
             del state[name]
     is_template = not any(stated[name].is_learned for name in state if name in stated)
     for name, (kind, may_lack, is_learned) in stated.items():
@@ -118,7 +118,7 @@ def stated_by(cls: type, known: tuple[type, ...]) -> dict[str, Stated]:
     stated = {
         name: Stated(hint, SOMETIMES in _notes(hint) or hasattr(cls, name), is_estimator)
         for name, hint in hints.items()
-        if name not in UNKEPT
+        if name not in NOT_SAVED
     }
     return stated | (_settings(cls, names) if is_estimator else {})
 

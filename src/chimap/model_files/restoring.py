@@ -1,4 +1,4 @@
-"""What the arrays of a saved object must agree in, before the object is restored.
+"""The state of a saved object before the object is restored: migrated from older files, completed, and checked.
 
 Compiled loops trust the shapes of their arguments, so a table with fewer rows than bins would be read beyond its end.
 Each class has a ``Shape`` beside the annotation of every array that a prediction reads, and an entry here for what
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._types import JSON, Shape
-from chimap.model_files import kinds
+from chimap.model_files import attributes
 
 Agreeing = list[tuple[str, object, object]]
 
@@ -218,56 +218,55 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
 
 
-def _older_words(state: JSON) -> None:
-    """The fewest texts with a word had another name."""
+def _with_min_count(state: JSON) -> None:
+    """The fewest records with a word or a substructure had another name."""
     if "least_rows" in state:
         state["min_count"] = state.pop("least_rows")
 
 
-OLDER: dict[str, Callable[[JSON], None]] = {"WordCounts": _older_words}
-"""Functions by class name that turn the parameters of an older file into those of today, in place."""
+def _with_centre(centre: Callable[[JSON], np.ndarray]) -> Callable[[JSON], None]:
+    """Inputs of the projection were not centred, unlike those of today: ``centre(state)`` has no effect on them."""
 
-# Learned arrays that older files lack, with values under which the object computes the same as before.
-YOUNGER: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {
-    "FourierFeatures": {"centre_": lambda state: np.zeros(state["projection_"].n_inputs)},
-    "SkewedFourierFeatures": {"centre_": lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c)},
+    def migrate(state: JSON) -> None:
+        if "centre_" not in state and "n_features_in_" in state:  # templates that are not fitted have none
+            state["centre_"] = centre(state)
+
+    return migrate
+
+
+def _with_errors_by_output(state: JSON) -> None:
+    """Error bounds (bins, pieces) were those of all outputs together, which hold for each: (bins, pieces, t)."""
+    errors, lines = state.get("errors"), state.get("lines")
+    if isinstance(errors, np.ndarray) and isinstance(lines, np.ndarray) and (errors.ndim, lines.ndim) == (2, 4):
+        state["errors"] = np.repeat(errors[:, :, None], lines.shape[3], axis=2)
+
+
+MIGRATIONS: dict[str, Callable[[JSON], None]] = {
+    "WordCounts": _with_min_count,
+    "MorganKeys": _with_min_count,
+    "FourierFeatures": _with_centre(lambda state: np.zeros(state["projection_"].n_inputs)),
+    "SkewedFourierFeatures": _with_centre(lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c)),
+    "LineTables": _with_errors_by_output,
 }
-
-
-def _errors_by_output(state: JSON) -> np.ndarray:
-    """Return error bounds (bins, pieces, t). Older files hold a common bound for all outputs, which holds for each."""
-    errors, lines = state["errors"], state.get("lines")
-    if not (isinstance(errors, np.ndarray) and isinstance(lines, np.ndarray) and (errors.ndim, lines.ndim) == (2, 4)):
-        return errors
-    return np.repeat(errors[:, :, None], lines.shape[3], axis=2)
-
-
-# Arrays that have other axes in older files.
-RESHAPED: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {"LineTables": {"errors": _errors_by_output}}
+"""Functions by class name that turn the state in an older file into that of today, in place."""
 
 # The weights of the features, for every estimator that has them.
 _WEIGHTS = {"_coef": Shape("D", "t"), "_intercept": Shape("t")}
 
 
 def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
-    """Check that a state can be that of an object of this class, and add defaults for parameters that it lacks.
+    """Turn the state into that of today, with defaults for parameters that it lacks, and check it.
 
     ``known`` are all classes that files hold. Raises ValueError saying what is wrong.
     """
-    if cls.__name__ in OLDER:
-        OLDER[cls.__name__](state)
+    if cls.__name__ in MIGRATIONS:
+        MIGRATIONS[cls.__name__](state)
     _complete_parameters(cls, state)
-    for name, older in YOUNGER.get(cls.__name__, {}).items():
-        if name not in state and "n_features_in_" in state:  # templates that are not fitted lack this
-            state[name] = older(state)
-    for name, reshaped in RESHAPED.get(cls.__name__, {}).items():
-        if name in state:
-            state[name] = reshaped(state)
-    kinds.check(cls, state, known)
+    attributes.check(cls, state, known)
     if state.get("n_jobs") == 0:
         raise InputError(f"{cls.__name__}.n_jobs is 0")
     sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
-    shapes = kinds.shapes_of(cls, known)
+    shapes = attributes.shapes_of(cls, known)
     for name, axes in (_WEIGHTS | shapes).items():
         if name in state and state[name] is not None:
             _check_array(f"{cls.__name__}.{name}", state[name], axes, sizes)
@@ -330,7 +329,7 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
     if isinstance(classes, np.ndarray) and outputs is not None:
         is_single = classes.size <= 2 and not state.get("multilabel_", False)
         agreeing.append(("outputs", outputs, 1 if is_single else classes.size))
-    if name in AGREEMENTS and _is_fitted(name, state):  # templates lack these attributes
+    if name in AGREEMENTS and ("n_features_in_" in state or name in _FITTED):  # templates lack these attributes
         agreeing += AGREEMENTS[name](state, sizes)
     for what, actual, wanted in agreeing:
         if actual != wanted:
@@ -339,7 +338,3 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
 
 # Classes whose objects are always fitted.
 _FITTED = frozenset({"CodeTables", "Covariates", "KeptRows", "LineTables", "RoundedMatrix", "UnitGaussianMap"})
-
-
-def _is_fitted(name: str, state: JSON) -> bool:
-    return "n_features_in_" in state or name in _FITTED
