@@ -120,16 +120,8 @@ def _paths() -> Iterator[str]:
 def multiply(A: np.ndarray, B: np.ndarray, out: np.ndarray, *, add: bool = False) -> None:
     """Write out = A B on the caller's thread; with ``add``, add that to out.
 
-    Parameters
-    ----------
-    A : ndarray of uint16, shape (n, k)
-        bfloat16 numbers, row by row or column by column: either those of a row or those of a column lie side by side.
-    B : ndarray of uint16, shape (k, m)
-        bfloat16 numbers, row by row.
-    out : ndarray of float32, shape (n, m)
-        Receives the product, row by row.
-    add : bool, default=False
-        Whether to add to the numbers of ``out``.
+    A (n, k) and B (k, m) are bfloat16 numbers as uint16: A row by row or column by column, either of which lie side by
+    side, and B row by row. ``out`` (n, m) is float32, row by row.
     """
     (n, k), m = A.shape, B.shape[1]
     if B.shape[0] != k or out.shape != (n, m):

@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.metrics import mean_pinball_loss, mean_poisson_deviance
 
 from chimap._validation import DataError
-from chimap.losses import CATALOGUE, EpsilonInsensitive, Poisson, Quantile, SmoothHinge, Square, check_loss
+from chimap.losses import CATALOGUE, EpsilonInsensitive, Loss, Poisson, Quantile, SmoothHinge, Square, check_loss
 
 from ..golden import RELATIVE, golden
 
@@ -26,7 +26,7 @@ every_bounded_loss = pytest.mark.parametrize(
     "loss", [loss for loss in LOSSES.values() if loss.domain != "count"], ids=lambda loss: loss.name
 )
 every_conjugate = pytest.mark.parametrize(
-    "loss", [loss for loss in LOSSES.values() if hasattr(loss, "conjugate")], ids=lambda loss: loss.name
+    "loss", [loss for loss in LOSSES.values() if type(loss).conjugate is not Loss.conjugate], ids=lambda loss: loss.name
 )
 every_dtype = pytest.mark.parametrize("dtype", RELATIVE)
 

@@ -186,14 +186,14 @@ def check_kernel(kernel: str) -> None:
 def check_map(name: str, kernel: str, flag: str = "--map") -> None:
     """Raise ValueError if the catalogue of maps does not have the name, or if the map does not suit the kernel."""
     from chimap.features.additive import CATALOGUE
-    from chimap.kernels import AdditiveKernel, Exponential, as_kernel
+    from chimap.kernels import AdditiveKernel, as_kernel
 
     if name == "optimal":  # which suits every additive kernel, and others ignore it
         return
     if kernel == "auto":
         raise InputError(f"{flag} needs a named kernel: give --kernel, such as chi2.")
     resolved = as_kernel(kernel, 1.0)
-    additive = resolved.kernel if isinstance(resolved, Exponential) else resolved
+    additive = resolved.inner or resolved
     if not isinstance(additive, AdditiveKernel):
         raise InputError(f"{flag} is for additive kernels and their exponential forms; got {kernel!r}.")
     suitable = [name for name, make in CATALOGUE.items() if make.takes(additive)]

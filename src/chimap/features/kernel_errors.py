@@ -408,32 +408,14 @@ def candidates_for(
     n_components: Sequence[int] = COMPONENTS,
     random_state: int = 0,
 ) -> list[FeatureCandidate]:
-    """Return the candidates for a kernel.
+    """Return the candidates for a kernel; the parameters are those of ``kernel_errors``.
 
     They are additive maps over ``n_terms``, random features of an exponential kernel over ``n_components``, and
-    landmarks over ``n_components`` where the package has them.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel.
-    maps : sequence of str or None, default=None
-        Names in the catalogue of maps. None tries every map that takes an additive kernel. For an exponential kernel,
-        None uses the optimal map below the random features, whose frequencies are drawn in every way of the catalogue
-        of samplings.
-    n_terms : sequence of int or None, default=None
-        Terms of the maps; None for 1, 2, 3, 5, or 2 below random features.
-    n_components : sequence of int, default=(256, 1024, 4096)
-        Numbers of random features and landmarks.
-    random_state : int, default=0
-        Seed.
-
-    Raises
-    ------
-    ValueError
-        If a map is unknown or does not take the kernel, or a size is not positive.
+    landmarks over ``n_components`` where the package has them. For an exponential kernel, maps=None uses the optimal
+    map below the random features, whose frequencies are drawn in every way of the catalogue of samplings. Raises
+    ValueError if a map is unknown or does not take the kernel, or a size is not positive.
     """
-    additive = kernel.kernel if isinstance(kernel, Exponential) else kernel
+    additive = kernel.inner or kernel
     terms = n_terms if n_terms is not None else INNER_TERMS if isinstance(kernel, Exponential) else TERMS
     for name, sizes in (("n_terms", terms), ("n_components", n_components)):
         if not sizes:

@@ -31,21 +31,9 @@ def empty_rows(features: FittedFeatures, dtype: np.dtype) -> np.ndarray:
 
 
 def nearest_distances(features: FittedFeatures, rows: Rows, empty: np.ndarray) -> np.ndarray:
-    """Return d(x) (n,) of checked rows.
+    """Return d(x) (n,), float64, of checked rows; ``FAR`` for rows without entries.
 
-    Parameters
-    ----------
-    features : FittedFeatures
-        Features that keep rows.
-    rows : array or CSR matrix of shape (n, bins)
-        Checked rows.
-    empty : boolean array of shape (m,)
-        Kept rows without entries, from ``empty_rows``.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Distances in float64; ``FAR`` for rows without entries.
+    The features keep rows, of which those that are ``empty`` (m,), from ``empty_rows``, have no neighbours.
     """
     out = np.full(rows.shape[0], FAR)
     if empty.all():
@@ -69,16 +57,8 @@ def distances_among(
 ) -> np.ndarray:
     """Return the distances (k,) of kept rows to the nearest kept row of another group; ``FAR`` where there is none.
 
-    Parameters
-    ----------
-    features : FittedFeatures
-        Features that keep the training rows.
-    places : array of shape (k,)
-        Places of the rows to measure, among the kept ones.
-    empty : boolean array of shape (m,)
-        Kept rows without entries.
-    groups : sequence of arrays or None
-        Places of the rows of each group; None if each row is alone.
+    The features keep the training rows. ``places`` (k,) are those of the rows to measure, ``empty`` (m,) says which
+    rows have no entries, and ``groups`` has the places of the rows of each group; None if each row is alone.
     """
     group_of = np.arange(empty.size)
     for number, members in enumerate(groups or ()):

@@ -9,7 +9,7 @@ from chimap.features.additive.base import AdditiveMap, check_map
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.additive.optimal import OptimalMap
 from chimap.features.base import Features, gamma_bytes
-from chimap.kernels import AdditiveKernel, Exponential, Kernel
+from chimap.kernels import Kernel
 from chimap.kernels.plain import Linear
 
 
@@ -40,19 +40,13 @@ class FeaturesOverMap(Features):
         return max(gamma_bytes(self.exact_kernel, n_rows, row_bytes, itemsize), mapping)
 
 
-def has_map(kernel: Kernel) -> bool:
-    """Return whether the kernel's values are products of mapped rows, or exponentials of their distances."""
-    return isinstance(kernel, AdditiveKernel | Linear) or (
-        isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel | Linear)
-    )
-
-
 def fitted_map(kernel: Kernel, rows: Rows, n_terms: int, like: AdditiveMap | None = None) -> AdditiveMap | IdentityMap:
     """Return the map of a kernel that has one, fitted on rows: a copy of ``like``, or ``OptimalMap`` with n_terms.
 
     Raises DataError for entries that the kernel does not take.
     """
-    base = kernel.kernel if isinstance(kernel, Exponential) else kernel
+    base = kernel.inner
+    assert base is not None  # the kernel has a map
     if isinstance(base, Linear):
         return IdentityMap().fit(rows)
     if like is None:

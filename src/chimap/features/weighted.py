@@ -12,7 +12,7 @@ from chimap import _arrays, _threads
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.features.mapped_functions import MappedModel
-from chimap.kernels import Exponential, Kernel
+from chimap.kernels import Kernel
 
 ROUNDS = 3  # of learning; on most data only the first gains
 _ROWS = 1000  # rows whose gradients are averaged
@@ -52,7 +52,7 @@ class BinWeights:
 
     def factors(self, kernel: Kernel) -> np.ndarray:
         """Return the factors of the columns, (bins,). Raises DataError for kernels without a degree."""
-        degree = kernel.kernel.degree if isinstance(kernel, Exponential) else kernel.degree
+        degree = (kernel.inner or kernel).degree
         if not degree:
             raise DataError(
                 f"{kernel.name!r} is not homogeneous: its bins cannot have weights. Use chi2, jensen_shannon, "
@@ -64,27 +64,12 @@ class BinWeights:
 def learned_weights(
     model: MappedModel, rows: Rows, weights: np.ndarray, blocks: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:
-    """Return new weights (bins,) from the gradients of a model fitted with ``weights``: sqrt(G) / mean(sqrt(G)).
+    """Return new weights (bins,), sqrt(G) / mean(sqrt(G)), from the gradients of a model fitted with ``weights``.
 
         G_i = mean over rows of sum_c sum_q (df_c / dpsi_iq)^2,
 
-    where psi_iq are the mapped coordinates of bin i before weighting.
-
-    Parameters
-    ----------
-    model : MappedModel
-        Model of rows whose columns are weighted.
-    rows : array or CSR matrix of shape (n, bins)
-        Rows with weighted columns; the first thousand are used.
-    weights : ndarray of shape (bins,)
-        The weights that the model was fitted with.
-    blocks : sequence of index arrays, default=None
-        Bins that share a weight: G is summed over them.
-
-    Returns
-    -------
-    ndarray of shape (bins,)
-        Weights of mean 1.
+    where psi_iq are the mapped coordinates of bin i before weighting. The first thousand of the ``rows``, whose columns
+    are weighted, are used. ``blocks`` are bins that share a weight: G is summed over them.
 
     References
     ----------
@@ -233,28 +218,15 @@ def learn_weights(
     least_gain: Callable[[int, int], float] = lambda later, before: 0.0,
     other: np.ndarray | None = None,
 ) -> list[WeightRound]:
-    """Fit, reweight the bins by gradients and fit again while the held-out score rises.
+    """Fit, reweight the bins by gradients and fit again while the held-out score rises; return all rounds.
 
-    Parameters
-    ----------
-    fit_and_score : callable
-        Takes weights; returns the held-out score of a model fitted with them, and a function that returns the next
-        weights.
-    weights : ndarray of shape (bins,) or (models, bins)
-        Equal weights of all bins, with a row for each model if several are scored together.
-    rounds : int, default=3
-        Upper bound on the rounds after the fits with initial weights.
-    least_gain : callable, optional
-        Takes the positions of a later and an earlier fit, and returns how much the later score must exceed the earlier
-        for learning to continue; the default is 0.
-    other : ndarray, default=None
-        Other initial weights, used if their score is above that of the equal ones.
+    ``fit_and_score`` takes weights, and returns the held-out score of a model fitted with them and a function that
+    returns the next weights. ``weights`` (bins,), or (models, bins) if several models are scored together, are equal
+    for all bins; ``other`` are initial weights that are used if their score is above that of the equal ones. At most
+    ``rounds`` follow. ``least_gain`` takes the positions of a later and an earlier fit, and returns how much the later
+    score must exceed the earlier for learning to continue.
 
-    Returns
-    -------
-    list of WeightRound
-        All rounds, with equal weights first. The best of them is the one to keep, or equal weights where none is
-        better.
+    The rounds begin with equal weights. The best of them is the one to keep, or equal weights where none is better.
     """
     tried, base = list[WeightRound](), 0
     pending = list[Callable[[], np.ndarray]]()  # popped to be called, so that the model is freed before the next fit

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from chimap._errors import InputError
 from chimap._messages import Message, Setting
-from chimap.features.over_map import has_map
 from chimap.losses import Loss
 from chimap.recipe import Recipe
 from chimap.recipe.sizes import has_form_on_device
@@ -34,6 +33,6 @@ def check_exact(recipe: Recipe, loss: str | Loss) -> None:
                 "{features='exact'} on {device=}: kernel {} has no map, and its values are computed on this "
                 "machine only. Use {device='cpu'}, or {features='landmarks'}.",
                 recipe.device,
-                ", ".join(repr(k.name) for k in recipe.exact_kernels if not has_map(k)),
+                ", ".join(repr(k.name) for k in recipe.exact_kernels if k.inner is None),
             )
         )

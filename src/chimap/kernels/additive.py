@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -70,6 +71,11 @@ class AdditiveKernel(Kernel):
     gamma: float = 1.0
     is_signed: bool = False
     is_analytic: bool = False
+
+    @property
+    def inner(self) -> Self:
+        """The kernel itself."""
+        return self
 
     @property
     def degree(self) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from chimap._types import MatrixLike
-from chimap.kernels.base import Kernel, Product
+from chimap.kernels.base import Factors, Kernel, Product
 from chimap.kernels.columns import OnColumns
 from chimap.kernels.exponential import Exponential
 from chimap.kernels.skewed import Skewed
@@ -66,6 +67,15 @@ class Anisotropic(Kernel):
     def degree(self) -> float:
         """Degree of homogeneity, 0."""
         return 0.0
+
+    def factors(self, columns: np.ndarray | None = None) -> Factors | None:
+        """Return those of ``product``, whose gammas are numbers."""
+        return self.product.factors(columns)
+
+    def with_factors(self, factors: Iterator[Kernel]) -> Anisotropic:
+        """Return the kernel itself, whose widths are its own."""
+        self.product.with_factors(factors)
+        return self
 
     def rescaled(self, factor: float) -> Anisotropic:
         """Return the rescaled kernel.

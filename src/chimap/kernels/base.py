@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Real
 from operator import add, mul
-from typing import Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from chimap._messages import Message
 from chimap._onnx import Value
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_histograms, check_positive
+
+Factors: TypeAlias = list[tuple[Any, np.ndarray | None]]
+"""Exponential kernels, each with its columns, None for all."""
 
 
 class Kernel(ABC):
@@ -49,6 +52,39 @@ class Kernel(ABC):
         c^degree.
         """
         return None
+
+    @property
+    def inner(self) -> Kernel | None:
+        """The additive or linear kernel whose mapped rows give the values, by their products or distances.
+
+        It is the kernel itself, or the one of an exponential; None for other kernels.
+        """
+        return None
+
+    def factors(self, columns: np.ndarray | None = None) -> Factors | None:
+        """Return exponential kernels whose product is this kernel, each with its columns, None for all.
+
+        Parameters
+        ----------
+        columns : array of int, default=None
+            The columns that the kernel is of; None for all.
+
+        Returns
+        -------
+        list of (Exponential, array of int or None), or None
+            None for a kernel that is no such product.
+        """
+        return None
+
+    def with_factors(self, factors: Iterator[Kernel]) -> Kernel:
+        """Return the kernel with others in place of its ``factors``.
+
+        Parameters
+        ----------
+        factors : iterator of Exponential
+            As many as there are, in their order.
+        """
+        return self
 
     def rescaled(self, factor: float) -> Kernel:
         """Return the kernel K' with K'(factor x, factor y) = factor^degree K(x, y); itself if it has no parameters.
@@ -284,6 +320,15 @@ class Product(_Combined):
     def name(self) -> str:  # type: ignore[override]
         """The names of the factors joined by "*", with sums in brackets."""
         return "*".join(f"({k.name})" if isinstance(k, Sum) else k.name for k in self.kernels)
+
+    def factors(self, columns: np.ndarray | None = None) -> Factors | None:
+        """Return those of all kernels."""
+        parts = [kernel.factors(columns) for kernel in self.kernels]
+        return None if None in parts else [factor for part in parts if part for factor in part]
+
+    def with_factors(self, factors: Iterator[Kernel]) -> Product:
+        """Return the product of the kernels with other factors."""
+        return Product(tuple(kernel.with_factors(factors) for kernel in self.kernels))
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m). Factors with parameters that depend on data take them from X."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -10,7 +11,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._onnx import Value
 from chimap._types import MatrixLike, Rows
-from chimap.kernels.base import Kernel
+from chimap.kernels.base import Factors, Kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,14 @@ class OnColumns(Kernel):
     def degree(self) -> float | None:
         """Degree of homogeneity of the kernel, or None."""
         return self.kernel.degree
+
+    def factors(self, columns: np.ndarray | None = None) -> Factors | None:
+        """Return those of the kernel, of the selected columns."""
+        return self.kernel.factors(self.columns if columns is None else columns[self.columns])
+
+    def with_factors(self, factors: Iterator[Kernel]) -> Self:
+        """Return the same selection for the kernel with other factors."""
+        return replace(self, kernel=self.kernel.with_factors(factors))
 
     def rescaled(self, factor: float) -> Self:
         """Return the same selection for the rescaled kernel."""

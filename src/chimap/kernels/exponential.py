@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from chimap._onnx import Value
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, ParameterError, check_positive
 from chimap.kernels.additive import AdditiveKernel
-from chimap.kernels.base import Kernel
+from chimap.kernels.base import Factors, Kernel
 from chimap.kernels.plain import Linear
 
 GAMMA_ROWS = 1000  # rows whose pairs give the mean distance: with so many its error is below 1 %
@@ -75,6 +76,19 @@ class Exponential(Kernel):
     def degree(self) -> float:
         """Degree of homogeneity, 0."""
         return 0.0
+
+    @property
+    def inner(self) -> AdditiveKernel | Linear:
+        """The kernel whose distance is taken."""
+        return self.kernel
+
+    def factors(self, columns: np.ndarray | None = None) -> Factors:
+        """Return the kernel itself."""
+        return [(self, columns)]
+
+    def with_factors(self, factors: Iterator[Kernel]) -> Kernel:
+        """Return the next of the factors."""
+        return next(factors)
 
     def rescaled(self, factor: float) -> Exponential:
         """Return the kernel with gamma divided by factor^d, where d is the degree of the inner kernel.

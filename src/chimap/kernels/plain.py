@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -25,6 +26,11 @@ class Linear(Kernel):
 
     name = "linear"
     is_signed = True
+
+    @property
+    def inner(self) -> Self:
+        """The kernel itself."""
+        return self
 
     @property
     def degree(self) -> float:

@@ -36,15 +36,7 @@ class Logistic(Loss):
         return -target * expit(-np.multiply(target, score))
 
     def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """Return the convex conjugate a log a + (1 - a) log(1 - a) with a = -y u; it is infinite unless 0 <= a <= 1.
-
-        Parameters
-        ----------
-        target : array-like
-            Targets y, -1 or 1.
-        dual : array-like
-            Dual variables u, of a shape that broadcasts with the targets.
-        """
+        """Return a log a + (1 - a) log(1 - a) with a = -y u; it is infinite unless 0 <= a <= 1."""
         share = -np.multiply(target, dual)
         inside = (share >= 0) & (share <= 1)
         a = np.where(inside, share, 0)

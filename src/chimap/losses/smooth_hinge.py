@@ -63,15 +63,7 @@ class SmoothHinge(Loss):
         return -target * np.clip((1 - np.multiply(target, score)) / self.width, 0, 1)
 
     def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """Return the convex conjugate u y + h u^2 / 2; it is infinite unless -1 <= y u <= 0.
-
-        Parameters
-        ----------
-        target : array-like
-            Targets y, -1 or 1.
-        dual : array-like
-            Dual variables u, of a shape that broadcasts with the targets.
-        """
+        """Return u y + h u^2 / 2; it is infinite unless -1 <= y u <= 0."""
         product = np.multiply(target, dual)
         inside = (product >= -1) & (product <= 0)
         return np.where(inside, product + self.width * np.square(dual) / 2, np.inf)

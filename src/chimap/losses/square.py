@@ -35,13 +35,5 @@ class Square(Loss):
         return np.subtract(score, target)
 
     def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """Return the convex conjugate u y + u^2 / 2.
-
-        Parameters
-        ----------
-        target : array-like
-            Targets y.
-        dual : array-like
-            Dual variables u, of a shape that broadcasts with the targets.
-        """
+        """Return u y + u^2 / 2."""
         return dual * (target + dual / 2)

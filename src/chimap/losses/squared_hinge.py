@@ -36,14 +36,6 @@ class SquaredHinge(Loss):
         return -2 * target * np.maximum(1 - np.multiply(target, score), 0)
 
     def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """Return the convex conjugate u y + u^2 / 4; it is infinite unless y u <= 0.
-
-        Parameters
-        ----------
-        target : array-like
-            Targets y, -1 or 1.
-        dual : array-like
-            Dual variables u, of a shape that broadcasts with the targets.
-        """
+        """Return u y + u^2 / 4; it is infinite unless y u <= 0."""
         product = np.multiply(target, dual)
         return np.where(product <= 0, product + np.square(dual) / 4, np.inf)

@@ -61,14 +61,14 @@ class Normalization(Protocol):
 
 
 class OfRows:
-    """Base of normalisations that learn nothing."""
+    """Base of normalisations whose values are not taken back; what learns has a ``fitted`` of its own."""
 
     def fitted(self, source: Source) -> Self:
         """See ``Normalization``."""
         return self
 
     def undone(self, values: np.ndarray) -> np.ndarray:
-        """Return the values, which are units of their row (shares) or of nothing (presence)."""
+        """Return the values, which are units of their row (shares, tf-idf) or of nothing (presence)."""
         return values
 
     def redone(self, values: np.ndarray) -> np.ndarray:

@@ -14,13 +14,14 @@ from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.moments import of_rows
+from chimap.normalizations.base import OfRows
 from chimap.normalizations.shares import divided_by, onnx_divided_by
 
 _CHUNK_ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class TfIdf:
+class TfIdf(OfRows):
     """(1 + ln x) idf of every filled entry, and then rows of length 1, block by block.
 
         idf_i = 1 + ln((1 + n) / (1 + n_i))
@@ -69,14 +70,6 @@ class TfIdf:
         """See ``Normalization``."""
         damped = x.at_most(1.0) + x.at_least(1.0).apply("Log")
         return onnx_divided_by(damped * np.asarray(self.idf), blocks, n_bins, _onnx_lengths)
-
-    def undone(self, values: np.ndarray) -> np.ndarray:
-        """Return the entries of tf-idf: the count behind one depends on the length of its row."""
-        return values
-
-    def redone(self, values: np.ndarray) -> np.ndarray:
-        """Return the values."""
-        return values
 
 
 def _damped(values: np.ndarray) -> np.ndarray:

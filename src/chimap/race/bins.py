@@ -16,7 +16,6 @@ from chimap._messages import Message
 from chimap._validation import DataError, MemoryBudgetError, check_blocks
 from chimap.data import ArraySource, Source
 from chimap.engines import Progress
-from chimap.features.over_map import has_map
 from chimap.features.screened import screened_weights
 from chimap.features.weighted import ROUNDS as WEIGHT_ROUNDS
 from chimap.features.weighted import learn_weights, learned_weights
@@ -324,7 +323,7 @@ def _ridge_trials(result: RaceResult) -> list[Trial]:
 
 def _minimises_squares(recipe: Recipe) -> bool:
     """Whether a candidate minimises squares, with gradients."""
-    has_gradients = not has_features(recipe, "exact") or has_map(recipe.exact_kernel)
+    has_gradients = not has_features(recipe, "exact") or recipe.exact_kernel.inner is not None
     return bool(recipe.loss == "square") and has_gradients
 
 

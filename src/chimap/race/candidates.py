@@ -15,7 +15,6 @@ from chimap.data import Source
 from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
 from chimap.features.exact import MOST_ROWS
 from chimap.features.families import FAMILIES, AutomaticFeatures
-from chimap.features.over_map import has_map
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.losses import Loss
 from chimap.race.trials import Candidate
@@ -553,7 +552,7 @@ def recipe_for_all(
         return recipe
     if "gamma" in recipe.raced:
         return recipe.chosen(features="landmarks", gamma=learned.get("gamma", "mean"))
-    if not has_map(recipe.exact_kernel):
+    if recipe.exact_kernel.inner is None:
         return recipe.chosen(features="landmarks")
     n_terms = 2 if is_sparse or 2 * n_bins <= MOST_SUMMED else 1
     return recipe.chosen(features="additive", n_terms=n_terms)

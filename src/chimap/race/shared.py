@@ -25,7 +25,7 @@ from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.features.exact import KeptRows, with_mean_gamma
-from chimap.features.over_map import fitted_map, has_map
+from chimap.features.over_map import fitted_map
 from chimap.features.scaled import Scale
 from chimap.features.weighted import weights_of
 from chimap.kernels import Exponential, Kernel
@@ -281,7 +281,7 @@ class SharedMachines:
     def weighs(recipe: Recipe) -> bool:
         """Whether the machine of a candidate can learn bin weights."""
         is_ridge = has_features(recipe, "exact") and recipe.loss == "square"
-        return is_ridge and has_map(recipe.exact_kernel)
+        return is_ridge and recipe.exact_kernel.inner is not None
 
     @staticmethod
     def takes(recipe: Recipe) -> bool:
@@ -370,7 +370,7 @@ class SharedMachines:
     def _kernel_of(self, recipe: Recipe, splits: Sequence[Split]) -> tuple[list[Products], float | None, float | None]:
         """Return the products of each split, and the gamma of scaled and of unscaled rows, if the kernel has one."""
         kernel = recipe.exact_kernel
-        base = kernel.kernel if isinstance(kernel, Exponential) else kernel
+        base = kernel.inner or kernel
         scale, products = self._products(base, recipe, splits)
         gamma = unscaled_gamma = None
         if isinstance(kernel, Exponential):
@@ -392,7 +392,7 @@ class SharedMachines:
             rows = self._prepared(replace(recipe, kernel=base, features=AUTO), taken)
             scale = Scale.of(rows, [base])
             rows, kernel = scale.rows(rows), scale.kernel(base)
-            if has_map(kernel):
+            if kernel.inner is not None:
                 mapped_rows = MappedRows(fitted_map(kernel, rows, self._terms), rows)
                 products = [Products.of(mapped_rows, split) for split in places]
             else:

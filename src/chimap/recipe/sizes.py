@@ -21,7 +21,6 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
 from chimap.features.exact import MOST_ROWS
 from chimap.features.families import FAMILIES, AutomaticFeatures
-from chimap.features.over_map import has_map
 from chimap.kernels import Exponential
 from chimap.recipe.recipe import Recipe, is_auto
 from chimap.solvers.blocks import (
@@ -74,7 +73,7 @@ def takes_exact(recipe: Recipe, source: Source) -> bool:
         return False
     kernels = recipe.exact_kernels
     if not any(isinstance(kernel, Exponential) for kernel in kernels):
-        if not all(has_map(kernel) for kernel in kernels):
+        if not all(kernel.inner is not None for kernel in kernels):
             return False
         automatic = AutomaticFeatures(map=recipe.map, n_terms=recipe.n_terms)
         sizes = [automatic.of_kernel(kernel).footprint(source.n_features) for kernel in kernels]
@@ -129,7 +128,7 @@ def _allows_exact(recipe: Recipe) -> bool:
 
 def has_form_on_device(recipe: Recipe) -> bool:
     """Return whether the device can compute the values of the kernels: the host can of any."""
-    return on_host(recipe.device) or all(has_map(kernel) for kernel in recipe.exact_kernels)
+    return on_host(recipe.device) or all(kernel.inner is not None for kernel in recipe.exact_kernels)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ from chimap.features.additive.identity import IdentityMap
 from chimap.features.base import Folded, Footprint
 from chimap.features.exact.products import KeptRows, OtherRows, Spread
 from chimap.features.mapped_functions import GaussianExpansion, LinearFunction, MappedFunction, MappedModel, dense
-from chimap.features.over_map import FeaturesOverMap, fitted_map, has_map
-from chimap.kernels import AdditiveKernel, Exponential, Kernel
-from chimap.kernels.plain import Linear
+from chimap.features.over_map import FeaturesOverMap, fitted_map
+from chimap.kernels import Exponential, Kernel
 from chimap.moments import rows_by_weight
 
 _TILE = 512
@@ -149,7 +148,7 @@ class ExactFeatures(FeaturesOverMap):
         n = self._n_features_out = rows.shape[0]
         drawn = None if sample_weight is None else rows_by_weight(np.asarray(sample_weight), n, 0)
         sample = rows if drawn is None else _arrays.take_rows(rows, drawn)
-        if not has_map(kernel):
+        if kernel.inner is None:
             self.map_, self.rows_ = None, rows
             self.kernel_ = kernel.fitted(sample, check_random_state(self.random_state).randint(2**31))
             return self
@@ -287,7 +286,7 @@ class ExactFeatures(FeaturesOverMap):
 
     def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the values; for an additive or linear kernel as one of its map, without the rows."""
-        if self.map_ is None or not isinstance(self.kernel_, AdditiveKernel | Linear):
+        if self.map_ is None or self.kernel_.inner is not self.kernel_:
             return Folded(self, coef, intercept)
         weights, offset = self.rows_.combine(coef)
         return Folded(self.map_, weights, intercept - offset)
@@ -370,7 +369,7 @@ class ExactFeatures(FeaturesOverMap):
 
     def contributions(self, rows: Rows, reference: np.ndarray, coef: np.ndarray) -> np.ndarray | None:
         """See ``FittedFeatures``: they come from the kernel of each single bin."""
-        if self.map_ is not None or not isinstance(self.kernel_, AdditiveKernel | Linear):
+        if self.map_ is not None or self.kernel_.inner is not self.kernel_:
             return None
         out = np.zeros((*rows.shape, coef.shape[1]))
         for i in range(rows.shape[1]):

@@ -17,7 +17,7 @@ from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.sampling import CATALOGUE as SAMPLING
 from chimap.features.mapped_functions import MappedModel, dense
 from chimap.features.over_map import FeaturesOverMap, fitted_map
-from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
+from chimap.kernels import AdditiveKernel, Exponential, Kernel
 
 _CENTRE_ROWS = 64  # rows that the means of mapped bins are computed from
 _LARGE_MEAN = 16.0  # in standard deviations; larger means are subtracted
@@ -184,10 +184,6 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
     def _array_inputs(self, rows: Array) -> Array:
         inputs = self.map_.array_features(rows)
         return inputs - _arrays.as_like(self.centre_, inputs) if self.centre_.any() else inputs
-
-    @property
-    def _takes_signs(self) -> bool:
-        return as_kernel(self.kernel).is_signed
 
     def onnx(self, x: Value) -> Value:
         """See ``FittedFeatures``."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import lapack
@@ -23,7 +23,7 @@ from chimap.features.base import FittedFeatures, Folded, Footprint
 from chimap.features.landmarks.choosing import CATALOGUE, PIECE_ROWS, block_rows, given_landmarks, sample_rows
 from chimap.features.mapped_functions import GaussianExpansion, MappedModel, dense
 from chimap.features.over_map import FeaturesOverMap, fitted_map
-from chimap.kernels import Anisotropic, Exponential, Gaussian, Kernel, OnColumns, Product
+from chimap.kernels import Exponential, Gaussian, Kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ def unit_gaussian_map(
     Raises DataError for "mean" if all rows are equal.
     """
     factors, centres, scales = [], [], []
-    for exponential, columns in _factors(kernel, None):
+    for exponential, columns in kernel.factors() or ():
         block = _columns_of(rows, columns)
         psi = fitted_map(exponential, block, n_terms, template)
         mean, filled, variance = _spread(mapped_by(psi, block))
@@ -162,7 +162,7 @@ def unit_gaussian_map(
         centres.append(np.where(filled > 0.5, mean, 0.0))
         scales.append(np.full(mean.size, np.sqrt(2.0 * float(exponential.gamma))))
     centre = np.concatenate(centres)
-    fitted = _with_gammas(kernel, iter(factors))
+    fitted = kernel.with_factors(factor.kernel for factor in factors)
     return UnitGaussianMap(factors, centre, np.concatenate(scales), np.flatnonzero(centre)), fitted
 
 
@@ -177,31 +177,6 @@ def mapped_by(psi: AdditiveMap | IdentityMap, rows: Rows) -> Rows:
 
 def _columns_of(rows: Rows, columns: np.ndarray | None) -> Rows:
     return rows if columns is None else _arrays.take_columns(rows, columns)
-
-
-def _factors(kernel: Any, columns: np.ndarray | None) -> Iterator[tuple[Exponential, np.ndarray | None]]:
-    """Yield the exponential kernels whose product is this kernel, with their columns."""
-    if isinstance(kernel, Product):
-        for part in kernel.kernels:
-            yield from _factors(part, columns)
-    elif isinstance(kernel, OnColumns):
-        yield from _factors(kernel.kernel, kernel.columns if columns is None else columns[kernel.columns])
-    elif isinstance(kernel, Anisotropic):
-        yield from _factors(kernel.product, columns)
-    else:
-        yield kernel, columns
-
-
-def _with_gammas(kernel: Kernel, factors: Iterator[GaussianFactor]) -> Kernel:
-    """Return the kernel with the exponential kernels of its factors put in."""
-    if isinstance(kernel, Product):
-        return Product(tuple(_with_gammas(part, factors) for part in kernel.kernels))
-    if isinstance(kernel, OnColumns):
-        return replace(kernel, kernel=_with_gammas(kernel.kernel, factors))
-    if isinstance(kernel, Anisotropic):
-        _with_gammas(kernel.product, factors)
-        return kernel
-    return next(factors).kernel
 
 
 def _spread(u: Rows) -> tuple[np.ndarray, np.ndarray, float]:
@@ -470,11 +445,7 @@ class LandmarkFeatures(FeaturesOverMap):
     @classmethod
     def takes(cls, kernel: Kernel) -> bool:
         """See ``Features``: exponential kernels over an additive or the linear kernel, and products of such kernels."""
-        if isinstance(kernel, Product):
-            return all(cls.takes(part) for part in kernel.kernels)
-        if isinstance(kernel, OnColumns | Anisotropic):
-            return cls.takes(kernel.kernel)
-        return isinstance(kernel, Exponential)
+        return kernel.factors() is not None
 
     def footprint(self, n_bins: int) -> Footprint:
         """Count mapped landmarks as a matrix of frequencies, and whitening as one more over m further mapped bins.
