@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from chimap._messages import Message
+from chimap._messages import Message, shown
 from chimap._validation import DataError
 from chimap.data.io.files import (
     DataFile,
@@ -24,22 +24,14 @@ from chimap.data.io.files import (
     uncompressed_name,
 )
 from chimap.data.io.numpy_files import Archive, fill, read_header
+from chimap.data.label_kinds import numbers_or_text
+from chimap.data.labels import clean_labels
 from chimap.data.remedies import remedy_after
+from chimap.data.source import Source
 from chimap.data.table import NoColumnError, instead, is_path
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from chimap.data.source import Source
-from typing import TYPE_CHECKING
-
-from chimap.data.labels import clean_labels
-from chimap.data.source import Source
-
-if TYPE_CHECKING:
-    pass
-from chimap._messages import shown
-from chimap.data.label_kinds import numbers_or_text
 
 
 class IgnoreLabels(Enum):

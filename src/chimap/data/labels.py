@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import numbers
+import shlex
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +17,21 @@ from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap._unicode import composed_texts
 from chimap._validation import DataError
-from chimap.data.label_kinds import WIDE_BYTES, as_number, is_missing, is_text, masked, texts_of, whole_numbers
-
-if TYPE_CHECKING:
-    from chimap.data.source import Source
-import shlex
-from collections.abc import Callable, Iterator
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from typing import TYPE_CHECKING
-
-from chimap.data.label_kinds import as_targets, is_finite_number, marks_of, same_value, stands_for_missing, why_text
+from chimap.data.label_kinds import (
+    WIDE_BYTES,
+    as_number,
+    as_targets,
+    is_finite_number,
+    is_missing,
+    is_text,
+    marks_of,
+    masked,
+    same_value,
+    stands_for_missing,
+    texts_of,
+    whole_numbers,
+    why_text,
+)
 from chimap.data.source import Source
 from chimap.data.views import ChosenRows, WithLabels
 

@@ -156,7 +156,7 @@ class Source(ABC):
         Names of columns of the data that are neither bins, labels nor ids, as far as they are known.
     metadata, matrices : tuple of str
         Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
-    origin : callable or None
+    read_column : callable or None
         Reads a column of the data that the rows were opened from, see ``column``; arguments: name, source, missing.
     column_kinds : tuple of str, or None
         What each column measures, where the data say it of columns of several kinds, as of genes and proteins.
