@@ -351,17 +351,6 @@ def _readable(source: Source, y: np.ndarray) -> Source:
 _MOST_UNREAD_LISTED = 3
 
 
-def left_out_in_words(n_left_out: int, n_unreadable: int) -> str:
-    """Return how many rows of a source were left out, and why, after a semicolon; "" for none.
-
-    >>> left_out_in_words(5, 2), left_out_in_words(0, 0)
-    ('; left out: 3 without a label, 2 not readable', '')
-    """
-    reasons = ((n_left_out - n_unreadable, "without a label"), (n_unreadable, "not readable"))
-    listed = ", ".join(f"{n:,} {reason}" for n, reason in reasons if n)
-    return f"; left out: {listed}" if listed else ""
-
-
 def note_on_unread(source: Source) -> str:
     """Return how many records could not be read, and the first of them, for messages."""
     places = source.places_in_file()

@@ -15,6 +15,7 @@ from chimap._formatting import (
     class_weights_in_words,
     covariates_in_words,
     kernel_in_words,
+    left_out_in_words,
 )
 from chimap.cli import options, outputs, show
 from chimap.cli.commands import evaluate
@@ -22,7 +23,6 @@ from chimap.cli.declared import default
 from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
 from chimap.cli.options import CountedColumn, TableOptions, Without
-from chimap.data.labels import left_out_in_words
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
