@@ -217,7 +217,7 @@ def learn(
     learned = method.objective.learn(collected.evidence, features, clock, progress)
     check_weights(learned.solution.coef, learned.solution.alpha)
     curve = collector.curve(collected, learned, shown, clock)
-    learned = learned.in_units(rows.codec.units)
+    learned = rows.calibrated(learned.in_units(rows.codec.units))
     kept = features.simplified(learned.solution.coef, learned.solution.intercept)
     has_distances = request.has_distances and recipe.is_classifier
     distances = collector.distances(kept.features, learned.held_out, sample) if has_distances else None

@@ -25,6 +25,7 @@ from chimap.moments import DealtFolds, RowFolds, RowWeights, of_entries, of_rows
 from chimap.recipe.codecs import Codec
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.task import HeldOutRows
+from chimap.selection.choose import ChosenSolution
 from chimap.solvers.held_out import SCORED_ROWS, HeldOut, ScoredRows, Witnesses
 
 _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
@@ -216,6 +217,17 @@ class PreparedRows:
             None if source.counts is None else source.counts[places],
             None if self.groups is None else self.groups[places],
         )
+
+    def calibrated(self, learned: ChosenSolution) -> ChosenSolution:
+        """Return what was learned with the offsets of its loss, by the outputs of rows that were held out."""
+        held_out = self.held_out_rows(learned.held_out)
+        if held_out is None or learned.loss is None or not held_out.outputs.size:
+            return learned
+        counts = held_out.counted(held_out.weights)
+        counts = np.ones(len(held_out.outputs)) if counts is None else counts
+        targets = np.asarray(held_out.y).reshape(len(counts), -1)
+        offsets = learned.loss.offsets(targets, held_out.outputs, counts)
+        return learned if offsets is None else learned.moved(offsets)
 
     def is_apart(self, places: np.ndarray) -> np.ndarray:
         """Return which of the rows at ``places`` no landmark is made of, (m,)."""
