@@ -13,7 +13,13 @@ import numpy as np
 
 from chimap._arrays import stored_values
 from chimap._files import read_header
-from chimap._formatting import bin_weights_in_words, blocks_in_words, class_weights_in_words, kernel_in_words
+from chimap._formatting import (
+    bin_weights_in_words,
+    blocks_in_words,
+    class_weights_in_words,
+    kernel_in_words,
+    left_out_in_words,
+)
 from chimap._memory import parse_memory
 from chimap._validation import DataError
 from chimap.cli import data_rows, image_rows, show
@@ -22,7 +28,6 @@ from chimap.cli.messages import in_flags
 from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.data.label_columns import text_columns
 from chimap.data.label_kinds import label_type
-from chimap.data.labels import left_out_in_words
 
 if TYPE_CHECKING:
     from chimap._types import JSON

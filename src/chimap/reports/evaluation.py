@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from chimap._errors import InputError
-from chimap._formatting import NARROW_SPACE, measure_in_words, percent, plain
+from chimap._formatting import NARROW_SPACE, left_out_in_words, measure_in_words, percent, plain
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import Source, open_source
 from chimap.data.label_files import Labels
-from chimap.data.labels import left_out_in_words
 from chimap.engines import Progress
 from chimap.features.covariates import Covariates
 from chimap.reports.evaluation_figures import (
