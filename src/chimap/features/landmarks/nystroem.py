@@ -210,8 +210,7 @@ class NystroemFeatures(Features):
         projection = self.projection_.astype(dtype, copy=False)
         shift = np.zeros(out.shape[1]) if shift is None else shift
         size = max(1, _BLOCK_NUMBERS // max(1, landmarks.shape[0]))
-        for first in range(0, rows.shape[0], size):
-            part = slice(first, first + size)
+        for part in _arrays.slices(rows.shape[0], size):
             values = self.kernel_(_arrays.as_rows(_arrays.take_rows(rows, part), dtype), landmarks)
             if dtype == out.dtype:
                 _blas.multiply(values, projection, out[part])
