@@ -183,9 +183,10 @@ class Method:
         """The largest number of components to try, or None without components."""
         return None if self.n_principal is None else int(np.max(self.n_principal))
 
-    def preparation(self, parts: list[FeatureBlock], columns: tuple[str, ...] | None = None) -> Preparation:
-        """Return how rows with these blocks are checked, converted and normalised; errors name these columns."""
-        return Preparation(parts, self.recipe.dtype, self.normalization, self.recipe.given_bin_weights, columns)
+    def preparation(self, source: Source) -> Preparation:
+        """Return how rows of a source are checked, converted and normalised."""
+        parts, recipe = self.design.parts(source.n_features), self.recipe
+        return Preparation(parts, recipe.dtype, self.normalization, recipe.given_bin_weights, source.column_names)
 
     def of_groups(self) -> Method:
         """Return the method for rows in groups, which are always held out by folds of whole groups."""
