@@ -20,7 +20,18 @@ from chimap._errors import InputError
 from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring, Sometimes
+from chimap._types import (
+    JSON,
+    ArrayLike,
+    Blocks,
+    ClassWeight,
+    MatrixLike,
+    Parameters,
+    RandomState,
+    Scoring,
+    Sometimes,
+    is_auto,
+)
 from chimap._validation import checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.covariates import names_columns
@@ -67,7 +78,7 @@ from chimap.models.explain import effects, explain, importance, nearest
 from chimap.models.model import Model
 from chimap.normalizations import Normalization
 from chimap.race.choose import race
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import Task
 from chimap.solvers.posterior import DualPosterior, Posterior

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from chimap._types import is_auto
 from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.data.views import ChosenRows
@@ -20,7 +21,7 @@ from chimap.fit.doubling import ModelAndOutputs
 from chimap.fit.resolve import ChooseGamma, resolve
 from chimap.models.model import Model
 from chimap.models.predict import outputs_of_source
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.sizes import landmarks_in
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.jackknife import parts_of_rows

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from chimap._types import is_auto
 from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.engines import Progress
 from chimap.fit.collecting import Request
 from chimap.fit.resolve import room_for
 from chimap.models.model import Model
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.sizes import landmarks_in, takes_landmarks
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.jackknife import parts_of_rows

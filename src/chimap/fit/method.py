@@ -15,7 +15,7 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import JSON, Rows, Scoring
+from chimap._types import JSON, Rows, Scoring, is_auto
 from chimap._validation import check_choice, check_positive
 from chimap.backends import check_device, on_host
 from chimap.data import Source
@@ -30,7 +30,7 @@ from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import PenalisedLoss
 from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named
 from chimap.normalizations import Normalization
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.recipe import PRECISIONS, checked_alpha

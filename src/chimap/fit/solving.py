@@ -14,11 +14,12 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
+from chimap._types import is_auto
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.fit.exact import check_exact
 from chimap.losses import Loss
 from chimap.penalties import L2, L21
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock
 from chimap.selection.base import OpenSettings
 from chimap.selection.choose import ChosenSolution, choose

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap import _arrays, _validation
 from chimap._errors import InputError
 from chimap._onnx import Value, unit_rows
-from chimap._types import MatrixLike, Rows
+from chimap._types import MatrixLike, Rows, is_auto
 from chimap._validation import DataError, check_positive, row_sums
 from chimap.kernels.base import Kernel, paired_rows
 
@@ -285,9 +285,9 @@ class DirichletKernel(Kernel):
     name = "dirichlet"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.offset, str) and self.offset == "auto"):
+        if not is_auto(self.offset):
             check_positive(self.offset, "offset (of the Dirichlet kernel: a number, or 'auto')")
-        if not (isinstance(self.beta, str) and self.beta == "auto"):
+        if not is_auto(self.beta):
             # Kernels compare and hash as values, so beta is a tuple.
             object.__setattr__(self, "beta", _checked_beta(self.beta))
 

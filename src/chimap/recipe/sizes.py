@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap._types import Blocks
+from chimap._types import Blocks, is_auto
 from chimap._validation import MemoryBudgetError, check_blocks
 from chimap.backends import backend_of, on_host
 from chimap.data import Source
@@ -22,7 +22,7 @@ from chimap.features.base import Features
 from chimap.features.exact import MOST_ROWS
 from chimap.features.families import FAMILIES, AutomaticFeatures
 from chimap.kernels import Exponential
-from chimap.recipe.recipe import Recipe, is_auto
+from chimap.recipe.recipe import Recipe
 from chimap.solvers.blocks import (
     FEWEST_BLOCK_ROWS,
     MOST_BLOCK_ROWS,

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar, nnls
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
 from chimap._onnx import Value, stacked
-from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Shape
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Shape, is_auto
 from chimap._validation import check_positive, validated_rows
 from chimap.features.additive.homogeneous import check_waves, discrete_spectrum
 from chimap.features.base import Features, Footprint, linear_in_features
@@ -163,7 +163,7 @@ class StationaryMap(Features):
         self.kernel_ = self._checked_kernel()
         rows = validated_rows(self, X, reset=True, signed=True)
         m, differences = self.n_terms // 2, Differences.of(rows, self.kernel_)
-        if self.period == "auto":
+        if is_auto(self.period):
             self.period_ = best_period(self.kernel_, differences, m, self.window)
         else:
             self.period_ = float(self.period)
