@@ -53,6 +53,11 @@ def test_a_fit_says_what_they_add_and_new_rows_bring_theirs(folder):
     assert "rows left out: counts 0." in told
     assert "covariates add +0." in told
     assert "to counts, and counts +" in told
+    for page in ("a.html", "why.html"):
+        shown = (folder / page).read_text(encoding="utf-8")
+        assert "The covariates are age, sex, batch." in shown
+        for line in (f"<td>{found['counts']:.3f}</td><td>+", "covariates alone</th>", f"<td>{found['both']:.3f}</td>"):
+            assert line in shown
     labels = [pd.read_csv(folder / name).iloc[:, -1].tolist() for name in ("b.csv", "c.csv")]
     assert labels[0] == labels[1]  # the same rows, from one table and from two
 

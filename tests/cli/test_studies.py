@@ -45,6 +45,8 @@ def test_each_study_is_scored_by_models_of_the_others(cohorts):
                 "study",
                 "--permutations",
                 "19",
+                "--table",
+                "studies.csv",
                 "-o",
                 "page.html",
             ],
@@ -64,14 +66,19 @@ def test_each_study_is_scored_by_models_of_the_others(cohorts):
     assert found["measure"] == "roc_auc"
     assert found["mean"] > 0.8
     assert found["permutations"] is None
+    table = pd.read_csv(cohorts / "studies.csv")
+    assert [*table.columns] == ["machine", "study", "rows", "measure", "across", "within"]
+    assert table.across.tolist() == [row["across"] for row in found["studies"]]
+    assert table.within.tolist() == [row["within"] for row in found["studies"]]
     assert lonely.json["by_study"]["studies"][2]["across"] is None
     assert lonely.json["by_study"]["notes"] == ["Riga: all labels are gut, so neither score is defined"]
 
 
 def test_a_comparison_tells_of_machines_study_by_study(cohorts):
     compare = ["compare", "cohorts.csv", "--labels", "site", "--splits", "leave-one-group-out", "--groups", "study"]
+    permuted = [*compare, "--permutations", "19", "--table", "compared.csv", "-o", "compared.html"]
     told, counted, ungrouped, unknown = run_many(
-        [[*compare, "-o", "compared.html"], [*compare, "--json"], compare[:-2], [*compare[:5], "5"]], cohorts
+        [permuted, [*compare, "--json"], compare[:-2], [*compare[:5], "5"]], cohorts
     )
     assert told.code == counted.code == 0, told.err + counted.err
     by_machine = counted.json["studies"]
@@ -81,7 +88,13 @@ def test_a_comparison_tells_of_machines_study_by_study(cohorts):
         assert [row["study"] for row in scores["studies"]] == ["Lyon", "Oslo", "Riga"]
         assert scores["mean"] > 0.5
     assert re.search(r"Riga +24 +0\.\d", told.out)
-    assert "Study by study" in (cohorts / "compared.html").read_text(encoding="utf-8")
+    table = pd.read_csv(cohorts / "compared.csv")
+    by_machine = table.groupby("machine").study.agg(list)
+    assert {tuple(studies) for studies in by_machine} == {("Lyon", "Oslo", "Riga")}
+    assert " ".join(told.out.split()).count("19 permutations within studies") == len(by_machine) > 1
+    page = (cohorts / "compared.html").read_text(encoding="utf-8")
+    assert "Study by study" in page
+    assert page.count("<td>0.05</td>") >= len(by_machine)  # the least p of 19 permutations
     assert ungrouped.code == unknown.code == 2
     assert "--splits leave-one-group-out needs groups" in ungrouped.err
     assert "--splits must be one of leave-one-group-out; got '5'" in unknown.err
@@ -94,6 +107,8 @@ def test_bad_input(cohorts):
         r"without study Riga all labels are gut": ["apart.csv", *BY_STUDY, "--groups", "study"],
         r"--permutations must be a whole number of at least 1": [*BY_STUDY, "--groups", "study", "--permutations", "0"],
         r"--permutations permutes labels within groups: add --splits leave-one-group-out": ["--permutations", "9"],
+        r"--table holds a line for each group: add --splits leave-one-group-out": ["--table", "x.csv"],
+        r"--table must end in .csv; got 'x.xls'": [*BY_STUDY, "--groups", "study", "--table", "x.xls"],
         r"only 9 permutations .* too few for --permutations 99. Give --permutations 8": [
             "few.csv",
             *BY_STUDY,

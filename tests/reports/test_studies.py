@@ -21,6 +21,7 @@ from chimap.reports.studies import (
     _permuted,
     _Studied,
     permutations_figure,
+    save_table,
     studies_figure,
     study_scores,
 )
@@ -236,3 +237,12 @@ def test_what_is_shown():
     for svg in (studies_figure(scores), permutations_figure(test, "ROC AUC")):
         assert svg.startswith("<svg")
         assert "a<b" not in svg
+
+
+def test_a_table_has_a_line_for_each_machine_and_study(tmp_path):
+    scores = StudyScores("r2", ("Lyon, 1", "Oslo"), np.array([30, 4]), np.array([0.5, np.nan]), np.array([0.25, 1.0]))
+    save_table({"ridge": scores, "chi2": scores}, tmp_path / "studies.csv")
+    lines = (tmp_path / "studies.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "machine,study,rows,measure,across,within"
+    assert lines[1:3] == ['ridge,"Lyon, 1",30,r2,0.5,0.25', "ridge,Oslo,4,r2,,1.0"]
+    assert len(lines) == 5

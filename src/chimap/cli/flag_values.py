@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chimap._errors import InputError
@@ -86,6 +87,29 @@ def number_or(word: str, text: str, flag: str) -> float | str:
 
 
 LEAVE_ONE_GROUP_OUT = "leave-one-group-out"  # the value of --splits that names no number
+
+
+def check_study_flags(by_study: bool, groups: str | None, permutations: int | None, table: Path | None) -> None:
+    """Raise InputError, naming the flag, for --splits leave-one-group-out without groups, or its options without it."""
+    if by_study and groups is None:
+        raise InputError(
+            "--splits leave-one-group-out needs groups: name their column with --groups, such as --groups study."
+        )
+    if permutations is not None and not by_study:
+        raise InputError(
+            "--permutations permutes labels within groups: add --splits leave-one-group-out --groups COLUMN, or leave "
+            "--permutations out."
+        )
+    check_least(permutations, "--permutations")
+    if table is None:
+        return
+    if not by_study:
+        raise InputError(
+            "--table holds a line for each group: add --splits leave-one-group-out --groups COLUMN, or leave --table "
+            "out."
+        )
+    if table.suffix.lower() != ".csv":
+        raise InputError(f"--table must end in .csv; got {str(table)!r}.")
 
 
 def number_of_splits(text: str | None) -> int | None:

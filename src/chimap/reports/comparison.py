@@ -44,6 +44,7 @@ def compare(
     sizes: Sequence[int] = SIZES,
     groups: np.ndarray | None = None,
     by_study: bool = False,
+    permutations: int = 0,
     progress: Progress | None = None,
 ) -> Comparison:
     """Race all kernels, or all features of one kernel, on a sample of a source, and recommend a machine.
@@ -67,6 +68,8 @@ def compare(
     by_study : bool, default=False
         Whether to score the recommended machine, the best and the linear one study by study besides, the groups being
         the studies; see ``study_scores``.
+    permutations : int, default=0
+        Number of permutations of the labels within studies, for each of these machines; 0 for no test.
     progress : Progress or None, default=None
         Informed of each stage and step.
 
@@ -111,7 +114,7 @@ def compare(
             if by_study:
                 y = source.labels()
                 assert y is not None
-                check_studies(model, y, groups, 0, source.name)
+                check_studies(model, y, groups, permutations, source.name)
         found = run_comparison(
             asked,
             source,
@@ -129,7 +132,7 @@ def compare(
     if by_study:
         assert named is not None  # ``check_studies`` has made sure
         with clock("study by study"):
-            studies = _by_study(model, source, np.unique(named)[groups], found, progress)
+            studies = _by_study(model, source, np.unique(named)[groups], found, permutations, progress)
     blocks = found.blocks
     return Comparison(
         entrants=found.entrants,
@@ -159,7 +162,12 @@ def compare(
 
 
 def _by_study(
-    model: BaseEstimator, source: Source, groups: np.ndarray, found: ComparedMachines, progress: Progress | None
+    model: BaseEstimator,
+    source: Source,
+    groups: np.ndarray,
+    found: ComparedMachines,
+    permutations: int,
+    progress: Progress | None,
 ) -> dict[str, StudyScores]:
     """Return the scores by study of the machines that a user decides between, by the name of the entrant."""
     y = source.labels()
@@ -167,12 +175,15 @@ def _by_study(
     finalists = [e for e in found.entrants if not e.error and e.last.n_rows == found.n_rows]
     ranked = sorted(finalists, key=lambda e: -e.last.score)
     best, chosen = recommended(ranked)
-    decided = [chosen, best, *(e for e in ranked if e.is_linear)][:3]
+    decided = {e.name: e for e in [chosen, best, *(e for e in ranked if e.is_linear)][:3]}
     X = source.take(np.arange(source.n_rows))
-    return {
-        e.name: study_scores(clone(model).set_params(**(e.fit_settings or e.settings)), X, y, groups, progress=progress)
-        for e in {e.name: e for e in decided}.values()
-    }
+    scores = {}
+    for name, e in decided.items():
+        machine = clone(model).set_params(**(e.fit_settings or e.settings))
+        if permutations:  # which keep the kernel of a fit
+            machine.fit(X, y, groups=groups)
+        scores[name] = study_scores(machine, X, y, groups, permutations=permutations, progress=progress)
+    return scores
 
 
 def entrant_as_dict(e: Entrant) -> Parameters:

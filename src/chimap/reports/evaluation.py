@@ -15,6 +15,7 @@ from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import Source, open_source
 from chimap.data.label_files import Labels
 from chimap.engines import Progress
+from chimap.features.covariates import Covariates
 from chimap.reports.evaluation_figures import (
     MOST_CLASSES_NAMED,
     MOST_DOTS,
@@ -91,6 +92,8 @@ class Evaluation(Page):
         Calibration of the class probabilities.
     unassigned : UnassignedRows or None, default=None
         Rows that are like none of the classes, if they were asked for.
+    covariates : dict or None, default=None
+        What covariates and counts add to each other; see ``Covariates.describe``.
     created : datetime, optional
         Time of the evaluation, with its time zone; by default now.
     """
@@ -112,6 +115,7 @@ class Evaluation(Page):
     insight: Insight | None = None
     reliability: Reliability | None = None
     unassigned: UnassignedRows | None = None
+    covariates: JSON | None = None
     created: datetime = field(default_factory=now)
 
     def summary(self) -> dict[str, str | None]:
@@ -169,6 +173,7 @@ class Evaluation(Page):
             "insight": self.insight and self.insight.as_dict(),
             "reliability": self.reliability and self.reliability.as_dict(),
             "unassigned": self.unassigned and plain(self.unassigned._asdict()),
+            "covariates": plain(self.covariates),
             "baseline": self.baseline and self.baseline.as_dict(),
             "curve": self.curve and self.curve.as_dict(),
             "components": self.components and self.components.as_dict(),
@@ -283,6 +288,7 @@ def _evaluation(model: BaseEstimator, source: Source, score: Score, which: str, 
         "rows unassigned": score.unassigned and str(score.unassigned),
     }
     selection = None if fitted is None else fitted.selection_
+    covariates: Covariates | None = learned.get("covariates_")
     return Evaluation(
         title=f"{model.describe()['kernel']} on {data['file']}",
         model_name=type(model).__name__,
@@ -298,6 +304,7 @@ def _evaluation(model: BaseEstimator, source: Source, score: Score, which: str, 
         insight=insight,
         reliability=None if score.outcome is None else _reliability(model, *score.outcome),
         unassigned=score.unassigned,
+        covariates=None if covariates is None else covariates.describe(),
     )
 
 

@@ -24,6 +24,7 @@ from chimap.data.source import choose_rows
 from chimap.estimators.targets import class_scores, task_names
 from chimap.explain import Importance, Neighbours
 from chimap.explain.effects import BinEffect
+from chimap.features.covariates import Covariates
 from chimap.reports.explanation_figures import contribution_bars, effect_curves, importance_bars, shown_outputs
 from chimap.reports.figures import LINES, PALETTE
 from chimap.reports.page import Page, as_markup, date_in_words, now, package_versions, render
@@ -228,6 +229,8 @@ class ModelExplanation(Page):
         Which rows were chosen, in words.
     painted : str or None, default=None
         The importance as an image (a data URL), if the bins are pixels.
+    covariates : dict or None, default=None
+        What covariates and counts add to each other; see ``Covariates.describe``.
     versions : mapping of str to str, optional
         Versions of packages by name; by default ``package_versions()``.
     created : datetime, optional
@@ -245,6 +248,7 @@ class ModelExplanation(Page):
     rows: tuple[ExplainedRow, ...] = ()
     which_rows: str = ""
     painted: str | None = None
+    covariates: JSON | None = None
     versions: Mapping[str, str] = field(default_factory=package_versions)
     created: datetime = field(default_factory=now)
 
@@ -289,6 +293,7 @@ class ModelExplanation(Page):
                 for e in self.effects
             ],
             "rows": [row.as_dict(self.bin_names, k) for row in self.rows],
+            "covariates": plain(self.covariates),
             "versions": plain(self.versions),
         }
 
@@ -532,13 +537,14 @@ def explanation_of(
     shape: tuple[int, int] | None,
 ) -> ModelExplanation:
     """Return everything that the page of an explanation of the model in ``file`` shows."""
-    about = model.describe()
+    about, learned = model.describe(), model.fitted.learned
+    covariates: Covariates | None = learned.get("covariates_")
     facts = {
         "model": file,
         "kernel": kernel_in_words(about["kernel"], about["gamma"]),
         "features": about["features"],
         "bin weights": bin_weights_in_words(model.bin_weights_, model.fitted.bin_names.tolist()),
-        "rows trained on": model.fitted.learned.get("n_rows_"),
+        "rows trained on": learned.get("n_rows_"),
         "file": None if source is None else source.name.partition(",")[0],
         "rows looked at": None if sample is None else sample.n_rows,
     }
@@ -554,6 +560,7 @@ def explanation_of(
         rows=tuple(rows),
         which_rows=which_rows,
         painted=None if shape is None else painted(importance.by_bin, shape),
+        covariates=None if covariates is None else covariates.describe(),
     )
 
 

@@ -12,9 +12,12 @@ what a model has learned:
 
 from __future__ import annotations
 
+import csv
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from warnings import catch_warnings, simplefilter
 
@@ -25,6 +28,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from chimap import _arrays
 from chimap._errors import InputError
+from chimap._files import replacing
 from chimap._formatting import NARROW_SPACE, counted, measure_in_words, number, one_line, plain, seconds
 from chimap._messages import Message
 from chimap._threads import threads
@@ -144,7 +148,7 @@ class StudyScores:
             for name, n, across, within in list(listed)[:_STUDIES_NAMED]
         ]
         if len(self.studies) > _STUDIES_NAMED:
-            rows.append(f"and {len(self.studies) - _STUDIES_NAMED} more; the page and the JSON show all")
+            rows.append(f"and {len(self.studies) - _STUDIES_NAMED} more; the page, the table and the JSON show all")
         spread = "" if math.isnan(self.spread) else f" +- {self.spread:.3f}"
         total = f"{self.n_rows.sum():>7,}"
         mean = f"{_cell(self.mean):>{max(8, len(self.name))}}"
@@ -178,6 +182,17 @@ class StudyScores:
             "notes": list(self.notes),
             "permutations": self.test and self.test.as_dict(),
         }
+
+
+def save_table(by_machine: Mapping[str, StudyScores], path: Path) -> None:
+    """Write the scores of machines by study as CSV, with a line for each machine and study; no text for no score."""
+    with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(("machine", "study", "rows", "measure", "across", "within"))
+        for machine, scores in by_machine.items():
+            for study, n, *both in zip(scores.studies, scores.n_rows, scores.across, scores.within, strict=True):
+                found = ("" if math.isnan(score) else repr(float(score)) for score in both)
+                lines.writerow((machine, study, n, scores.measure, *found))
 
 
 def _mean(scores: np.ndarray) -> float:

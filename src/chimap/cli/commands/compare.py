@@ -58,6 +58,11 @@ class CompareSettings:
     splits : leave-one-group-out
         Also score the recommended machine, the best and the linear one study by study: the groups of --groups are
         studies, each left out in turn.
+    permutations : N
+        With --splits leave-one-group-out, also permute the labels N times within each group, for each of these
+        machines.
+    table : FILE
+        With --splits leave-one-group-out, also write the scores of each group as a table (.csv).
     memory : SIZE
         Memory budget of the comparison and of the recommended fit.
     precision
@@ -82,6 +87,8 @@ class CompareSettings:
         ),
     ] = None
     splits: str | None = None
+    permutations: int | None = None
+    table: Path | None = None
     time_limit: options.TimeLimit = None
     task: options.TaskOption = TaskName.auto
     memory: str = Settings.memory
@@ -154,6 +161,7 @@ class CompareSettings:
             sizes=self.sizes,
             groups=groups,
             by_study=self.splits is not None,
+            permutations=self.permutations or 0,
             progress=progress,
         )
 
@@ -213,7 +221,7 @@ def compare(
     data: options.Data,
     *,
     labels: options.Labels = None,
-    table: Annotated[TableOptions, Without("missing_columns", "covariates", "metadata")],
+    roles: Annotated[TableOptions, Without("missing_columns", "covariates", "metadata")],
     counted: CountedColumn,
     output: Path | None = None,
     settings: CompareSettings,
@@ -238,7 +246,7 @@ def compare(
       chimap compare data.npz --output comparison.html
       chimap compare samples.csv --labels site --groups subject
       chimap compare molecules.csv --smiles smiles --labels toxic --split scaffold
-      chimap compare samples.csv --labels disease --splits leave-one-group-out --groups study
+      chimap compare samples.csv --labels disease --splits leave-one-group-out --groups study --table studies.csv
       chimap compare data.npz --kernel exp-chi2 --components 256,1024,4096
       chimap compare data.npz --kernel chi2 --kernel-errors --terms 1,2,3,5
       chimap compare rows.npy --kernel intersection --kernel-errors --maps optimal,homogeneous
@@ -247,22 +255,20 @@ def compare(
     from chimap.cli import data_rows
     from chimap.data.labels import labels_of
     from chimap.reports import ComparisonPage
+    from chimap.reports.studies import save_table
 
-    outputs.check_outputs({"--output": output}, (data, labels), overwrite)
+    outputs.check_outputs({"--output": output, "--table": settings.table}, (data, labels), overwrite)
     settings.check()
-    if settings.splits is not None and table.groups is None:
-        raise InputError(
-            "--splits leave-one-group-out needs groups: name their column with --groups, such as --groups study."
-        )
-    source = data_rows.open_data(data, labels, table=table, reading=counted.reading(settings.memory))
-    data_rows.weigh(source, table)
+    flag_values.check_study_flags(settings.splits is not None, roles.groups, settings.permutations, settings.table)
+    source = data_rows.open_data(data, labels, table=roles, reading=counted.reading(settings.memory))
+    data_rows.weigh(source, roles)
     result: Comparison | None = None
     errors_by_kernel: KernelErrors | None = None
     try:
         if source.has_labels or not settings.kernel_errors:
             labels_of(source)  # without labels, its error says how to name them
-            data_rows.warn_of_groups(source, table)
-            parts = data_rows.Parts.of(source, 0.0, settings.seed, table)
+            data_rows.warn_of_groups(source, roles)
+            parts = data_rows.Parts.of(source, 0.0, settings.seed, roles)
             result = settings.race(parts.training, parts.groups, show.progress(json))
         if settings.kernel_errors:
             errors_by_kernel = settings.errors(source, show.progress(json))
@@ -270,7 +276,10 @@ def compare(
         # names the row of the file, not that of a part of it
         data_rows.check_every_row(source, settings.precision.value)
         raise
-    commands = {} if result is None else _commands(result, data, labels, (table, counted), settings)
+    commands = {} if result is None else _commands(result, data, labels, (roles, counted), settings)
+    if result is not None and settings.table is not None:
+        save_table(result.studies, settings.table)
+        messages.written.append(str(settings.table))
     if output is not None:
         with show.busy("drawing the page"):
             command = next(iter(commands.values()), None)
@@ -336,9 +345,11 @@ def _print(
         {
             "note": advice.note,
             **{
-                f"by study, {entrant.words}": scores.lines()["by study"]
+                f"{name}, {entrant.words}": line
                 for entrant in result.ranked
-                if (scores := result.studies.get(entrant.name)) is not None
+                if entrant.name in result.studies
+                for name, line in result.studies[entrant.name].lines().items()
+                if name in ("by study", "permutations")
             },
             "a fit takes": result.time_words,
             "rows": f"{data['training rows']:,} training rows in the last round; {data['held-out rows']:,} "

@@ -131,7 +131,8 @@ def fit(
         learning_curve=report is not None,
     )
     if report is not None:
-        evaluate.measure(output, data, labels, report, part=images.part, overwrite=overwrite, silent=json, table=table)
+        how = evaluate.EvaluateSettings(part=images.part)
+        evaluate.measure(output, data, labels, report, how, table, overwrite=overwrite, silent=json)
     if json:
         show.as_json(fit_as_dict(fitted, output))
         return

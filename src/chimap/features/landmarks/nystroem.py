@@ -159,14 +159,14 @@ class NystroemFeatures(Features):
         check_choice(self.landmarks, "landmarks", tuple(CATALOGUE))
         wanted = min(self._size, rows.shape[0])
         chosen = _arrays.like(CATALOGUE[self.landmarks](self.kernel_, rows, wanted, rng), rows)
-        if chosen.shape[0] < self._size:
+        if chosen.shape[0] < self._size <= rows.shape[0]:
             warnings.warn(
                 Message(
-                    "{n_components=!s} landmarks were requested, but only {} of the {} rows differ enough for the "
-                    "kernel: these are used.",
-                    self._size,
+                    "{} of the {} rows differ enough for the kernel: these are the landmarks, fewer than "
+                    "{n_components=!s}.",
                     chosen.shape[0],
                     rows.shape[0],
+                    self._size,
                 ),
                 stacklevel=3,
             )
