@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -130,19 +130,6 @@ Scoring: TypeAlias = "str | Callable[..., float] | None"
 """A score: a name known to scikit-learn, a scorer, or None for accuracy and R^2."""
 ClassWeight: TypeAlias = "str | Mapping[Any, float] | Sequence[Mapping[Any, float] | str | None] | None"
 """Weights of the classes: "balanced", or a number for each class."""
-AUTO: Final = "auto"
-"""The value of a setting that is open."""
-
-
-def is_auto(value: object) -> bool:
-    """Whether a setting is open.
-
-    >>> is_auto(AUTO), is_auto(0.5), is_auto(np.ones(2))
-    (True, False, False)
-    """
-    return isinstance(value, str) and value == AUTO
-
-
 T = TypeVar("T")
 SOMETIMES = "sometimes"
 Sometimes: TypeAlias = Annotated[T, SOMETIMES]

@@ -20,19 +20,8 @@ from chimap._errors import InputError
 from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._types import (
-    JSON,
-    ArrayLike,
-    Blocks,
-    ClassWeight,
-    MatrixLike,
-    Parameters,
-    RandomState,
-    Scoring,
-    Sometimes,
-    is_auto,
-)
-from chimap._validation import checked_weights, rows_as_fitted
+from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring, Sometimes
+from chimap._validation import checked_weights, is_auto, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.covariates import names_columns
 from chimap.data.doubts import Units, first_look

@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator, clone
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import AUTO, JSON, MatrixLike, Parameters, is_auto
-from chimap._validation import check_choice
+from chimap._types import JSON, MatrixLike, Parameters
+from chimap._validation import AUTO, check_choice, is_auto
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.dirichlet import DirichletMap
 from chimap.features.additive.identity import IdentityMap

@@ -19,7 +19,7 @@ from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._progress import Progress
-from chimap._types import AUTO, is_auto
+from chimap._validation import AUTO, is_auto
 from chimap.data import ArraySource, Source
 from chimap.data.covariates import Widened
 from chimap.data.source import choose_rows

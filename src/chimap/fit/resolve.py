@@ -12,7 +12,7 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import AUTO, is_auto
+from chimap._validation import AUTO, is_auto
 from chimap.backends import automatic_precision
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows

@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap import _arrays, _validation
 from chimap._errors import InputError
 from chimap._onnx import Value, unit_rows
-from chimap._types import MatrixLike, Rows, is_auto
-from chimap._validation import DataError, check_positive, row_sums
+from chimap._types import MatrixLike, Rows
+from chimap._validation import DataError, check_positive, is_auto, row_sums
 from chimap.kernels.base import Kernel, paired_rows
 
 _BLOCK_NUMBERS = 2**20  # entries of the rows whose logarithms are in memory at once

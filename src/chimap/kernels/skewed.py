@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 
 from chimap import _arrays, _loops, _threads
 from chimap._onnx import Value
-from chimap._types import MatrixLike, Rows, is_auto
-from chimap._validation import DataError, check_positive
+from chimap._types import MatrixLike, Rows
+from chimap._validation import DataError, check_positive, is_auto
 from chimap.kernels.base import Kernel, paired_rows
 
 _PAIRED_ROWS = 64  # rows whose pairs determine c

@@ -13,8 +13,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._memory import budget_for, whole_mebibytes
 from chimap._messages import Message
-from chimap._types import is_auto
-from chimap._validation import DataError, MemoryBudgetError, check_blocks
+from chimap._validation import DataError, MemoryBudgetError, check_blocks, is_auto
 from chimap.data import ArraySource, Source
 from chimap.engines import Progress
 from chimap.features.screened import screened_weights

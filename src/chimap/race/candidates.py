@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from chimap import _arrays
-from chimap._types import AUTO, Parameters, Rows, is_auto
+from chimap._types import Parameters, Rows
+from chimap._validation import AUTO, is_auto
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES

@@ -13,8 +13,8 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._types import ArrayLike, is_auto
-from chimap._validation import check_choice, check_positive, checked_weights
+from chimap._types import ArrayLike
+from chimap._validation import check_choice, check_positive, checked_weights, is_auto
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Progress

@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays
-from chimap._types import Parameters, Rows, Scoring, is_auto
-from chimap._validation import check_histograms
+from chimap._types import Parameters, Rows, Scoring
+from chimap._validation import check_histograms, is_auto
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress

@@ -21,8 +21,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays, _threads
-from chimap._types import AUTO, Rows, is_auto
-from chimap._validation import DataError
+from chimap._types import Rows
+from chimap._validation import AUTO, DataError, is_auto
 from chimap.data import ArraySource
 from chimap.features.exact import KeptRows, with_mean_gamma
 from chimap.features.over_map import fitted_map

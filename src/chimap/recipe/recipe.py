@@ -18,8 +18,8 @@ from sklearn.utils import check_random_state
 from chimap._errors import InputError
 from chimap._memory import parse_memory, room_in
 from chimap._messages import Message
-from chimap._types import AUTO, ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring, is_auto
-from chimap._validation import ParameterError, check_choice, check_positive
+from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring
+from chimap._validation import AUTO, ParameterError, check_choice, check_positive, is_auto
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap._types import Blocks, is_auto
-from chimap._validation import MemoryBudgetError, check_blocks
+from chimap._types import Blocks
+from chimap._validation import MemoryBudgetError, check_blocks, is_auto
 from chimap.backends import backend_of, on_host
 from chimap.data import Source
 from chimap.data.table import named_blocks

@@ -15,8 +15,8 @@ from chimap import _loops
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._onnx import Value, positive, stacked
-from chimap._types import Array, Shape, is_auto
-from chimap._validation import check_choice, check_positive
+from chimap._types import Array, Shape
+from chimap._validation import check_choice, check_positive, is_auto
 from chimap.features.additive.base import AdditiveMap
 from chimap.kernels import AdditiveKernel, Kernel
 

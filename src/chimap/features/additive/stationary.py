@@ -11,8 +11,8 @@ from scipy.optimize import minimize_scalar, nnls
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
 from chimap._onnx import Value, stacked
-from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Shape, is_auto
-from chimap._validation import check_positive, validated_rows
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Shape
+from chimap._validation import check_positive, is_auto, validated_rows
 from chimap.features.additive.homogeneous import check_waves, discrete_spectrum
 from chimap.features.base import Features, Footprint, linear_in_features
 from chimap.features.mapped_functions import MappedModel

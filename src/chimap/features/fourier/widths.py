@@ -11,8 +11,8 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._errors import InputError
-from chimap._types import ArrayLike, Blocks, MatrixLike, RandomState, Rows, is_auto
-from chimap._validation import DataError, check_blocks, check_choice
+from chimap._types import ArrayLike, Blocks, MatrixLike, RandomState, Rows
+from chimap._validation import DataError, check_blocks, check_choice, is_auto
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.fourier.base import RandomFeatures, Slopes, pull_back_to_inputs
 from chimap.features.fourier.features import FourierFeatures
