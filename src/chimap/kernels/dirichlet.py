@@ -279,6 +279,8 @@ class DirichletKernel(Kernel):
     array([[1.666279]])
     """
 
+    degree = 0.0  # only proportions count
+
     beta: str | Sequence[float] | np.ndarray = "auto"
     offset: float | str = "auto"
 
@@ -326,11 +328,6 @@ class DirichletKernel(Kernel):
     def whitening(self) -> DirichletWhitening:
         """Mean and whitening of ln x; beta must be numbers."""
         return DirichletWhitening.of(np.array(self.beta))
-
-    @property
-    def degree(self) -> float:
-        """Degree of homogeneity, 0: only proportions count."""
-        return 0.0
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m), computed in float64. Parameters that are "auto" are fitted on X.

@@ -40,6 +40,8 @@ class Skewed(Kernel):
         Inverse width, positive.
     """
 
+    degree = 0.0
+
     c: float | str = "auto"
     sigma: float = 0.5
 
@@ -47,11 +49,6 @@ class Skewed(Kernel):
         if not is_auto(self.c):
             check_positive(self.c, "c (of the skewed kernel: a number, or 'auto')")
         check_positive(self.sigma, "sigma")
-
-    @property
-    def degree(self) -> float:
-        """Degree of homogeneity, 0."""
-        return 0.0
 
     def rescaled(self, factor: float) -> Self:
         """Return the kernel with c multiplied by ``factor``."""

@@ -90,6 +90,8 @@ class AnchorMap(AdditiveMap):
            [0.2, 0.7, 1.2]])
     """
 
+    _differs_by_bin = True
+
     n_terms: int | None  # type: ignore[assignment]
     anchors_: np.ndarray
     scale_: Annotated[np.ndarray, Shape("n_features_in_")]
@@ -361,10 +363,6 @@ class AnchorMap(AdditiveMap):
     @property
     def _fits_by_bin(self) -> bool:
         return self.anchors == "kmeans"
-
-    @property
-    def _differs_by_bin(self) -> bool:
-        return True
 
     @property
     def _lift(self) -> int:

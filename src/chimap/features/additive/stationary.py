@@ -141,6 +141,8 @@ class StationaryMap(Features):
     True
     """
 
+    _takes_signs = True
+
     n_features_in_: int
     kernel_: StationaryKernel
     period_: float
@@ -252,7 +254,3 @@ class StationaryMap(Features):
     def bound(self, like: Array) -> ArrayMap:
         """Return ``array_features``: a map has nothing to copy to a device."""
         return self.array_features
-
-    @property
-    def _takes_signs(self) -> bool:
-        return True

@@ -56,6 +56,7 @@ class ExactBlocks(Features):
     (20, 20)
     """
 
+    _takes_signs = True
     has_distances = True
 
     n_features_in_: int
@@ -216,10 +217,6 @@ class ExactBlocks(Features):
     def describe(self) -> str:
         """Return a short description, such as "values of the sum of 2 kernels with 342 rows"."""
         return f"values of the sum of {len(self.features_)} kernels with {self._n_features_out:,} rows"
-
-    @property
-    def _takes_signs(self) -> bool:
-        return True
 
     def onnx(self, x: Value) -> Value:
         """See ``FittedFeatures``."""
