@@ -16,9 +16,9 @@ from chimap._validation import check_blocks, validated_rows
 from chimap.features.base import Features, Folded
 from chimap.features.blocks import BlockFeatures, fitted_by_block, sum_over_blocks
 from chimap.features.exact.features import ExactFeatures
-from chimap.features.exact.products import KeptRows, OtherRows
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
+from chimap.moments.kept_rows import KeptRows, OtherRows
 
 _ROWS = 1024  # rows for which the values of one block are in memory besides the sum
 
