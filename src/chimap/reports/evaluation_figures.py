@@ -24,6 +24,7 @@ from chimap.reports.figures import (
     log_axis,
     new_figure,
     to_svg,
+    write_beside,
 )
 from chimap.reports.insight import TwoClasses
 from chimap.reports.measures import ClassificationMetrics, RegressionMetrics, Reliability
@@ -47,7 +48,7 @@ def stage_times(stages: Mapping[str, float]) -> str:
         places = horizontal_bars(axes, names, shares)
         for place, time, share in zip(places, times, shares, strict=True):
             text = f"{seconds(time)} · {percent(share, 0 if share >= 0.1 else 1)}"
-            axes.annotate(text, (share, place), xytext=(7, 0), textcoords="offset points", va="center", color=INK)
+            write_beside(axes, place, share, text, gap=7)
         listed = ", ".join(f"{one_line(n)} {seconds(t)}" for n, t in zip(names, times, strict=True))
         return to_svg(figure, "stages", f"Time per stage: {listed}; {seconds(total)} in total.")
 

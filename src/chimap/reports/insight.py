@@ -206,22 +206,9 @@ _OF_THE_MACHINE = ("kernel", "normalize", "loss")
 
 
 def insight_of(model: BaseEstimator, source: Source, score: Score, training: Source | None) -> Insight:
-    """Return what an evaluation shows besides the score.
+    """Return what an evaluation on ``source`` shows besides the score.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted model.
-    source : Source
-        Rows that it was scored on.
-    score : Score
-        The score.
-    training : Source or None
-        Rows that it learned from; None if they are not known.
-
-    Returns
-    -------
-    Insight
+    ``training`` holds the rows that the model learned from; None if they are not known.
     """
     exact = model.exact_
     importance, curve = [], None

@@ -681,24 +681,11 @@ def _of_loss(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> dict[str, floa
 
 
 def quantile_metrics(y: np.ndarray, predicted: np.ndarray, loss: Loss) -> TaskMetrics:
-    """Measure several quantiles (n, q) of the targets (n,), one after the other.
+    """Measure predicted quantiles (n, q) of the targets (n,), one after the other.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Targets.
-    predicted : ndarray of shape (n, q)
-        Their predicted quantiles.
-    loss : Loss
-        The loss of the quantiles.
+    The measures are the share of the pinball loss that is explained, the mean pinball loss, and the share of the
+    targets up to each quantile.
 
-    Returns
-    -------
-    TaskMetrics
-        Share of the pinball loss that is explained, mean pinball loss, and share of the targets up to each quantile.
-
-    Examples
-    --------
     >>> from chimap.losses import Quantile
     >>> y = np.arange(10.0)
     >>> metrics = quantile_metrics(y, np.tile([0.5, 8.5], (10, 1)), Quantile((0.1, 0.9)))

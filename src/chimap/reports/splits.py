@@ -81,22 +81,8 @@ def splits_of(
 ) -> BaseCrossValidator:
     """Return the random splits that show how much the score of a model depends on its training rows.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted model.
-    n_splits : int
-        Number of splits.
-    per_class : int or None, default=None
-        Training rows of each class; None takes 70 % of the rows or groups, and classes of a single task keep their
-        shares.
-    by_group : bool, default=False
-        Whether groups of rows stay together.
-
-    Raises
-    ------
-    InputError
-        If ``per_class`` is given but the model has no classes to draw from.
+    ``per_class`` is the number of training rows of each class; None takes 70 % of the rows, or of the groups with
+    ``by_group``, and classes of a single task keep their shares. Raise InputError if there are no classes to draw from.
     """
     has_classes = is_classifier(model) and task_names(model) is None
     if per_class is not None and not has_classes:
