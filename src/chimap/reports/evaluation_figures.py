@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.metrics import auc
 
 from chimap._formatting import measure_in_words, number, one_line, percent, seconds
+from chimap.reports.classification import ClassificationMetrics, Reliability
 from chimap.reports.figures import (
     BAD,
     BAD_SHADE,
@@ -27,8 +29,8 @@ from chimap.reports.figures import (
     write_beside,
 )
 from chimap.reports.insight import TwoClasses
-from chimap.reports.measures import ClassificationMetrics, RegressionMetrics, Reliability
 from chimap.reports.ranking import RankingMetrics
+from chimap.reports.regression import RegressionMetrics
 from chimap.selection import LearningCurve
 
 if TYPE_CHECKING:
@@ -324,16 +326,17 @@ def learning_curve(curve: LearningCurve) -> str:
         return to_svg(figure, "learning", f"Held-out {measure} by number of training rows: {steps}.")
 
 
-def roc_figure(two: TwoClasses, auc: float) -> str:
+def roc_figure(two: TwoClasses) -> str:
     """Draw the ROC curve: true positive rate over false positive rate."""
     false_positives, true_positives = two.roc()
+    area = auc(false_positives, true_positives)
     with house_style():
         figure = new_figure(260, 260)
         axes = _square(figure)
         axes.plot(false_positives, true_positives, color=GOOD, linewidth=2)
-        axes.annotate(f"AUC {auc:.3f}", (0.95, 0.06), ha="right", color=INK, weight="bold")
+        axes.annotate(f"AUC {area:.3f}", (0.95, 0.06), ha="right", color=INK, weight="bold")
         axes.set(xlabel="false positive rate", ylabel="true positive rate")
-        return to_svg(figure, "roc", f"ROC curve, with an area of {auc:.3f} below it.")
+        return to_svg(figure, "roc", f"ROC curve, with an area of {area:.3f} below it.")
 
 
 def reliability_figure(two: TwoClasses) -> str:

@@ -13,8 +13,9 @@ from sklearn.metrics import roc_curve
 from chimap._formatting import measure_in_words, plain
 from chimap._types import JSON
 from chimap.data.source import choose_rows
+from chimap.reports.classification import ClassificationMetrics, bands_of
 from chimap.reports.explanation import importance_of, row_names, sample_of, taken
-from chimap.reports.measures import ClassificationMetrics, RegressionMetrics, bands_of
+from chimap.reports.regression import RegressionMetrics
 from chimap.reports.score import Score
 from chimap.selection import LearningCurve
 from chimap.selection.learning_curve import curve_of
