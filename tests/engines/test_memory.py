@@ -190,14 +190,14 @@ def test_a_budget_counts_the_libraries():
 def test_a_race_leaves_out_margins_that_do_not_fit_the_memory():
     source = open_source(SPARSE, LABELS)
     entered = entries(Look(False, 0.05, True, True, 2), 6000)
-    names = {one.name for one in entered if one.way == "margins"}
+    names = {one.name for one in entered if one.method == "margins"}
     assert "linear SVM, raw rows" in names
     needed = int(0.05 * 6000 * 2000 * LIBLINEAR_ENTRY_BYTES)
     left = {one.name for one in within_room(entered, 0.05, source, needed, 0)}
     assert {"linear SVM, raw rows", "linear SVM, square roots"} <= left
     assert "chi2, l1 rows, SVM" in names - left  # of more features per bin
     without = within_room(entered, 0.05, source, needed - 1, 0)
-    assert [one for one in entered if one.way != "margins"] == without
+    assert [one for one in entered if one.method != "margins"] == without
 
 
 @pytest.mark.parametrize("in_race", [0, 2**30])
@@ -208,7 +208,7 @@ def test_a_race_leaves_out_margins_of_kernels_that_do_not_fit_the_memory(in_race
     needed = least + max(exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype("f4")), in_race)
     assert within_room(entered, 0.05, source, needed, in_race) == entered
     without = within_room(entered, 0.05, source, needed - 1, in_race)
-    assert [one for one in entered if one.way == "ridge"] == without != entered
+    assert [one for one in entered if one.method == "ridge"] == without != entered
     monkeypatch.setattr("chimap.race.candidates.MOST_MARGIN_ROWS", source.n_rows - 1)
     assert within_room(entered, 0.05, source, needed, in_race) == without
 

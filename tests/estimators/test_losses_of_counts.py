@@ -91,6 +91,35 @@ def test_quantiles_have_their_share_of_the_rows_below_them():
     np.testing.assert_allclose(predicted, np.column_stack(alone), atol=0.03)
 
 
+@pytest.mark.parametrize("features", ["exact", "additive"])
+def test_quantiles_are_moved_by_rows_that_were_held_out(features, monkeypatch):
+    rng, levels = np.random.default_rng(0), np.array([0.05, 0.5, 0.95])
+    rows = rng.dirichlet(np.ones(40), 600)
+    y = 5 * rows[:, 0] + rng.normal(size=600)
+    settings = {"quantile": levels, "features": features, "alpha": 0.1, "precision": "float64"}
+    model = regressor("quantile", **settings).fit(rows[:300], y[:300])
+    if features == "exact":
+        np.testing.assert_allclose((y[:300, None] <= model.held_out_).mean(axis=0), levels, atol=1 / 300)
+    monkeypatch.setattr(Quantile, "offsets", lambda *_: None)
+    plain = regressor("quantile", **settings).fit(rows[:300], y[:300])
+    off, off_plain = (
+        np.abs((y[300:, None] <= one.predict(rows[300:])).mean(axis=0) - levels)[[0, 2]] for one in (model, plain)
+    )
+    assert (off < off_plain).all()
+    assert model.score(rows[300:], y[300:]) > plain.score(rows[300:], y[300:])
+
+
+def test_the_offset_of_a_quantile_is_that_quantile_of_the_residuals():
+    y, scores = np.arange(9.0)[:, None], np.zeros((9, 2))
+    loss = Quantile((0.1, 0.5))
+    np.testing.assert_allclose(loss.offsets(y, scores, np.ones(9)), [0.0, 4.0])
+    twice = np.array([1.0, 0.0] + [1.0] * 7)  # a row of weight 0 does not count
+    np.testing.assert_allclose(loss.offsets(y, scores, twice)[1], np.median(np.delete(y, 1)))
+    gap = np.where(y == 8, np.nan, y)
+    np.testing.assert_allclose(loss.offsets(gap, scores, np.ones((9, 1)))[1], np.median(y[:8]))
+    assert Poisson().offsets(y, scores[:, :1], np.ones(9)) is None
+
+
 def test_quantiles_that_cross_are_sorted():
     loss = Quantile(LEVELS)
     np.testing.assert_array_equal(loss.predicted(np.array([[3.0, 1.0, 2.0]])), [[1.0, 2.0, 3.0]])

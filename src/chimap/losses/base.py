@@ -254,6 +254,27 @@ class Loss(ABC):
         """
         return np.asarray(np.abs(target - prediction))
 
+    def offsets(self, target: np.ndarray, score: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
+        """Return what is added to scores so that what they are off by is as usual for rows not learned from.
+
+        None for losses that leave scores as they are.
+
+        Parameters
+        ----------
+        target : ndarray of shape (m, t)
+            Targets of rows that were held out; NaN where one is missing.
+        score : ndarray of shape (m, s t)
+            Scores of machines that have not seen them.
+        weights : ndarray of shape (m,) or (m, t)
+            How many independent rows each counts as.
+
+        Returns
+        -------
+        ndarray of shape (s t,), or None
+            The offsets.
+        """
+        return None
+
     def interval(self, prediction: np.ndarray, width: np.ndarray) -> np.ndarray:
         """Return the ends (n, t, 2) of the targets whose ``distance`` is at most a width.
 

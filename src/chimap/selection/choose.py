@@ -74,6 +74,18 @@ class ChosenSolution:
     posterior: Callable[[], Posterior | DualPosterior | None] = lambda: None
     curve: LearningCurve | None = None
 
+    def moved(self, offsets: np.ndarray) -> ChosenSolution:
+        """Return the same with outputs, and outputs of left-out rows, moved by offsets (t,)."""
+        attributes, held_out = dict(self.attributes), self.held_out
+        if "held_out_" in attributes:
+            attributes["held_out_"] = cast("np.ndarray", attributes["held_out_"]) + offsets
+        return replace(
+            self,
+            solution=replace(self.solution, intercept=self.solution.intercept + offsets),
+            held_out=None if held_out is None else replace(held_out, outputs=held_out.outputs + offsets),
+            attributes=attributes,
+        )
+
     def in_units(self, units: np.ndarray | None) -> ChosenSolution:
         """Return the same for targets, and outputs of left-out rows, in other units, (t,); None for 1."""
         if units is None:
