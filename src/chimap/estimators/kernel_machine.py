@@ -30,7 +30,7 @@ from chimap.features.exact import ExactFeatures
 from chimap.fit.holding_out import holding_out
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
 from chimap.kernels import Kernel, Linear, as_kernel
-from chimap.models import saved
+from chimap.model_files import saved
 from chimap.models.explain import effects, explain, importance, nearest
 from chimap.models.model import Model
 from chimap.moments import rows_by_weight

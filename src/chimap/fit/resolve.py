@@ -22,8 +22,8 @@ from chimap.fit.plan import largest_job
 from chimap.kernels import Exponential
 from chimap.moments import of_rows
 from chimap.recipe import AUTO, Recipe, is_auto
+from chimap.recipe.block_plan import BLOCK_TERMS, FEWEST_BLOCK_ROWS
 from chimap.recipe.sizes import (
-    BLOCK_TERMS,
     bytes_of_exact,
     features_of_a_batch,
     holds_matrix,
@@ -37,7 +37,7 @@ from chimap.recipe.sizes import (
 )
 from chimap.recipe.task import Task
 from chimap.recipe.weights import with_weights
-from chimap.solvers.blocks import FEWEST_BLOCK_ROWS, BlockSolver
+from chimap.solvers.blocks import BlockSolver
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.kernel_matrix import exact_bytes
 from chimap.solvers.wide_ridge import WideRidgeSolver

@@ -22,7 +22,8 @@ from chimap.race.choose import final_recipe
 from chimap.race.runner import Fit, Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe
-from chimap.recipe.sizes import BlockPlan, block_plan, bytes_of_exact, landmarks_of
+from chimap.recipe.block_plan import BlockPlan, block_plan
+from chimap.recipe.sizes import bytes_of_exact, landmarks_of
 from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
 from chimap.solvers.kernel_matrix import exact_bytes

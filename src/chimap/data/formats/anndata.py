@@ -23,13 +23,13 @@ from chimap.data.formats.stored_matrices import (
     label_column,
     names_for,
 )
-from chimap.data.io.containers import Container, ZarrContainer, children, container_of, is_group, is_store
+from chimap.data.io.containers import ZarrContainer, children, container_of, is_group, is_store
 from chimap.data.io.files import is_folder
 from chimap.data.label_files import Labels
 from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.rows import digest
 from chimap.data.source import Source
-from chimap.data.table import ColumnChoice, check_order, first_repeat
+from chimap.data.table import ColumnChoice, check_order, first_repeat, instead
 from chimap.data.views import select_columns
 
 if TYPE_CHECKING:
@@ -56,15 +56,13 @@ class AnnDataSource(KeyedSource):
     joined by it. Reference: anndata.readthedocs.io, "On-disk format".
     """
 
+    _kind = staticmethod(container_of)
     _remedy_for_names: ClassVar[str] = REMEDY_FOR_NAMES
 
     def _checked_ids(self, ids: np.ndarray, where: str) -> np.ndarray:
         names = names_for(ids, self.n_rows, where)
         self.notes = (*self.notes, *_notes_on_repeats(names, where))
         return names
-
-    def _container_at(self, address: str) -> Container:
-        return container_of(address)
 
     def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
         where = self._container.address
@@ -295,7 +293,8 @@ def _labels_of(data: AnnData, labels: Labels) -> Labels:
         values, missing = np.asarray(column.astype(object)), np.asarray(column.isna())
         return label_column(values, missing, data.n_obs, f"obs[{labels!r}]")
     if isinstance(labels, str) and "::" not in labels and "." not in labels:
-        raise DataError(f"AnnData: no column {labels!r} in obs; there are {shown(columns)}.")
+        there = instead(labels, columns, f"there are {shown(columns)}")
+        raise DataError(f"AnnData: no column {labels!r} in obs{there}.")
     check_order(np.asarray(data.obs_names), labels, "AnnData", "adata.obs_names")
     return labels
 
