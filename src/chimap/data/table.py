@@ -533,6 +533,23 @@ def index_notes(name: str, ids: np.ndarray, where: str) -> tuple[str, ...]:
     return (f"{where}: the first column {reason}. If it is a bin, give it a name in the first line.",)
 
 
+def named_rows(
+    roles: Roles, names: Sequence[str], where: str, ids: np.ndarray | None, candidate: IdCandidate | None
+) -> tuple[Roles, np.ndarray | None, tuple[str, ...]]:
+    """Return the roles of columns, the ids of the rows and notes, once the columns that may hold ids have been read.
+
+    ``ids`` are the values, as text, of the column that ``roles`` says; ``candidate`` was given those of the first.
+    """
+    if roles.id is not None and ids is not None:
+        name = names[roles.id]
+        notes = (*roles.notes(where, name), *index_notes(name, ids, where))
+        return roles, ids if roles.is_index else unique_ids(ids, where), notes
+    ids = None if candidate is None else candidate.ids()
+    if candidate is None or ids is None:
+        return roles, None, roles.notes(where, None)
+    return roles.named_by(candidate), ids, (*roles.notes(where, candidate.name), naming_note(candidate.name, where))
+
+
 def check_not_counting(name: str, n_rows: int, where: str) -> None:
     """Refuse a first column that counts the rows from 0 or 1, unless there are few rows: it holds only their order."""
     if n_rows >= _FEWEST_COUNTED_ROWS:
