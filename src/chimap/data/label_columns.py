@@ -18,7 +18,7 @@ from chimap.data.formats.csv import CsvSource, TextTable
 from chimap.data.formats.fields import Reading
 from chimap.data.formats.mothur import is_shared
 from chimap.data.formats.records import LINES, has_records, records_of
-from chimap.data.formats.transposed import is_transposed
+from chimap.data.formats.text_tables import is_transposed
 from chimap.data.io.files import existing_file, is_address, uncompressed_name
 from chimap.data.label_files import IGNORE_LABELS, Labels
 from chimap.data.labels import task_column

@@ -10,7 +10,7 @@ from chimap import HistogramClassifier, open_source
 from chimap._validation import DataError
 from chimap.data import CsvSource
 from chimap.data.clades import rank_of
-from chimap.data.formats import transposed
+from chimap.data.formats import text_tables, transposed
 from chimap.data.formats.transposed import TransposedSource
 
 pytest.importorskip("pyarrow")
@@ -164,7 +164,7 @@ def test_counters_are_left_out_and_no_labels(tmp_path, program):
 
 def test_metadata_are_read_once(tmp_path, monkeypatch):
     source = open_source(write(tmp_path, METAML), labels="disease")
-    monkeypatch.setattr(transposed, "TextTable", None)
+    monkeypatch.setattr(text_tables, "TextTable", None)
     assert source.column("subjectID").tolist() == METAML[2][1:]
     ages = source.column_with_gaps("age")
     assert ages.mask.tolist() == [False, False, True, False, False, False]
