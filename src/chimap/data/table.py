@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from chimap.data.clades import of_rank
 from chimap.data.label_kinds import is_missing, is_text, texts_of
 from chimap.data.overlap import Overlap
 from chimap.data.remedies import readings_of
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 # By which HTSeq and STAR report reads that belong to no gene, among the genes.
 COUNTER = re.compile(
@@ -519,7 +522,7 @@ def as_names(names: Iterable[object]) -> tuple[str, ...] | None:
     return plain if len({*plain}) == len(plain) else None
 
 
-def is_path(value: object) -> bool:
+def is_path(value: object) -> TypeIs[str | os.PathLike[str]]:
     """Return whether a value names a file."""
     return isinstance(value, str | os.PathLike)
 
