@@ -14,7 +14,7 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._frames import INDEX
-from chimap._messages import Message
+from chimap._messages import Message, quoted_names
 from chimap._types import Blocks, Columns
 from chimap._unicode import composed_names
 from chimap._validation import DataError
@@ -351,7 +351,7 @@ def counters_note(names: Sequence[str], where: str) -> tuple[str, ...]:
     """Return the note on bins that count reads of no gene, if there are any."""
     if not names:
         return ()
-    return (Message("{}: {} count reads of no gene and are left out. {columns} has them.", where, _shown(names)),)
+    return (Message("{}: {} count reads of no gene and are left out. {columns} has them.", where, quoted_names(names)),)
 
 
 def only_label(names: Sequence[str], where: str) -> str | None:
@@ -381,7 +381,7 @@ def check_same_names(names: Sequence[str], first: Sequence[str], where: str) -> 
     ours, theirs = {*names}, {*first}
     unknown, missing = ([name for name in names if name not in theirs], [name for name in first if name not in ours])
     if unknown or missing:
-        faults = [f"{what} {_shown(faulty)}" for what, faulty in (("has", unknown), ("lacks", missing)) if faulty]
+        faults = [f"{what} {quoted_names(faulty)}" for what, faulty in (("has", unknown), ("lacks", missing)) if faulty]
         raise DataError(
             f"{where}: it {' and '.join(faults)}, unlike the first. Columns are matched by name, and all parts need "
             "the same ones."
@@ -393,7 +393,7 @@ def ignored(names: Sequence[str], where: str) -> tuple[str, ...]:
     if not names:
         return ()
     what = "column" if len(names) == 1 else f"{len(names):,} columns"
-    return (f"{where}: {what} {_shown(names, 4)} ignored: unknown to the fitted model.",)
+    return (f"{where}: {what} {quoted_names(names, 4)} ignored: unknown to the fitted model.",)
 
 
 def places_of(names: Sequence[str], words: Columns | Sequence[str | int], where: str, argument: str) -> list[int]:
@@ -461,7 +461,7 @@ def _matching(
     else:
         places = [int(word) % n] if word.removeprefix("-").isdecimal() and -n <= int(word) < n else []
     if not places:
-        there = instead(str(word), names, f"there are {_shown(names)}")
+        there = instead(str(word), names, f"there are {quoted_names(names)}")
         raise NoColumnError(f"{where}: no column {word!r} ({argument}){there}.")
     return places
 
@@ -510,10 +510,6 @@ def _block(block: Any, names: Sequence[str] | None) -> Columns:
     if names is None:
         raise InputError(f"blocks name columns, {block!r}, but the rows have no names; give positions, such as 0:300.")
     return places_of(names, block, "blocks", "blocks")
-
-
-def _shown(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "")
 
 
 def as_names(names: Iterable[object]) -> tuple[str, ...] | None:
