@@ -351,7 +351,13 @@ def counters_note(names: Sequence[str], where: str) -> tuple[str, ...]:
     """Return the note on bins that count reads of no gene, if there are any."""
     if not names:
         return ()
-    return (Message("{}: {} count reads of no gene and are left out. {columns} has them.", where, quoted_names(names)),)
+    return (
+        Message(
+            "{}: counts of reads of no gene are left out: {}. To have them, name the bins with {columns}.",
+            where,
+            quoted_names(names),
+        ),
+    )
 
 
 def only_label(names: Sequence[str], where: str) -> str | None:

@@ -157,7 +157,7 @@ def test_counters_are_left_out_and_no_labels(tmp_path, program):
     source = open_source(path, transpose=True)
     assert source.column_names == ("ENSG00000000003", "ENSG00000000005")
     shown = ", ".join(map(repr, counters))
-    assert any(f"{shown} count reads of no gene and are left out" in note for note in source.notes)
+    assert any(f"counts of reads of no gene are left out: {shown}." in note for note in source.notes)
     with pytest.raises(DataError, match=rf"counts\.tsv, line 2: '{counters[0]}' counts reads .* it is no label"):
         open_source(path, labels=counters[0])
 
