@@ -131,7 +131,7 @@ def compare(
     """
     clock, progress = clock or Stopwatch(), progress or Progress()
     name, compared = problem.rule(asked), Compared(None, problem)
-    if name is not None and (RULES[name].compares_more or not isinstance(open.alpha, float)):
+    if name is not None and (RULES[name].compares_more or not open.is_fixed):
         rule = RULES[name](progress.advance)
         with clock("choose alpha"):
             progress.stage("alpha", rule.usual_scores, problem.counts)

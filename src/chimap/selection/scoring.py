@@ -128,7 +128,7 @@ class HeldOutScore:
         two = self._two_classes
         if two is not None and self.scoring in OF_POSITIVE:
             return f"{self.scoring} of {two[self._positive]}"
-        return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+        return _scorer_name(self.scoring)
 
     def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
         """Return the score of the outputs of some rows; NaN if it is not defined for them (the AUC of one class)."""
@@ -201,7 +201,7 @@ class LossScore:
         """Name of the score in tables."""
         if self.scoring is None:
             return self.loss.score_name
-        return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+        return _scorer_name(self.scoring)
 
     def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
         """See ``OutputScore``."""
@@ -352,6 +352,10 @@ class MeanScore:
         weights = self._weights(rows)
         is_seen = np.isfinite(outputs) & ~np.isnan(self.Y[rows])
         return np.where(is_seen, 1.0 if weights is None else weights, 0.0)
+
+
+def _scorer_name(scoring: Scoring) -> str:
+    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
 
 
 def _mean(scores: np.ndarray) -> float:
