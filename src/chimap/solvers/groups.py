@@ -40,7 +40,7 @@ from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, Square
 from chimap.model_files import register
 from chimap.moments import Moments, Symmetric
 from chimap.penalties import L2, L21
-from chimap.solvers.base import Asked, Evidence, Needs, Problem, Solver, collected
+from chimap.solvers.base import Evidence, Needs, Problem, Solver, required
 from chimap.solvers.descent import Descent, ObjectiveValue, descend
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds
 from chimap.solvers.lbfgs import Rows
@@ -607,8 +607,8 @@ class GroupPathProblem(PathProblem):
     """
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
-        super().__init__(collected(evidence.moments, "moments"))
-        self.penalty = collected(evidence.penalty, "groups of features")
+        super().__init__(required(evidence.moments, "moments"))
+        self.penalty = required(evidence.penalty, "groups of features")
         self.loss = loss_of(loss, self.whole)
         self._progress, self._held_folds = evidence.progress, evidence.held_folds
         self.path: list[GroupSolution] = []
@@ -683,6 +683,7 @@ class GroupPassesProblem(GroupPathProblem):
     """The path of any smooth loss, by passes over the rows; strengths are compared on fold 0."""
 
     needs: ClassVar[Needs] = "rows"
+    rule = "path holdout"
     counts: ClassVar[str] = "passes"
     stage: ClassVar[str] = "passes"
     smallest: ClassVar[float] = 1e-2  # the number of passes grows as the strength falls
@@ -690,14 +691,10 @@ class GroupPassesProblem(GroupPathProblem):
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
         super().__init__(loss, evidence)
-        self.rows, self.passes = collected(evidence.rows, "rows"), 0
+        self.rows, self.passes = required(evidence.rows, "rows"), 0
         self._metric = metric_of(self.whole, self.penalty)
         self._everything = self._of_folds(range(self.n_folds), is_search=False)
         self._has_searched = False
-
-    def rule(self, asked: Asked) -> str | None:
-        """See ``Problem``."""
-        return "path holdout"
 
     @property
     def largest(self) -> float:
