@@ -160,7 +160,7 @@ def test_a_device_fits_the_same_model(settings, kind, torch_cpu, monkeypatch):
     monkeypatch.undo()
     here = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS | settings).fit(rows, y)
     assert "device" not in here.stage_seconds_
-    assert there.alpha_ == pytest.approx(here.alpha_)
+    assert there.alpha_ == pytest.approx(here.alpha_, rel=1e-3 if settings.get("precision") == "bfloat16" else 1e-6)
     outputs = here.decision_function(rows)
     # rounding of a feature that lies between two bfloat16 numbers may go either way after another order of sums
     atol = {"bfloat16": 0.03, "float64": 1e-8}.get(settings.get("precision"), 2e-3)

@@ -11,7 +11,7 @@ import pytest
 from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, PrincipalFeatures, _onednn, load
 from chimap._onednn import has_bfloat16_units, processor_flags
 from chimap.backends import automatic_precision
-from chimap.cli.commands.info import describe_model
+from chimap.cli import describe
 from chimap.data import ArraySource
 from chimap.features.kernel_errors import kernel_errors
 from chimap.moments.symmetric import BatchProduct, BFloat16Product, product_of
@@ -113,7 +113,7 @@ def test_auto_is_what_suits_the_machine_of_the_fit(precision, tmp_path, monkeypa
     assert expected.precision_ == precision
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
     model.save(tmp_path / "m")
-    facts, lines = describe_model(tmp_path / "m")
+    facts, lines = describe.model(tmp_path / "m")
     assert facts["precision"] == precision
     assert f"in {precision}:" in lines["features"]
     # on a machine that would choose otherwise
@@ -135,7 +135,7 @@ def test_auto_is_float32_where_features_are_taken_as_they_are(settings, tmp_path
     model = HistogramClassifier(**settings, precision="auto", random_state=0).fit(X, y)
     assert model.precision_ == "float32"
     model.save(tmp_path / "m")
-    assert describe_model(tmp_path / "m")[0]["precision"] == "float32"
+    assert describe.model(tmp_path / "m")[0]["precision"] == "float32"
     expected = HistogramClassifier(**settings, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
 

@@ -59,11 +59,11 @@ FROM_SOURCES: dict[str, BaseEstimator] = {
     "strength by rows held out": HistogramClassifier("chi2", features="additive", selection="holdout", random_state=0),
     "learned weights of bins": HistogramClassifier("exp-chi2", bin_weights="learn", **FEW),
     # a memory that holds no matrix of all rows
-    "rows in blocks": HistogramClassifier("exp-chi2", features="exact", memory="5MiB", random_state=0),
-    "rows in blocks, additive": HistogramRegressor("chi2", features="exact", memory="5MiB", random_state=0),
-    "rows in blocks, no map": HistogramClassifier("minmax", features="exact", memory="5MiB", **GIVEN),
+    "rows in blocks": HistogramClassifier("exp-chi2", features="exact", memory="5MiB", n_jobs=1, random_state=0),
+    "rows in blocks, additive": HistogramRegressor("chi2", features="exact", memory="5MiB", n_jobs=1, random_state=0),
+    "rows in blocks, no map": HistogramClassifier("minmax", features="exact", memory="5MiB", n_jobs=1, **GIVEN),
     "rows in blocks, blocks of columns": HistogramRegressor(
-        ["exp-chi2", "gaussian"], blocks=HALVES, features="exact", memory="5MiB", **GIVEN
+        ["exp-chi2", "gaussian"], blocks=HALVES, features="exact", memory="5MiB", n_jobs=1, **GIVEN
     ),
 }
 

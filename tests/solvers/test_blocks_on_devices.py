@@ -55,7 +55,7 @@ def _torch_by_its_own_name_of_the_cpu(monkeypatch):
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
     """Let tiles, pieces and steps be smaller than the rows, as they are on a device."""
-    for name, size in (("_TILE", 1), ("_FEWEST_COLUMNS", 64), ("_PIECE", 10_000), ("_STEP", 48)):
+    for name, size in (("_TILE", 1), ("_SUMMED", 32), ("_PIECE", 10_000), ("_STEP", 48)):
         monkeypatch.setattr(f"chimap.backends.torch.{name}", size)
 
 

@@ -297,7 +297,7 @@ def sums_with(Z: torch.Tensor, Y: Targets, scales: torch.Tensor | None, upload: 
 
 
 _TILE = 2**24  # values of a tile, 64 MiB in float32: what is next in line is still in the device's cache
-_FEWEST_COLUMNS, _MOST_COLUMNS = 1024, 8192  # of a tile, whose outputs are summed up in float64
+_SUMMED = 128  # columns of a tile whose products with weights are added up in its dtype; further sums are in float64
 _PIECE = 2**26  # bytes of rows that are copied to the device at once
 _STEP = 2048  # columns of an inverse that are computed together, and rows that are converted to float64
 _ALIGNED = 8  # rows and tiles are as wide as a multiple of so many numbers: products of others are slower
@@ -402,14 +402,14 @@ class TorchKernel:
         m, (n, t) = chosen[0].shape[0], weights.shape
         on_device = self._upload(weights).to(chosen[0].dtype)
         total = torch.zeros((m, t), dtype=torch.float64, device=self._upload.device)
-        step = min(max(_TILE // max(1, m) // _ALIGNED * _ALIGNED, _FEWEST_COLUMNS), _MOST_COLUMNS)
+        step = max(_TILE // max(1, m) // _SUMMED, 2) * _SUMMED
         with float32_products("highest"):
             for own, rows, gamma in zip(self._rows, chosen, self._gammas, strict=True):
                 ahead = own.ahead(rows, gamma)
                 for first in range(0, n, step):
                     tile = slice(first, min(first + step, n))
                     values = own.values(ahead, gamma, slice(start + tile.start, start + tile.stop))
-                    total += values @ on_device[tile]
+                    add_products(values, on_device[tile], total)
         return np.asarray(total.cpu().numpy())
 
     def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> TorchFactor:
@@ -424,6 +424,16 @@ class TorchKernel:
                 diagonal += own.squares(chosen) if gamma is None else 1.0
         assert square is not None  # there is at least one kernel
         return TorchFactor(square, diagonal, row_weights, self._upload)
+
+
+def add_products(values: torch.Tensor, weights: torch.Tensor, total: torch.Tensor) -> None:
+    """Add values (m, n) times weights (n, t) to ``total``, float64; weights of both signs magnify rounding of sums."""
+    whole = values.shape[1] // _SUMMED * _SUMMED
+    if whole:
+        pieces = values[:, :whole].unflatten(1, (-1, _SUMMED)).transpose(0, 1)
+        total += (pieces @ weights[:whole].unflatten(0, (-1, _SUMMED))).sum(dim=0, dtype=torch.float64)
+    if whole < values.shape[1]:
+        total += values[:, whole:] @ weights[whole:]
 
 
 class TorchFactor:
@@ -443,9 +453,7 @@ class TorchFactor:
         k, right = weights.shape[0], self._upload(weights).to(self._square.dtype)
         total = torch.zeros((self._square.shape[0] - k, right.shape[1]), dtype=torch.float64, device=right.device)
         with float32_products("highest"):
-            for first in range(0, k, _STEP):
-                part = slice(first, min(first + _STEP, k))
-                total += self._square[k:, part] @ right[part]
+            add_products(self._square[k:, :k], right, total)
         return np.asarray(total.cpu().numpy())
 
     def lift(self, constant: float) -> None:

@@ -273,7 +273,9 @@ class ExactFeatures(FeaturesOverMap):
                 _arrays.view_rows(self.rows_, block), _arrays.view_rows(self.rows_, slice(0, block.stop))
             )
             diagonal[block] = np.diagonal(values, first)
-            square[block, : block.stop] = values + square[block, : block.stop] if add else values
+            if add:  # whatever was in memory is above the diagonal
+                values = values + np.tril(square[block, : block.stop], first)
+            square[block, : block.stop] = values
         return diagonal
 
     def change_octaves(self, square: np.ndarray, before: int, after: int) -> None:
