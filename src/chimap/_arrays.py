@@ -168,6 +168,11 @@ def smallest_magnitude(X: Rows) -> float:
     return smallest
 
 
+def slices(length: int, size: int) -> list[slice]:
+    """Return slices of ``size`` that cover a length; the last may be shorter."""
+    return [slice(first, min(first + size, length)) for first in range(0, length, size)]
+
+
 def pieces(values: np.ndarray) -> Iterator[np.ndarray]:
     """Iterate over a flat array piece by piece, so that temporary arrays stay small."""
     return (values[first : first + _PIECE] for first in range(0, values.size, _PIECE))

@@ -279,7 +279,7 @@ def test_counted_work_limits_the_rows(monkeypatch):
 def test_landmarks_for_all_rows_win_where_they_predict_better(n_landmarks, monkeypatch):
     monkeypatch.setattr(sizes, "MOST_ROWS", 400)
     monkeypatch.setattr(sizes, "USUAL_SECONDS", 2e-3)
-    monkeypatch.setattr("chimap.fit.beyond_limit.landmarks_in", lambda seconds, n_rows: n_landmarks)
+    monkeypatch.setattr("chimap.fit.landmarks.landmarks_in", lambda seconds, n_rows: n_landmarks)
     model = HistogramClassifier("exp-chi2", random_state=0).fit(DIGITS[:1500], LABELS[:1500])
     takes_all = n_landmarks == 1000
     assert isinstance(model.features_, LandmarkFeatures if takes_all else ExactFeatures)

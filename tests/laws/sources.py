@@ -16,7 +16,7 @@ from chimap import (
 )
 from chimap.data import ArraySource
 from chimap.features.families import FAMILIES
-from chimap.fit.method import loss_names
+from chimap.fit.objective import loss_names
 
 from ..histograms import classes
 from .estimators import ESTIMATORS, FEW, GIVEN, HALVES, LEARNER, tolerance_of

@@ -32,7 +32,7 @@ from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.engines import Stopwatch
 from chimap.features.fourier import FourierFeatures, WidthFeatures
-from chimap.fit.design import PlainDesign
+from chimap.fit.method import Design
 from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.kernel_learning.widths import WidthObjective, WidthPenalty
@@ -494,8 +494,8 @@ def test_samples_have_the_weights_in_them(features):
 def test_samples_are_drawn_in_proportion_to_weights(features, monkeypatch):
     """What maps, landmarks and nodes are learned from: rows of a class that has nine tenths of the weights."""
     X, y = classes(3000, 10, 2)
-    fit, drawn = PlainDesign.fit, []
-    monkeypatch.setattr(PlainDesign, "fit", lambda self, rows, *more: (drawn.append(rows), fit(self, rows, *more))[1])
+    fit, drawn = Design.fit, []
+    monkeypatch.setattr(Design, "fit", lambda self, rows, *more: (drawn.append(rows), fit(self, rows, *more))[1])
     monkeypatch.setattr("chimap.fit.rows.sample_size", lambda source, parts: 2000)
     kernel = "chi2" if features == "additive" else "exp-chi2"
     model = HistogramClassifier(kernel, features=features, n_components=20, alpha=1.0, **LEFT)

@@ -7,7 +7,7 @@ import pytest
 
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.rows import RowsInMemory
-from chimap.fit.solving import GroupNorm, PenalisedLoss
+from chimap.fit.objective import GroupNorm, PenalisedLoss
 from chimap.losses import Observed, Square
 from chimap.moments import FoldMoments, GivenFolds
 from chimap.moments.kept import KeptFeatures

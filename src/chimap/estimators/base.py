@@ -137,7 +137,7 @@ class HistogramModel(BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        show_learned(cls)
+        show_learned(cls, _OWN)
 
     def __init__(
         self,
@@ -533,8 +533,7 @@ class HistogramModel(BaseEstimator):
     @property
     def positive_(self) -> object:
         """The class that ``positive`` named when the model was fitted, as in ``classes_``; None for none."""
-        place, classes = self.fitted.task.positive, self.fitted.task.classes
-        return None if place is None or classes is None else classes[place]
+        return self.fitted.task.positive_class
 
     @property
     def _answers(self) -> ClassAnswers | RealAnswers:

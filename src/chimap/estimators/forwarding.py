@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import wraps
 from inspect import signature
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -226,9 +226,9 @@ class Learned:
         return found.get(self.name)
 
 
-def show_learned(cls: type) -> None:
-    """Let a class of estimators show the attributes of its model that it and its bases annotate."""
+def show_learned(cls: type, own: Collection[str]) -> None:
+    """Let a class of estimators show the attributes of its model that it and its bases annotate, except its ``own``."""
     for base in cls.__mro__:
         for name, kind in vars(base).get("__annotations__", {}).items():
-            if not hasattr(cls, name):
+            if name not in own and not hasattr(cls, name):
                 setattr(cls, name, Learned(name, str(kind).endswith("| None]")))

@@ -89,6 +89,8 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
         ``HistogramClassifier``.
     threshold : "f1", "balanced", float or None, default=None
         How to set the threshold of two classes. See ``HistogramClassifier``.
+    positive : label or None, default=None
+        The positive one of two classes, that of ``threshold``; None is the second, ``classes_[1]``.
     selection : int, "auto" or splitter, default=3
         Folds that choose alpha: their number, "auto" for five, or a scikit-learn splitter. Rows of a group are in one.
     memory : str or int, default="2GiB"
@@ -161,6 +163,7 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
         class_weight: ClassWeight = None,
         weights: str = "importance",
         threshold: str | float | None = None,
+        positive: object = None,
         selection: str | int | BaseCrossValidator = 3,
         memory: str | int = "2GiB",
         n_jobs: int | None = None,
@@ -174,6 +177,7 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
         self.class_weight = class_weight
         self.weights = weights
         self.threshold = threshold
+        self.positive = positive
         self.selection = selection
         self.memory = memory
         self.n_jobs = n_jobs
@@ -379,6 +383,11 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
     nearest = forwarded(nearest, _check_bins)
     save = saved.save
     load = saved.Load()
+
+    @property
+    def positive_(self) -> object:
+        """The class that ``positive`` named when the model was fitted, as in ``classes_``; None for none."""
+        return self.fitted.task.positive_class
 
     @property
     def _is_precomputed(self) -> bool:

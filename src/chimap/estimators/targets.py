@@ -28,8 +28,8 @@ from chimap.losses import Loss, Square
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.unassigned import checked_share, is_unassigned, marked
 from chimap.moments import Targets, fold_of_rows
-from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, TaskCodec
-from chimap.recipe.task import HeldOutRows, classes_in, classes_of, row_weights
+from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, TaskCodec, with_positive
+from chimap.recipe.task import HeldOutRows, Task, classes_in, classes_of, row_weights
 from chimap.recipe.weights import checked_sample_weight, counts_in
 from chimap.selection.base import USUAL_FOLDS
 from chimap.selection.calibration import Calibration, TaskCalibration
@@ -96,7 +96,8 @@ class ClassTargets(ClassifierMixin):
             ``predict_set(X, alpha=unassigned)`` is empty, or where the row is more unlike the training rows than all
             but this share of left-out training rows (left-out groups, if the fit had groups). It is unlike them by its
             distance in the kernel to the nearest training row or landmark, and by how low its largest score is; models
-            that keep no rows judge by the scores alone. Rows without any entry are unassigned. None labels every row.
+            that keep no rows, and those of ``partial_fit``, judge by the scores alone. Rows without any entry are
+            unassigned. None labels every row.
 
         Returns
         -------
@@ -501,13 +502,15 @@ class Encoding:
     mass_: ClassVar[None] = None
     class_weight: ClassWeight = None
     threshold: str | float | None = None
+    positive: object = None
     weights: str = "importance"  # also of models from files that do not say what weights are
 
     _outputs_with_shares = without_shares
 
     def _learn_targets(self, y: ArrayLike) -> None:
         """Learn the classes, or the range of the targets, from all of y."""
-        self._codec = (ClassCodec if is_classifier(self) else RealCodec).of(y)
+        codec = (ClassCodec if is_classifier(self) else RealCodec).of(y)
+        self._codec = codec if self.positive is None else with_positive(codec, self.positive)
         classes = classes_of(self._codec, has_objects=False)
         if classes is not None:
             self.classes_, self.multilabel_ = classes, isinstance(self._codec, TaskCodec)
@@ -525,6 +528,7 @@ class Encoding:
             is_multilabel=self.multilabel_,
             class_weight=self.class_weight_,
             threshold=self.threshold,
+            positive=Task(self._codec).positive,
         )
         self._calibration, self._conformal = answers.calibration, answers.conformal
         if answers.threshold is None:

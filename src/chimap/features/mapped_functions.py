@@ -76,8 +76,8 @@ class _Combination(MappedFunction):
         """Return the mean over rows of squared gradients, one output at a time: (rows x m) by (m x p) products."""
         total = np.zeros(u.shape[1])
         rows = max(1, _NUMBERS // max(self.coef.shape[0], u.shape[1]))
-        for first in range(0, u.shape[0], rows):
-            for gradient in self._gradients(u[first : first + rows]):
+        for part in _arrays.slices(u.shape[0], rows):
+            for gradient in self._gradients(u[part]):
                 total += np.einsum("nq,nq->q", gradient, gradient)
         return total / u.shape[0]
 

@@ -39,11 +39,11 @@ def nearest_distances(features: FittedFeatures, rows: Rows, empty: np.ndarray) -
     if empty.all():
         return out
     size = max(_FEWEST_ROWS, _NUMBERS // empty.size)
-    for first in range(0, rows.shape[0], size):
-        piece = _arrays.take_rows(rows, slice(first, first + size))
+    for part in _arrays.slices(rows.shape[0], size):
+        piece = _arrays.take_rows(rows, part)
         distances = features.squared_distances(piece)
         distances[:, empty] = np.inf
-        out[first : first + size] = np.sqrt(distances.min(axis=1).clip(0))
+        out[part] = np.sqrt(distances.min(axis=1).clip(0))
     return np.where(has_entries(rows), out, FAR)
 
 
@@ -64,10 +64,10 @@ def distances_among(
     for number, members in enumerate(groups or ()):
         group_of[members] = number
     out, size = np.empty(places.size), max(_FEWEST_ROWS, _NUMBERS // empty.size)
-    for first in range(0, places.size, size):
-        piece = places[first : first + size]
+    for part in _arrays.slices(places.size, size):
+        piece = places[part]
         distances = features.squared_distances_at(piece)
         distances[:, empty] = np.inf
         distances[group_of[piece][:, None] == group_of] = np.inf
-        out[first : first + size] = np.sqrt(distances.min(axis=1).clip(0))
+        out[part] = np.sqrt(distances.min(axis=1).clip(0))
     return np.where(empty[places] | ~np.isfinite(out), FAR, out)

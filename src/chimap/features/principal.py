@@ -149,8 +149,7 @@ class PrincipalCoordinates(FittedFeatures):
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write coordinates minus ``shift`` of checked rows into ``out``."""
-        for first in range(0, rows.shape[0], _ROWS):
-            part = slice(first, first + _ROWS)
+        for part in _arrays.slices(rows.shape[0], _ROWS):
             block = _arrays.take_rows(rows, part)
             for j, pca in enumerate(self.components):
                 columns = slice(self.borders[j], self.borders[j + 1])

@@ -143,8 +143,7 @@ class Relevance:
 
         def sums_of(output: int) -> np.ndarray:
             sums = np.zeros((3, one.centres.shape[1]))
-            for first in range(0, n, step):
-                rows = slice(first, first + step)
+            for rows in _arrays.slices(n, step):
                 g, h = one.slopes(rows, output), other.slopes(rows, output)
                 for total, (a, b) in zip(sums, ((g, h), (g, g), (h, h)), strict=True):
                     total += np.einsum("nq,nq->q", a, b)

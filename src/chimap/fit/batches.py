@@ -26,14 +26,13 @@ from chimap.features.rounded import in_bfloat16
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import FittedDesign
 from chimap.fit.collecting.kernel import CHUNK_ROWS
-from chimap.fit.design import sample_rows
+from chimap.fit.collecting.sums import empty_moments, learning_pass, witnesses_and_scored
 from chimap.fit.fit import model_of_fit
 from chimap.fit.holding_out import HoldingOut
 from chimap.fit.method import Method
-from chimap.fit.passes import empty_moments, learning_pass, witnesses_and_scored
+from chimap.fit.objective import PenalisedLoss
 from chimap.fit.plan import largest_job
-from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import PenalisedLoss
+from chimap.fit.rows import PreparedRows, sample_rows
 from chimap.losses import Observed, Square
 from chimap.models.model import Model
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
@@ -112,18 +111,18 @@ class SummedBatches:
         method = _in_folds(method) if y is not None and y.ndim == 2 else method
         self.method = method = method.fitted_to(first)
         preparation = method.preparation(method.design.parts(first.n_features), first.column_names)
-        folds = method.holding.folds(None, None, None, method.seed)
-        self.rows = PreparedRows(first, preparation, codec, folds, method.seed)
+        folds = method.holding.folds(None, None, None, method.recipe.seed)
+        self.rows = PreparedRows(first, preparation, codec, folds, method.recipe.seed)
         n_features = largest_job(method, first, codec.n_targets).n_features
-        places = self.rows.witnesses(n_features, method.dtype.itemsize, method.budget)
+        places = self.rows.witnesses(n_features, method.recipe.dtype.itemsize, method.recipe.budget)
         sample, others = self.rows.sample_and(places)
         preparation.warn_of_dominance(sample, self.rows.sampled(), first.name)
-        features = method.design.fit(sample, method.seed)
-        features = in_bfloat16(features, sample) if method.is_rounded else features
-        attributes = mean_and_deviation(sample) | {"normalization_": method.normalize}
-        self.fitted = FittedDesign(method.seed, codec, features, attributes)
+        features = method.design.fit(sample, method.recipe.seed)
+        features = in_bfloat16(features, sample) if method.recipe.is_rounded else features
+        attributes = mean_and_deviation(sample) | {"normalization_": method.normalization}
+        self.fitted = FittedDesign(method.recipe.seed, codec, features, attributes)
         self.moments = empty_moments(
-            self.fitted.features, sample, folds.n_folds, codec.shift, method.dtype, method.is_rounded
+            self.fitted.features, sample, folds.n_folds, codec.shift, method.recipe.dtype, method.recipe.is_rounded
         )
         self._observed = ObservedMoments(self.moments)
         n_scored = min(SCORED_ROWS, first.n_rows) if method.holding.asked in ("gcv", "holdout") else 0
@@ -156,7 +155,7 @@ class SummedBatches:
         self._squares += weight * unit_of(source.weights, source.counts)
         work = learning_pass(self.method, rows, self.fitted.features, self.moments, Stopwatch(), keep)
         work = replace(work, weights=RowWeights(source.weights, n_before))
-        for chunk in source.chunks(chunk_rows_within(job, self.method.budget)):
+        for chunk in source.chunks(chunk_rows_within(job, self.method.recipe.budget)):
             work.add(chunk.X, chunk.y, n_before + chunk.start, source.name)
         work.finish()
         self._observed.release_buffers()
@@ -169,8 +168,8 @@ class SummedBatches:
         evidence = Evidence(
             self.moments,
             self._observed,
-            device=method.device,
-            seed=method.seed,
+            device=method.recipe.device,
+            seed=method.recipe.seed,
             asked=method.holding.asked,
             witnesses=self.witnesses,
             scored_rows=self.scored_rows,
@@ -189,7 +188,7 @@ class SummedBatches:
             solution.coef,
             solution.intercept,
             self.rows.held_out_rows(learned.held_out),
-            self.moments.shift if method.is_rounded else None,
+            self.moments.shift if method.recipe.is_rounded else None,
             {"learning_curve_": None},
         )
 
@@ -228,12 +227,12 @@ class KeptBatches:
             )
         self.method = method
         preparation = method.preparation(method.design.parts(first.n_features), first.column_names)
-        self._rows = PreparedRows(first, preparation, codec, DealtFolds(1, method.seed), method.seed)
+        self._rows = PreparedRows(first, preparation, codec, DealtFolds(1, method.recipe.seed), method.recipe.seed)
         size = min(first.n_rows, sample_rows(first.n_features))
         sample = preparation(first.block(0, size).X, 0, first.name)
         weights = None if first.weights is None else of_rows(first.weights[:size])
-        features = method.design.fit(sample, method.seed, weights)
-        self.fitted = FittedDesign(method.seed, codec, features.take(slice(0)), mean_and_deviation(sample))
+        features = method.design.fit(sample, method.recipe.seed, weights)
+        self.fitted = FittedDesign(method.recipe.seed, codec, features.take(slice(0)), mean_and_deviation(sample))
         self._row_bytes = mapped_row_bytes(method.recipe, first)
         self._labels = self._rows.labels[:0]
         self._weights: np.ndarray | None = None
@@ -271,7 +270,7 @@ class KeptBatches:
             )
         self._check_memory(n_before + n)
         prepared = [rows.prepare(c.X, n_before + c.start, source.name) for c in source.chunks(CHUNK_ROWS)]
-        order = np.random.default_rng([self.method.seed, n_before]).permutation(n)
+        order = np.random.default_rng([self.method.recipe.seed, n_before]).permutation(n)
         self._gathered.append(_arrays.take_rows(_arrays.stack_rows(prepared), order))
         if source.weights is not None or self._weights is not None:
             before = np.ones(n_before) if self._weights is None else self._weights
@@ -325,8 +324,8 @@ class KeptBatches:
             np.asarray(codec.encode(self._labels[self._order]), dtype=np.float64),
             codec.shift,
             None if weights is None else weights[self._order],
-            codec.score(self._labels, method.scoring, weights),
-            method.dtype,
+            codec.score(self._labels, method.recipe.scoring, weights),
+            method.recipe.dtype,
             unit_of(weights),
             has_noise=codec.has_noise,
             units=codec.units,
@@ -339,8 +338,8 @@ class KeptBatches:
             n_rows=self.count,
             begun=begun,
             reached=self._keep,
-            device=method.device,
-            seed=method.seed,
+            device=method.recipe.device,
+            seed=method.recipe.seed,
         )
         learned = method.objective.learn(evidence, features, clock or Stopwatch(), Progress())
         self._latest = features, learned
@@ -361,13 +360,13 @@ class KeptBatches:
     def _check_memory(self, n_rows: int) -> None:
         """Raise MemoryBudgetError unless the budget holds so many rows and a block of their kernel matrix."""
         least = self._bytes(n_rows, min(n_rows, FEWEST_BLOCK_ROWS))
-        if least > room_in(self.method.budget):
+        if least > room_in(self.method.recipe.budget):
             raise MemoryBudgetError(
                 Message(
                     "{memory} of {} is too small for an exact machine of {:,} rows and the {:,} of this batch: with a "
                     "block of their kernel matrix they take {}. The batch was not added. Begin with {memory=}, or use "
                     "{features='landmarks'}, whose memory does not grow.",
-                    format_bytes(self.method.budget),
+                    format_bytes(self.method.recipe.budget),
                     self.count,
                     n_rows - self.count,
                     format_bytes(budget_for(least)),
@@ -378,14 +377,14 @@ class KeptBatches:
     def _most_block_rows(self, n_rows: int) -> int:
         """Return the rows of the largest block that the budget holds besides so many rows."""
         sizes = range(MOST_BLOCK_ROWS, FEWEST_BLOCK_ROWS, -FEWEST_BLOCK_ROWS)
-        room = room_in(self.method.budget)
+        room = room_in(self.method.recipe.budget)
         return next((m for m in sizes if self._bytes(n_rows, m) <= room), FEWEST_BLOCK_ROWS)
 
     def _bytes(self, n_rows: int, block_rows: int) -> int:
         """Return the bytes of so many rows, of which there are two copies when some are added, and of a block."""
         kept = 2 * self._row_bytes + outputs_bytes(self._rows.codec.n_targets)
         core = core_rows(self._borders[1]) if len(self._borders) > 1 else 0
-        return int(n_rows * kept) + block_bytes(block_rows + core, self._row_bytes, self.method.dtype)
+        return int(n_rows * kept) + block_bytes(block_rows + core, self._row_bytes, self.method.recipe.dtype)
 
 
 def _in_folds(method: Method) -> Method:
@@ -395,10 +394,9 @@ def _in_folds(method: Method) -> Method:
     for it by name, it is kept.
     """
     holding = method.holding
-    if holding.asked != "gcv" or not holding.with_groups:
+    if holding.asked != "gcv" or not holding.n_group_folds:
         return method
-    holding = HoldingOut("folds", USUAL_FOLDS, USUAL_FOLDS)
-    return replace(method, holding=holding, n_folds=holding.n_folds)
+    return replace(method, holding=HoldingOut("folds", USUAL_FOLDS, USUAL_FOLDS))
 
 
 def _gaps_of(source: Source) -> set[int]:
@@ -417,11 +415,11 @@ def _check_gaps(method: Method) -> None:
                 "{selection='gcv'} needs targets without missing entries, but some are missing. Use {selection='auto'}."
             )
         )
-    if not on_host(method.device):
+    if not on_host(method.recipe.device):
         raise InputError(
             Message(
                 "{device=} needs targets without missing entries, but some are missing. Use {device='cpu'}, or fit "
                 "the tasks one by one.",
-                method.device,
+                method.recipe.device,
             )
         )

@@ -1,4 +1,4 @@
-"""Run a fit from beginning to end.
+"""FitRun a fit from beginning to end.
 
 ``fit`` is the trunk of the package: every estimator that learns from a source of rows ends up here, with a ``Recipe``.
 The task says what the labels are; a race chooses what is open, and ``resolve`` gives the rest its value for the rows at
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,23 +23,21 @@ from chimap._pieces import held_by
 from chimap._progress import compilation
 from chimap._threads import suited, threads
 from chimap._types import JSON, ArrayLike, Scoring
-from chimap._validation import MemoryBudgetError, check_weights, check_width
+from chimap._validation import MemoryBudgetError, check_weights
 from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.explain import mean_and_deviation
 from chimap.features.principal import PrincipalCoordinates
 from chimap.features.rounded import in_bfloat16
-from chimap.fit.beyond_limit import asks_for_rival, better_of
 from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
-from chimap.fit.collecting import COLLECTORS, Request, Sample
+from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Request, Sample
 from chimap.fit.covariates import check_covariates, with_covariates
-from chimap.fit.doubling import ModelAndOutputs, doubled, may_double
-from chimap.fit.method import Method, objective_of
-from chimap.fit.passes import Passes
+from chimap.fit.landmarks import ModelAndOutputs, better_of, doubled
+from chimap.fit.method import Method
+from chimap.fit.objective import PenalisedLoss, objective_of
 from chimap.fit.resolve import advice_on_components, gamma_sample, resolve
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import PenalisedLoss
 from chimap.losses import Observed
 from chimap.models.answers import ClassAnswers, Distances, RealAnswers
 from chimap.models.model import Model
@@ -114,18 +113,14 @@ def fit(
         resolved = resolve(recipe, source, task, gamma_of_sample, groups, request)
         try:
             with progress, engine_of(engine) as running, compilation(clock, progress):
-
-                def learned(recipe: Recipe, rows: Source, of_rows: np.ndarray | None) -> ModelAndOutputs:
-                    return learn(recipe, task, rows, running, progress, request, clock, of_rows, shown=shown)
-
-                first = learn(
-                    resolved, task, source, running, progress, request, clock, groups, unlabelled, log, ends_at, shown
-                )
+                run = FitRun(running, progress, clock, request, log)
+                first = learn(resolved, task, source, run, groups, unlabelled, ends_at, shown)
+                again = partial(_learned_again, task, replace(run, checkpoint=None), shown)
                 model = first.model
-                if may_double(recipe, resolved, task, request):
-                    model = doubled(first, resolved, task, source, groups, learned, progress)
-                if asks_for_rival(asked, model):
-                    model = better_of(model, asked, recipe, task, source, groups, learned, gamma_of_sample, progress)
+                if "n_components" in resolved.resolved and log is None:
+                    model = doubled(first, resolved, task, source, groups, again, progress)
+                if model.learned.get("n_unlearned_"):
+                    model = better_of(model, asked, recipe, task, source, groups, again, gamma_of_sample, progress)
         except MemoryBudgetError as error:
             advice = advice_on_components(resolved, source, task)
             raise MemoryBudgetError(Message("{}{}", error, advice)) from None
@@ -181,45 +176,39 @@ def learn(
     recipe: Recipe,
     task: Task,
     source: Source,
-    engine: Engine,
-    progress: Progress,
-    request: Request,
-    clock: Stopwatch,
+    run: FitRun,
     groups: np.ndarray | None = None,
     unlabelled: Source | None = None,
-    checkpoint: Checkpoint | None = None,
     ends_at: float | None = None,
     shown: Scoring = None,
 ) -> ModelAndOutputs:
     """Learn features and weights, with a value for every setting. See ``fit``; ``shown`` is the score of the curve."""
     method = Method.of(recipe, source.column_names, has_gaps=task.has_gaps, ends_at=ends_at)
+    collectors, clock = COLLECTORS[method.objective.solver.needs], run.clock
+    collectors.check(run.request)
     sources = [source] if unlabelled is None else [source, unlabelled]
-    check_request(method.objective, recipe, request)
-    for joined in sources[1:]:
-        check_width(np.empty((0, joined.n_features)), sources[0].n_features, recipe.estimator)
     with clock("sample"):
-        saved = None if checkpoint is None else checkpoint.open(method, sources)
+        saved = None if run.checkpoint is None else run.checkpoint.open(method, sources)
         if saved is None:
             method = method.fitted_to(source)
         else:
             method = method.resumed(saved.fitted.seed, saved.fitted.attributes["normalization_"])
         method = method if groups is None else method.of_groups()
-        rows = _prepared_rows(method, task, source, groups, saved)
-        collector = COLLECTORS[method.objective.solver.needs].planned(method, rows, engine, saved, request)
-        method, rows = collector.method, collector.rows
-        sample = collector.sample(progress, saved)
-    fitted = saved.fitted if saved is not None else _learn_features(method, rows, sample, engine, clock, progress)
+        collector = collectors.planned(method, _prepared_rows(method, task, source, groups, saved), run, saved)
+        rows = collector.rows
+        sample = collector.sample(run.progress, saved)
+    fitted = saved.fitted if saved is not None else _learn_features(method, rows, sample, run)
     sample = sample.after_features()
-    passes = Passes(method, rows, sources, fitted, collector.chunk_rows, engine, checkpoint, saved, clock, progress)
+    passes = Passes(method, rows, sources, fitted, collector.chunk_rows, run, saved)
     principal = passes.components(sample.rows)
     features: Any = fitted.features if principal is None else PrincipalCoordinates(fitted.features, principal)
     collected = collector.collect(passes, features, sample)
-    learned = method.objective.learn(collected.evidence, features, clock, progress)
+    learned = method.objective.learn(collected.evidence, features, clock, run.progress)
     check_weights(learned.solution.coef, learned.solution.alpha)
     curve = collector.curve(collected, learned, shown, clock)
     learned = rows.calibrated(learned.in_units(rows.codec.units))
     kept = features.simplified(learned.solution.coef, learned.solution.intercept)
-    has_distances = request.has_distances and recipe.is_classifier
+    has_distances = run.request.has_distances and recipe.is_classifier
     distances = collector.distances(kept.features, learned.held_out, sample) if has_distances else None
     model = model_of_fit(
         method,
@@ -235,6 +224,13 @@ def learn(
         distances,
     )
     return ModelAndOutputs(model, learned.held_out)
+
+
+def _learned_again(
+    task: Task, run: FitRun, shown: Scoring, recipe: Recipe, source: Source, groups: np.ndarray | None
+) -> ModelAndOutputs:
+    """Return what is learned by another recipe, or from some of the rows."""
+    return learn(recipe, task, source, run, groups, shown=shown)
 
 
 def model_of_fit(
@@ -306,26 +302,24 @@ def _prepared_rows(
     """Return the rows of the source with their checks, their targets and their folds."""
     codec = task.codec if saved is None else saved.fitted.codec
     preparation = method.preparation(method.design.parts(source.n_features), source.column_names)
-    folds = method.holding.folds(source.n_rows, source.labels(), groups, method.seed)
+    folds = method.holding.folds(source.n_rows, source.labels(), groups, method.recipe.seed)
     leaves_folds = groups is not None or method.holding.splitter is not None
-    return PreparedRows(source, preparation, codec, folds, method.seed, groups, leaves_folds)
+    return PreparedRows(source, preparation, codec, folds, method.recipe.seed, groups, leaves_folds)
 
 
-def _learn_features(
-    method: Method, rows: PreparedRows, sample: Sample, engine: Engine, clock: Stopwatch, progress: Progress
-) -> FittedDesign:
+def _learn_features(method: Method, rows: PreparedRows, sample: Sample, run: FitRun) -> FittedDesign:
     """Learn the features on the sample, together with all else that precedes the passes."""
     places = rows.sampled() if sample.order is None else sample.order
     for some, numbers in ((sample.drawn, places), (sample.others, sample.places)):
         if some is not None:
             rows.prepare.warn_of_dominance(some, numbers, rows.source.name)
-    with clock("map"), held_by(engine.pieces):
-        features = method.design.fit(sample.drawn, method.seed, sample.weights)
-    features, attributes = method.design.learn(features, method, rows, sample.drawn, clock, progress)
-    if method.is_rounded:
+    with run.clock("map"), held_by(run.engine.pieces):
+        features = method.design.fit(sample.drawn, method.recipe.seed, sample.weights)
+    features, attributes = method.design.learn(features, method, rows, sample.drawn, run.clock, run.progress)
+    if method.recipe.is_rounded:
         features = in_bfloat16(features, sample.drawn)
-    attributes = mean_and_deviation(sample.drawn) | {"normalization_": method.normalize} | attributes
-    return FittedDesign(method.seed, rows.codec, features, attributes)
+    attributes = mean_and_deviation(sample.drawn) | {"normalization_": method.normalization} | attributes
+    return FittedDesign(method.recipe.seed, rows.codec, features, attributes)
 
 
 def check_request(objective: PenalisedLoss, recipe: Recipe, request: Request) -> None:

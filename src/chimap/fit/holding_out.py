@@ -40,7 +40,7 @@ class HoldingOut:
         rows; the test sets of ``splitter``; or each row, or group of rows, left out of one machine.
     n_folds : int
         Number of folds that memory is planned for.
-    with_groups : int
+    n_group_folds : int
         Number of folds that choose if rows come in groups; 0 if groups are refused.
     splitter : splitter of scikit-learn or None, default=None
         Yields the test sets.
@@ -48,7 +48,7 @@ class HoldingOut:
 
     asked: Asked
     n_folds: int
-    with_groups: int
+    n_group_folds: int
     splitter: BaseCrossValidator | None = None
 
     def of_groups(self) -> HoldingOut:
@@ -61,7 +61,7 @@ class HoldingOut:
         ValueError
             If generalised cross-validation was asked for by name: it leaves out single rows.
         """
-        if self.asked == "gcv" and not self.with_groups:
+        if self.asked == "gcv" and not self.n_group_folds:
             raise InputError(
                 Message(
                     "{selection='gcv'} leaves out single rows, which the other rows of their groups tell about: leave "
@@ -69,7 +69,7 @@ class HoldingOut:
                 )
             )
         if self.asked == "gcv":
-            return replace(self, asked="folds", n_folds=self.with_groups)
+            return replace(self, asked="folds", n_folds=self.n_group_folds)
         return replace(self, n_folds=USUAL_FOLDS) if self.asked == "nothing" else self
 
     def folds(self, n_rows: int | None, y: ArrayLike | None, groups: np.ndarray | None, seed: int) -> RowFolds:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import JSON, Rows, Scoring
+from chimap._types import JSON, Blocks, Rows
 from chimap._validation import check_choice, check_positive
 from chimap.backends import check_device, on_host
 from chimap.data import Source
@@ -23,47 +23,76 @@ from chimap.data.views import bins_of
 from chimap.engines import Progress, Stopwatch
 from chimap.features.additive import check_map
 from chimap.features.base import FittedFeatures
+from chimap.features.blocks import BlockFeatures
+from chimap.features.exact import ExactBlocks
 from chimap.features.families import check_features
-from chimap.fit.design import PlainDesign
+from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.holding_out import HoldingOut, holding_out, leaving_out
+from chimap.fit.objective import PenalisedLoss, checked_components, objective_of
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import PenalisedLoss
-from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named
+from chimap.losses import Observed
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe, is_auto
-from chimap.recipe.parts import FeatureBlock
+from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.recipe import PRECISIONS, checked_alpha
-from chimap.selection.base import OpenSettings
 from chimap.solvers.base import Needs
-from chimap.solvers.kernel_matrix import KernelSolver
 
 _ON_DEVICES: tuple[Needs, ...] = ("moments", "kernel", "blocks")  # what a fit with a device can be solved from
 
 
-class Design(Protocol):
-    """How features are made: from settings, a sample of rows and, for some, the labels of more rows."""
+def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures | ExactBlocks:
+    """Return unfitted features of the blocks, added up or side by side; each draws its own random numbers."""
+    features: Any = [part.make(seed + j) for j, part in enumerate(parts)]
+    joined = ExactBlocks if all(part.features.adds_up_blocks for part in parts) else BlockFeatures
+    return joined(features, {part.name: part.columns for part in parts})
+
+
+@dataclass(frozen=True)
+class Design:
+    """How features are made: here those of one kernel, or of a kernel for each block, fitted on a sample of rows.
+
+    Learners of kernels subclass it: their features also learn from the labels of more rows.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Kernel and features.
+    blocks : mapping of names to columns, or None, default=None
+        The blocks.
+    """
+
+    recipe: Recipe
+    blocks: Blocks | None = None
 
     def parts(self, n_columns: int) -> list[FeatureBlock]:
         """Return the blocks of the columns, by which rows are checked and normalised."""
-        ...
+        return parts_of(self.recipe, self.blocks, n_columns)
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
         """Return parts whose features have the sizes of the model's features."""
-        ...
+        return self.parts(n_columns)
 
     def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> Any:
         """Return features fitted on prepared rows, or an object for ``learn`` to adapt.
 
-        ``sample_weight`` are the weights (n,) of the rows, or None if they were drawn by weight.
+        Rows far from 1 are first scaled towards it by a power of two. ``sample_weight`` are the weights (n,) of rows
+        that features keep; None for samples that are drawn by weight.
         """
-        ...
+        parts = self.parts(sample.shape[1])
+        scale = Scale.of(sample, [part.kernel for part in parts])
+        parts = [part.scaled(scale) for part in parts]
+        is_alone = self.blocks is None and len(parts) == 1 and self.recipe.n_principal is None
+        features: Any = parts[0].make(seed) if is_alone else features_of(parts, seed)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        features.fit(scale.rows(sample), **weights)
+        return ScaledFeatures(features, scale) if scale.exponent else features
 
     def learn(
         self, features: Any, method: Method, rows: PreparedRows, sample: Rows, clock: Stopwatch, progress: Progress
     ) -> tuple[FittedFeatures, JSON]:
-        """Return features adapted to ``rows``, and further attributes that were learned, by name."""
-        ...
+        """Return features adapted to ``rows``, and further attributes that were learned, by name: here neither."""
+        return features, {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +109,9 @@ class Method:
         What the weights minimise.
     holding : HoldingOut
         Which rows are held out to choose.
-    n_folds : int
-        Folds whose moments are kept apart; 1 if no rows are held out.
     n_principal : int, tuple of int or None
         Most principal components of each block, several numbers to choose from, or None for all features.
-    normalize : Normalization or None
+    normalization : Normalization or None
         The normalisation of the rows, fitted once the fit has begun.
     """
 
@@ -92,9 +119,8 @@ class Method:
     design: Design
     objective: PenalisedLoss
     holding: HoldingOut
-    n_folds: int
     n_principal: int | tuple[int, ...] | None
-    normalize: Normalization | None
+    normalization: Normalization | None
 
     @classmethod
     def of(
@@ -145,42 +171,12 @@ class Method:
                 )
             )
         holding = holding_of(recipe, objective, n_principal)
-        return cls(recipe, design, objective, holding, holding.n_folds, n_principal, recipe.normalization)
-
-    @property
-    def scoring(self) -> Scoring:
-        """Score of rows that are held out; None for accuracy or R^2."""
-        return self.recipe.scoring
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Precision that features are computed in."""
-        return self.recipe.dtype
-
-    @property
-    def is_rounded(self) -> bool:
-        """Whether features are rounded to bfloat16 before they are added up."""
-        return self.recipe.is_rounded
-
-    @property
-    def device(self) -> str:
-        """Where sums and factors are computed."""
-        return self.recipe.device
-
-    @property
-    def budget(self) -> int:
-        """Memory budget in bytes."""
-        return self.recipe.budget
-
-    @property
-    def seed(self) -> int:
-        """Seed of all random numbers of the fit."""
-        return self.recipe.seed
+        return cls(recipe, design, objective, holding, n_principal, recipe.normalization)
 
     @property
     def changes_rows(self) -> bool:
         """Whether preparation changes the numbers of the rows."""
-        return self.normalize is not None or self.recipe.given_bin_weights is not None
+        return self.normalization is not None or self.recipe.given_bin_weights is not None
 
     @property
     def most_principal(self) -> int | None:
@@ -189,22 +185,21 @@ class Method:
 
     def preparation(self, parts: list[FeatureBlock], columns: tuple[str, ...] | None = None) -> Preparation:
         """Return how rows with these blocks are checked, converted and normalised; errors name these columns."""
-        return Preparation(parts, self.dtype, self.normalize, self.recipe.given_bin_weights, columns)
+        return Preparation(parts, self.recipe.dtype, self.normalization, self.recipe.given_bin_weights, columns)
 
     def of_groups(self) -> Method:
         """Return the method for rows in groups, which are always held out by folds of whole groups."""
-        holding = self.holding.of_groups()
-        return replace(self, holding=holding, n_folds=holding.n_folds)
+        return replace(self, holding=self.holding.of_groups())
 
-    def resumed(self, seed: int, normalize: Normalization | None) -> Method:
+    def resumed(self, seed: int, normalization: Normalization | None) -> Method:
         """Return the method with the seed and the fitted normalisation of the fit which is resumed."""
-        return replace(self, recipe=replace(self.recipe, seed=seed), normalize=normalize)
+        return replace(self, recipe=replace(self.recipe, seed=seed), normalization=normalization)
 
     def fitted_to(self, source: Source) -> Method:
         """Return the method with its normalisation fitted to the bins of the rows of a source."""
-        if self.normalize is None:
+        if self.normalization is None:
             return self
-        return replace(self, normalize=self.normalize.fitted(bins_of(source, self.recipe.n_covariates)))
+        return replace(self, normalization=self.normalization.fitted(bins_of(source, self.recipe.n_covariates)))
 
 
 def check_sizes(recipe: Recipe) -> None:
@@ -221,47 +216,8 @@ def design_of(recipe: Recipe, columns: Sequence[str] | None) -> Design:
     """Return how the features are made, for rows with these names of columns."""
     check_sizes(recipe)
     blocks = recipe.blocks_in(columns)
-    if recipe.learner is not None:
-        learned: Design = recipe.learner.design_for(recipe, blocks)
-        return learned
-    return PlainDesign(recipe, blocks, recipe.n_principal is not None)
-
-
-def objective_of(recipe: Recipe, has_gaps: bool = False, ends_at: float | None = None) -> PenalisedLoss:
-    """Return what the weights minimise."""
-    loss, alpha = checked_loss(recipe), checked_alpha(recipe.alpha)
-    if recipe.learner is not None:
-        objective: PenalisedLoss = recipe.learner.objective_for(recipe, loss)
-        return objective
-    if recipe.keeps_rows:
-        left_open = OpenSettings(alpha, is_auto(recipe.gamma), is_settled="alpha" in recipe.raced)
-        return PenalisedLoss(loss, left_open, solver_name=recipe.solver or KernelSolver.name, ends_at=ends_at)
-    if has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``
-        loss = Observed(named(loss, 1.0) if isinstance(loss, str) else loss)
-    return PenalisedLoss(loss, OpenSettings(alpha), recipe.n_principal, recipe.solver)
-
-
-def loss_names(recipe: Recipe) -> tuple[str, ...]:
-    """Return the names of the losses that an estimator takes."""
-    names = OF_CLASSES if recipe.is_classifier else OF_TARGETS
-    not_taken = () if recipe.learner is None else recipe.learner.losses_not_taken
-    return tuple(name for name in names if name not in not_taken)
-
-
-def checked_loss(recipe: Recipe) -> str | Loss:
-    """Return the loss. Raise ValueError for one that the estimator does not take."""
-    loss, names = recipe.loss, loss_names(recipe)
-    if not isinstance(loss, Loss):
-        check_choice(loss, "loss", names)
-    elif loss.name not in names and (loss.domain == "sign") != recipe.is_classifier:
-        domain = "sign" if recipe.is_classifier else "real"
-        raise InputError(
-            f"{recipe.estimator} takes the losses {', '.join(names)}, and loss objects of domain {domain!r}; got "
-            f"{loss!r}."
-        )
-    if loss != Quantile.name and (np.ndim(recipe.quantile) or recipe.quantile != Quantile.quantile):
-        raise InputError(Message("{quantile=} is for {loss='quantile'}; got {loss=}.", recipe.quantile, loss))
-    return recipe.requested_loss
+    design: Design = Design(recipe, blocks) if recipe.learner is None else recipe.learner.design_for(recipe, blocks)
+    return design
 
 
 def holding_of(recipe: Recipe, objective: PenalisedLoss, n_principal: int | tuple[int, ...] | None) -> HoldingOut:
@@ -275,24 +231,3 @@ def holding_of(recipe: Recipe, objective: PenalisedLoss, n_principal: int | tupl
         has_score=objective.has_gcv,
         by_name=Message("{loss='square'}; got {loss=}", objective.loss),
     )
-
-
-def checked_components(n_principal: Any, objective: PenalisedLoss) -> int | tuple[int, ...] | None:
-    """Return one number of components, several to choose from, or None. Raise ValueError for anything else."""
-    if n_principal is None or np.ndim(n_principal) == 0:
-        if n_principal is not None:
-            check_positive(n_principal, "n_principal", integer=True)
-        return None if n_principal is None else int(n_principal)
-    numbers: Sequence[int] = n_principal
-    for number in numbers:
-        check_positive(number, Message("each of {n_principal}"), integer=True)
-    if not len(numbers) or objective.solver.needs != "moments":
-        raise InputError(
-            Message(
-                "several {n_principal} are compared by the folds of {loss='square'}, and there must be at least "
-                "one; got {n_principal=} and {loss=}.",
-                n_principal,
-                objective.loss,
-            )
-        )
-    return tuple(int(number) for number in numbers)

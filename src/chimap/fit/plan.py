@@ -24,10 +24,9 @@ from chimap.engines import Engine, Job, chunk_rows_within
 from chimap.engines.memory import KeepingJob
 from chimap.engines.rows import RowsInMemory
 from chimap.features.base import FittedFeatures
-from chimap.fit.design import sample_size
 from chimap.fit.method import Method
-from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import PenalisedLoss
+from chimap.fit.objective import PenalisedLoss
+from chimap.fit.rows import PreparedRows, sample_size
 from chimap.moments import FoldMoments, RowFolds
 from chimap.recipe.parts import FeatureBlock, sizes_of
 
@@ -89,14 +88,18 @@ def principal_features(parts: list[FeatureBlock], n_principal: int, n_folds: int
     return max(components, int(np.sqrt(np.square(sizes, dtype=float).sum() / n_folds)))
 
 
-def largest_job(method: Method, source: Source, n_targets: int) -> Job:
-    """Return the largest pass of a fit, with the memory that finding the weights takes."""
+def largest_job(method: Method, source: Source, n_targets: int, n_folds: int | None = None) -> Job:
+    """Return the largest pass of a fit, with the memory that finding the weights takes.
+
+    ``n_folds`` are kept apart; None for those that choose.
+    """
+    n_folds = method.holding.n_folds if n_folds is None else n_folds
     parts = method.design.sized(source.n_features)
-    job = job_of(source, parts, n_targets, method.n_folds, method.dtype, normalises=method.changes_rows)
-    job = replace(job, is_rounded=method.is_rounded and sizes_of(parts).is_random)
+    job = job_of(source, parts, n_targets, n_folds, method.recipe.dtype, normalises=method.changes_rows)
+    job = replace(job, is_rounded=method.recipe.is_rounded and sizes_of(parts).is_random)
     most = method.most_principal
     if most is not None:
-        job = replace(job, n_features=principal_features(parts, most, method.n_folds))
+        job = replace(job, n_features=principal_features(parts, most, n_folds))
         if isinstance(method.n_principal, tuple):  # moments of fewer components, besides those of all
             job = replace(job, solver_bytes=job.moments_bytes + 8 * job.n_features**2)
     return method.objective.footprint(job, parts)
@@ -104,7 +107,7 @@ def largest_job(method: Method, source: Source, n_targets: int) -> Job:
 
 def planned_job(method: Method, rows: PreparedRows, engine: Engine) -> Job:
     """Return the sizes of the largest pass of a fit, with what the engine and the solver hold besides it."""
-    job = largest_job(method, rows.source, rows.codec.n_targets)
+    job = largest_job(method, rows.source, rows.codec.n_targets, rows.n_folds)
     return replace(job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, method.objective.solver.n_vectors))
 
 

@@ -19,15 +19,17 @@ from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
-from chimap.fit.design import PART_APART, rows_apart, sample_size
 from chimap.fit.holding_out import folds_of_groups
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_entries, of_rows, rows_by_weight, unit_of
 from chimap.recipe.codecs import Codec
+from chimap.recipe.parts import FeatureBlock, sizes_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.task import HeldOutRows
 from chimap.selection.choose import ChosenSolution
 from chimap.solvers.held_out import SCORED_ROWS, HeldOut, ScoredRows, Witnesses
 
+_SAMPLE_ROWS, _SAMPLE_BYTES = 4096, 2**26
+_PART_APART = 5  # at most a fifth of the rows: setting these aside costs no landmarks worth having
 _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 # Rows, or groups, that suffice to calibrate by, and rows of a rare class. With 28 rows of a fold probabilities were off
 # by .07, with 140 rows left out by a Newton step by .02.
@@ -35,6 +37,26 @@ FEWEST_UNITS = 100
 _NEGATIVES = 50  # rows of the other classes that have the largest outputs, to find the threshold of a rare class among
 _MOST_WITNESSES = 2**16  # however rare a class is
 _OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
+
+
+def sample_rows(n_bins: int) -> int:
+    """Return the number of rows of ``n_bins`` bins that maps, gamma and the provisional mean are fitted on."""
+    return min(_SAMPLE_ROWS, max(256, _SAMPLE_BYTES // max(1, 4 * n_bins)))
+
+
+def sample_size(source: Source, parts: list[FeatureBlock]) -> int:
+    """Return the number of rows of the source that the features of these parts are fitted on."""
+    size = max(sample_rows(source.n_features), sizes_of(parts).sample_rows)
+    return min(size, source.n_rows - rows_apart(source, parts))
+
+
+def rows_apart(source: Source, parts: list[FeatureBlock]) -> int:
+    """Return the number of rows that no landmark of these parts is made of; 0 for features without landmarks.
+
+    If every row is a landmark, leaving a row out is exact, and no rows need to be set aside.
+    """
+    has_others = 0 < sizes_of(parts).landmarks < source.n_rows
+    return min(SCORED_ROWS, source.n_rows // _PART_APART) if has_others else 0
 
 
 def features_by_pieces(features: RowFeatures, rows: Rows, out: np.ndarray, shift: np.ndarray) -> None:
@@ -282,7 +304,7 @@ class PreparedRows:
             return np.zeros(0, np.int64)
         if self.groups is not None:
             sizes = np.bincount(self.groups)
-            chosen = np.random.default_rng(self.seed + 1).permutation(sizes.size)[: sizes.size // PART_APART]
+            chosen = np.random.default_rng(self.seed + 1).permutation(sizes.size)[: sizes.size // _PART_APART]
             is_small = sizes[chosen].sum() <= n_rows // 2
             return np.flatnonzero(np.isin(self.groups, chosen)) if is_small else np.zeros(0, np.int64)
         return choose_rows(n_rows, n_apart, self.seed + 1)

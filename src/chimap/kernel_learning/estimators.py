@@ -19,9 +19,8 @@ from chimap.features.blocks import BlockFeatures
 from chimap.features.families import Prescribed
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledFeatures
-from chimap.fit.design import PlainDesign, features_of
-from chimap.fit.method import Design, checked_loss
-from chimap.fit.solving import GroupNorm, PenalisedLoss
+from chimap.fit.method import Design, features_of
+from chimap.fit.objective import GroupNorm, PenalisedLoss, checked_loss
 from chimap.kernel_learning.joint import ChannelDesign
 from chimap.kernel_learning.widths import SEARCHES, Tuning, WidthDesign, WidthPenalty
 from chimap.kernels import Kernel
@@ -61,7 +60,7 @@ class WidthLearner:
     def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Design:
         """See ``Learner``."""
         check_choice(self.objective, "objective", tuple(SEARCHES))
-        return WidthDesign(recipe, blocks, self.widths, self.tuning(recipe, self.objective))
+        return WidthDesign(recipe, blocks, widths=self.widths, tuning=self.tuning(recipe, self.objective))
 
     def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
         """See ``Learner``."""
@@ -319,7 +318,7 @@ class FourierKernelRegressor(RealTargets, KernelLearner):
 
 
 @dataclass(frozen=True)
-class Channels(PlainDesign):
+class Channels(Design):
     """Features of the channels side by side; each column belongs to exactly one channel."""
 
     def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> FittedFeatures:
@@ -354,7 +353,7 @@ class ChannelLearner(WidthLearner):
         if not self.joint:
             return Channels(recipe, blocks)
         objective = self._weighing(recipe, checked_loss(recipe))
-        return ChannelDesign(recipe, blocks, self.widths, tuning, objective, self._norm)
+        return ChannelDesign(recipe, blocks, widths=self.widths, tuning=tuning, weights=objective, norm=self._norm)
 
     def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
         """See ``Learner``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,9 @@ from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledWidths
 from chimap.fit.method import Method
+from chimap.fit.objective import GroupNorm, PenalisedLoss
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import GroupNorm, PenalisedLoss
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.kernel_learning.widths import Adaptable, WidthDesign, WidthObjective, WidthPenalty
 from chimap.losses import Loss, Square
@@ -191,8 +191,8 @@ class ChannelObjective(WidthObjective):
 class ChannelDesign(WidthDesign):
     """Features of the channels side by side, with separate widths, learned for weights of the channels."""
 
-    weights: PenalisedLoss
-    norm: GroupNorm
+    weights: PenalisedLoss = field(kw_only=True)
+    norm: GroupNorm = field(kw_only=True)
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``."""
@@ -206,7 +206,7 @@ class ChannelDesign(WidthDesign):
     def objective(self, features: Adaptable, rows: TuningRows, method: Method) -> ChannelObjective:
         """See ``WidthDesign``."""
         plain = features.at(features.start_)
-        whole = rows.moments(plain, method.dtype).whole()
+        whole = rows.moments(plain, method.recipe.dtype).whole()
         loss, penalty = loss_of(self.weights.loss, whole), self.norm.penalty(plain)
         return ChannelObjective(features, rows, penalty, loss, self.tuning.penalty)
 
@@ -215,7 +215,7 @@ class ChannelDesign(WidthDesign):
         if self.tuning.fixed_alpha is not None:
             return self.tuning.fixed_alpha
         plain = features.at(features.start_)
-        moments = rows.moments(plain, method.dtype)
+        moments = rows.moments(plain, method.recipe.dtype)
         with rows.clock("choose alpha"):
             whole, penalty = moments.whole(), self.norm.penalty(plain)
             largest = largest_alpha(whole, penalty)
@@ -230,8 +230,8 @@ class ChannelDesign(WidthDesign):
         """See ``WidthDesign``: features of the tuning rows stay in memory while weights of other losses are found."""
         recipe = replace(self.recipe, n_components=n_components)
         source, parts = rows.source, parts_of(recipe, self.blocks, rows.source.n_features)
-        job = job_of(source, parts, rows.codec.n_targets, n_folds, method.dtype, normalises=method.changes_rows)
+        job = job_of(source, parts, rows.codec.n_targets, n_folds, method.recipe.dtype, normalises=method.changes_rows)
         if self.weights.solver.needs == "moments":
             return job
         n_rows = source.n_rows if self.tuning.n_rows is None else min(self.tuning.n_rows, source.n_rows)
-        return replace(job, n_kept=n_rows, kept_itemsize=method.dtype.itemsize)
+        return replace(job, n_kept=n_rows, kept_itemsize=method.recipe.dtype.itemsize)

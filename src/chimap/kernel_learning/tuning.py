@@ -14,7 +14,7 @@ from chimap.data.source import chunks_ahead
 from chimap.engines import Stopwatch
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
-from chimap.fit.passes import empty_moments
+from chimap.fit.collecting.sums import empty_moments
 from chimap.fit.rows import PreparedRows
 from chimap.moments import FoldMoments, Targets, weighted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from chimap import _arrays, _threads
 from chimap._messages import Message
-from chimap._types import Blocks, Parameters, Rows
+from chimap._types import Parameters, Rows
 from chimap._validation import DataError
 from chimap.data import ArraySource, Source, split_source
 from chimap.data.source import choose_rows
@@ -28,12 +28,11 @@ from chimap.features.fourier.skewed import SkewedFourierFeatures
 from chimap.features.mapped_functions import Waves
 from chimap.features.scaled import Scale, ScaledWidths
 from chimap.features.weighted import Half, Relevance, output_mixtures
-from chimap.fit.method import Method
+from chimap.fit.method import Design, Method
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.moments import FoldMoments, Moments
-from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.selection.base import OpenSettings
 from chimap.selection.choose import compare
@@ -494,17 +493,11 @@ class Tuning:
 
 
 @dataclass(frozen=True)
-class WidthDesign:
+class WidthDesign(Design):
     """``WidthFeatures``: one kernel over all columns, with widths by blocks, bins or groups."""
 
-    recipe: Recipe
-    blocks: Blocks | None
-    widths: Any
-    tuning: Tuning
-
-    def parts(self, n_columns: int) -> list[FeatureBlock]:
-        """See ``Design``."""
-        return parts_of(self.recipe, self.blocks, n_columns)
+    widths: Any = field(kw_only=True)
+    tuning: Tuning = field(kw_only=True)
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``: only the widths depend on the blocks."""
@@ -545,7 +538,7 @@ class WidthDesign:
         n_rows = min(rows.source.n_rows, tuning.n_rows or rows.source.n_rows)
         n_components = tune_components(tuning.n_components, n_rows)
         if n_components is not None and n_components < int(self.recipe.n_components):
-            features = self.adaptable(n_components, sample, method.seed)
+            features = self.adaptable(n_components, sample, method.recipe.seed)
         tuned, validation = self._tuning_rows(method, rows, features.n_components, clock)
         if validation is not None and validation.n_rows < FEWEST_VALIDATION_ROWS:
             validation = None
@@ -573,16 +566,17 @@ class WidthDesign:
         """Return the given strength, or the best one at the widths to start from."""
         if self.tuning.fixed_alpha is not None:
             return self.tuning.fixed_alpha
-        moments = rows.moments(features.at(features.start_), method.dtype)
+        moments = rows.moments(features.at(features.start_), method.recipe.dtype)
         whole = moments.whole()
         with rows.clock("choose alpha"):
             _, best = compare(RidgeProblem(moments, spans=False), OpenSettings(self.tuning.alpha))
-        return max(best, least_alpha(whole, method.dtype))
+        return max(best, least_alpha(whole, method.recipe.dtype))
 
     def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """Return the plan of a pass with ``n_components`` features."""
         parts = parts_of(replace(self.recipe, n_components=n_components), None, rows.source.n_features)
-        return job_of(rows.source, parts, rows.codec.n_targets, n_folds, method.dtype, normalises=method.changes_rows)
+        dtype = method.recipe.dtype
+        return job_of(rows.source, parts, rows.codec.n_targets, n_folds, dtype, normalises=method.changes_rows)
 
     def _tuning_rows(
         self, method: Method, rows: PreparedRows, n_components: int, clock: Stopwatch
@@ -596,9 +590,9 @@ class WidthDesign:
         whole: Source = source
         if tuning.n_rows is not None and tuning.n_rows < source.n_rows:
             if groups is None:
-                chosen = choose_rows(source.n_rows, tuning.n_rows, method.seed + 1)
+                chosen = choose_rows(source.n_rows, tuning.n_rows, method.recipe.seed + 1)
             else:
-                chosen = rows_of_groups(groups, tuning.n_rows, method.seed + 1)
+                chosen = rows_of_groups(groups, tuning.n_rows, method.recipe.seed + 1)
                 groups = groups[chosen]
             with clock("sample"):
                 labels = source.labels()
@@ -607,7 +601,7 @@ class WidthDesign:
         learning, validation = whole, None
         can_validate = groups is None or np.unique(groups).size > 2
         if can_validate and round(tuning.validation_fraction * whole.n_rows) >= FEWEST_VALIDATION_ROWS:
-            learning, validation = split_source(whole, tuning.validation_fraction, method.seed, groups)
+            learning, validation = split_source(whole, tuning.validation_fraction, method.recipe.seed, groups)
             groups = None if groups is None else groups[learning.places]
         n_folds = min(tuning.n_folds, learning.n_rows // 2)
         if groups is not None:
@@ -624,7 +618,7 @@ class WidthDesign:
         kept_bytes = whole.n_rows * source.row_bytes if whole is not source else 0.0
         kept_bytes += job.n_sampled * job.mapped_row_bytes
         job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept_bytes)
-        chunk_rows = chunk_rows_within(job, method.budget)
+        chunk_rows = chunk_rows_within(job, method.recipe.budget)
 
         tuned = TuningRows(rows.over(learning, n_folds, groups), chunk_rows, clock)
         if validation is None:

@@ -222,8 +222,7 @@ class AdditiveKernel(Kernel):
         right_dense = _arrays.to_dense(right).astype(np.float64)
         block_rows = max(1, _SIGNATURE_NUMBERS // max(1, right_dense.size))
         root_right, log_right = right_dense ** (self.gamma / 2), _log_or_zero(right_dense)
-        for first in range(0, out.shape[0], block_rows):
-            rows = slice(first, first + block_rows)
+        for rows in _arrays.slices(out.shape[0], block_rows):
             block = _arrays.to_dense(_arrays.take_rows(left, rows)).astype(np.float64)[:, None, :]
             root_block, both = block ** (self.gamma / 2), (block > 0) & (right_dense > 0)
             similar = np.where(both, self.signature(log_right - _log_or_zero(block)), 0.0)

@@ -115,11 +115,11 @@ class LogStatistics:
         logs, filled, first, second = np.zeros((4, d))
         smallest, row_zeros = np.inf, np.empty(n)
         size = max(1, _BLOCK_NUMBERS // d)
-        for start in range(0, n, size):
-            p = normalised(_arrays.take_rows(rows, slice(start, start + size)))
+        for part in _arrays.slices(n, size):
+            p = normalised(_arrays.take_rows(rows, part))
             smallest = min(smallest, float(_arrays.nonzero_values(p).min()))
             positive = _arrays.map_values(p, np.sign)
-            row_zeros[start : start + size] = d - _sums(positive, 1)
+            row_zeros[part] = d - _sums(positive, 1)
             filled += _sums(positive, 0)
             logs += _sums(_arrays.map_values(p, _log_or_zero), 0)
             first += _sums(p, 0)

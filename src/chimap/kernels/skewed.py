@@ -176,9 +176,9 @@ class Skewed(Kernel):
         out = np.empty((left.shape[0], right.shape[0]))
         size = max(1, _BLOCK_NUMBERS // max(1, left.shape[1]))
         tile = max(1, _TILE_BYTES // max(1, right_logs.shape[1] * right_logs.itemsize))
-        for first in range(0, left.shape[0], size):
-            block = _arrays.as_rows(_arrays.take_rows(left, slice(first, first + size)), np.float64)
-            logs, sums = kernel._prepared(kernel.logarithms(block, centre)), out[first : first + size]
+        for part in _arrays.slices(left.shape[0], size):
+            block = _arrays.as_rows(_arrays.take_rows(left, part), np.float64)
+            logs, sums = kernel._prepared(kernel.logarithms(block, centre)), out[part]
             _threads.over_rows(
                 sums.shape[0],
                 right_logs.size,

@@ -288,8 +288,7 @@ class StationaryKernel(Kernel):
         out = np.empty((left.shape[0], right.shape[0]), dtype=left.dtype)
         right_dense = _arrays.to_dense(right).astype(np.float64)
         size = max(1, _NUMBERS // max(1, right_dense.size))
-        for first in range(0, out.shape[0], size):
-            block = slice(first, first + size)
+        for block in _arrays.slices(out.shape[0], size):
             left_dense = _arrays.to_dense(_arrays.take_rows(left, block)).astype(np.float64)[:, None, :]
             with np.errstate(over="ignore"):  # see ``signature``
                 out[block] = term((left_dense - right_dense) / self.width).sum(axis=2)

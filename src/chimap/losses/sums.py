@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from chimap import _blas
+from chimap import _arrays, _blas
 from chimap._types import DTypeLike
 from chimap.losses.base import Loss
 from chimap.moments import Targets
@@ -141,8 +141,7 @@ class LossAt:
         if self.dtype in (None, Z.dtype):
             self._add(sums, Z, np.asarray(Y), weights)
             return
-        for first in range(0, Z.shape[0], _ROWS):
-            chunk = slice(first, first + _ROWS)
+        for chunk in _arrays.slices(Z.shape[0], _ROWS):
             chunk_weights = None if weights is None else weights[chunk]
             self._add(sums, Z[chunk].astype(self.dtype), np.asarray(Y[chunk]), chunk_weights)
 

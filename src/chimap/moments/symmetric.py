@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chimap import _blas, _loops, _onednn, _threads
+from chimap import _arrays, _blas, _loops, _onednn, _threads
 from chimap._errors import InputError
 
 PANEL = 256  # rows of a panel; the square corners of the panels waste PANEL / n of the memory
@@ -218,5 +218,4 @@ class BFloat16Product(BatchProduct):
 
 def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
     """Yield the rows and columns of each tile of the upper triangle of a matrix (n, n)."""
-    steps = [slice(first, min(first + _TILE, n)) for first in range(0, n, _TILE)]
-    yield from itertools.combinations_with_replacement(steps, 2)
+    yield from itertools.combinations_with_replacement(_arrays.slices(n, _TILE), 2)

@@ -60,7 +60,7 @@ class Learner(Protocol):
         ...
 
     def objective_for(self, recipe: Recipe, loss: str | Loss) -> Any:
-        """Return what the weights minimise: a ``fit.solving.PenalisedLoss``. Raise ValueError for a wrong setting."""
+        """Return what the weights minimise: a ``fit.objective.PenalisedLoss``. Raise ValueError for a wrong setting."""
         ...
 
 

@@ -126,12 +126,19 @@ class Task:
 
     def codec_of(self, y: np.ndarray) -> Codec:
         """Return how labels of some of the rows become numbers: it knows no class, and no mean, that is not theirs."""
-        return self.codec.of(y)
+        codec = self.codec.of(y)
+        return codec if self.positive is None else with_positive(codec, self.positive_class)
 
     @property
     def positive(self) -> int | None:
         """Place of the positive one of two classes, if it was named."""
         return self.codec.positive if isinstance(self.codec, ClassCodec) else None
+
+    @property
+    def positive_class(self) -> object:
+        """The positive one of two classes, if it was named; else None."""
+        place, classes = self.positive, self.classes
+        return None if place is None or classes is None else classes[place]
 
     @property
     def is_multilabel(self) -> bool:

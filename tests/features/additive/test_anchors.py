@@ -10,19 +10,10 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chimap import (
-    AnchorMap,
-    AutomaticFeatures,
-    FourierFeatures,
-    HistogramClassifier,
-    OptimalMap,
-    chi2,
-    intersection,
-    load,
-)
+from chimap import AnchorMap, AutomaticFeatures, FourierFeatures, HistogramClassifier, chi2, intersection, load
 from chimap._loops import kmeans_on_line
 from chimap._validation import DataError
-from chimap.features.additive.codes import _quantiles, add_up, check_codes, code_dtype, look_up, rounded_down, storage
+from chimap.features.additive.codes import _quantiles, add_up, check_codes, code_dtype, look_up, rounded_down
 from chimap.kernels import CATALOGUE as KERNELS
 
 from ...golden import RELATIVE, golden
@@ -348,23 +339,6 @@ def test_foreign_codes(kind):
     for wrong in (codes[:, :2], codes.astype(float)):
         with pytest.raises(DataError, match=r"codes must be whole numbers \(rows, 3\)"):
             check_codes(kind(wrong), 3, 9)
-
-
-def test_storage():
-    X = histograms(100, 20).astype(np.float32)
-    psi = AnchorMap(n_anchors=30, n_terms=3).fit(X)
-    for rows in (X, sp.csr_matrix(X)):
-        found = storage(psi, rows)
-        assert found.dense_features == psi.transform(X).nbytes == 12 * found.dense_codes
-        assert found.dense_codes == psi.encode(X).nbytes == 100 * 20
-        for size, form in (
-            (found.sparse_features, psi.transform(sp.csr_matrix(X))),
-            (found.sparse_codes, psi.encode(sp.csr_matrix(X))),
-        ):
-            form.eliminate_zeros()
-            assert size == form.data.nbytes + form.indices.nbytes + form.indptr.nbytes
-    assert storage(OptimalMap().fit(X), X).dense_codes is None
-    assert str(storage(psi, X)).startswith("dense features 23.4 KiB, sparse features")
 
 
 # --- what it refuses, and its place in the whole

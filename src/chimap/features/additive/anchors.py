@@ -184,16 +184,8 @@ class CodedMap(AdditiveMap):
             )
 
     def _encode(self, rows: np.ndarray, bins: np.ndarray) -> np.ndarray:
-        self._prepare(rows.dtype)
         codes = np.empty(rows.shape, dtype=code_dtype(self.n_codes_))
-        if rows.shape[0] == 1:
-            _threads.over_rows(
-                rows.shape[1], 1, lambda part: self._encode_part(rows[:, part], bins[part], codes[:, part])
-            )
-        else:
-            _threads.over_rows(
-                rows.shape[0], rows.shape[1], lambda part: self._encode_part(rows[part], bins, codes[part])
-            )
+        self._by_threads(self._encode_part, rows, bins, codes)
         return codes
 
     def _encode_part(self, rows: np.ndarray, bins: np.ndarray, codes: np.ndarray) -> None:

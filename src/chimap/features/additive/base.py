@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Annotated, ClassVar
 
@@ -285,16 +285,18 @@ class AdditiveMap(Features):
         return _arrays.as_like(out, x)
 
     def _evaluate_signed(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        self._by_threads(self._evaluate_rows, rows, bins, out)
+
+    def _by_threads(self, call: Callable[..., None], rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        """Call ``call`` with parts of rows, their bins and what is written for them: of columns if there is one row.
+
+        A single row has many numbers, the entries of sparse rows.
+        """
         self._prepare(rows.dtype)
-        # A single row of many numbers (the entries of sparse rows) is split over threads by columns.
         if rows.shape[0] == 1:
-            _threads.over_rows(
-                rows.shape[1], 1, lambda part: self._evaluate_rows(rows[:, part], bins[part], out[:, :, part])
-            )
+            _threads.over_rows(rows.shape[1], 1, lambda part: call(rows[:, part], bins[part], out[..., part]))
         else:
-            _threads.over_rows(
-                rows.shape[0], rows.shape[1], lambda part: self._evaluate_rows(rows[part], bins, out[part])
-            )
+            _threads.over_rows(rows.shape[0], rows.shape[1], lambda part: call(rows[part], bins, out[part]))
 
     def _evaluate_rows(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         magnitudes = np.abs(rows) if self.kernel_.is_signed else rows

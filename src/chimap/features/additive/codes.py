@@ -12,15 +12,11 @@ Source: Additive nearest neighbor feature maps, sec. 3.4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from chimap import _arrays, _loops, _threads
-from chimap._memory import format_bytes
 from chimap._types import Rows
 from chimap._validation import DataError
-from chimap.features.additive.base import AdditiveMap
 
 _SAMPLE_VALUES = 2**20  # quantiles that k-means uses, of all bins together
 
@@ -186,40 +182,3 @@ def _zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
     memory = np.zeros(size + _CACHE_LINE, np.uint8)
     start = -memory.ctypes.data % _CACHE_LINE
     return memory[start : start + size].view(dtype).reshape(shape)
-
-
-@dataclass(frozen=True)
-class Storage:
-    """Bytes of a set of rows in each of its forms; those of codes are None for maps without codes."""
-
-    dense_features: int
-    sparse_features: int
-    dense_codes: int | None
-    sparse_codes: int | None
-
-    def __str__(self) -> str:
-        parts = vars(self).items()
-        return ", ".join(f"{k.replace('_', ' ')} {format_bytes(v)}" for k, v in parts if v is not None)
-
-
-def storage(psi: AdditiveMap, X: Rows) -> Storage:
-    """Return the bytes of rows X (n, bins), dense or sparse, as features and as codes of a fitted map.
-
-    Tables are not counted. Sparse forms are CSR with the indices that scipy gives them, and hold only the non-zero
-    features or codes.
-    """
-    features = psi.transform(X[:1])
-    n, width = X.shape[0], psi._n_features_out
-    entries, size = 0, features.dtype.itemsize
-    rows_at_once = max(1, 2**22 // max(1, width))
-    for first in range(0, n, rows_at_once):
-        entries += _arrays.nonzero_values(psi.transform(X[first : first + rows_at_once])).size
-    index = 4 if max(entries, width) < 2**31 else 8
-    dense = sparse = None
-    encode = getattr(psi, "encode", None)
-    if encode is not None:
-        codes = encode(X)
-        dense = n * codes.shape[1] * codes.dtype.itemsize
-        filled = _arrays.nonzero_values(codes).size
-        sparse = filled * (codes.dtype.itemsize + index) + (n + 1) * index
-    return Storage(n * width * size, entries * (size + index) + (n + 1) * index, dense, sparse)

@@ -178,8 +178,7 @@ class CompressedMap(AdditiveMap):
         combinations = combinations.astype(magnitudes.dtype)
         size = max(1, _LONG_NUMBERS // max(1, n_long * magnitudes.shape[1]))
         long = np.empty((min(size, magnitudes.shape[0]), n_long, magnitudes.shape[1]), magnitudes.dtype)
-        for first in range(0, magnitudes.shape[0], size):
-            part = slice(first, first + size)
+        for part in _arrays.slices(magnitudes.shape[0], size):
             block = long[: magnitudes[part].shape[0]]
             self.base_._evaluate_rows(magnitudes[part], bins, block)
             _loops.combined_terms(block, combinations, out[part])

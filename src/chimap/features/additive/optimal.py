@@ -109,8 +109,7 @@ class OptimalMap(AdditiveMap):
         basis, eigenvalues = self._basis(roots, n_functions)
         if values.size > n:
             moments = np.zeros((n_functions, n_functions))
-            for first in range(0, values.size, _BLOCK):
-                part = slice(first, first + _BLOCK)
+            for part in _arrays.slices(values.size, _BLOCK):
                 block = self._kernel(values[part, None], self.points_[:, None]) @ basis
                 moments += (block.T * counts[part]) @ block
             eigenvalues, rotation = eigh(moments / counts.sum())
@@ -167,8 +166,7 @@ class OptimalMap(AdditiveMap):
         """
         kernel, x = self._kernel, np.asarray(x, np.float64)
         out = np.empty((x.size, self._n_terms_out))
-        for first in range(0, x.size, _BLOCK):
-            part = slice(first, first + _BLOCK)
+        for part in _arrays.slices(x.size, _BLOCK):
             out[part] = kernel(x[part, None], self.points_[:, None]) @ self._coefficients
         return out
 

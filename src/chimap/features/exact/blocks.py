@@ -98,8 +98,7 @@ class ExactBlocks(Features):
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write the values minus ``shift`` of checked rows into ``out`` (m, n), of their dtype."""
         values = np.empty((min(_ROWS, out.shape[0]), out.shape[1]), out.dtype)
-        for start in range(0, out.shape[0], _ROWS):
-            part = slice(start, min(start + _ROWS, out.shape[0]))
+        for part in _arrays.slices(out.shape[0], _ROWS):
             some, total = _arrays.take_rows(rows, part), out[part]
             total[:] = 0 if shift is None else -shift
             for fitted, columns in zip(self.features_, self.columns_, strict=True):

@@ -196,7 +196,7 @@ class KeptRows:
                 _blas.multiply(tile_values, weights[place], part)
                 total += part
 
-        blocks = [slice(i, min(i + _TILE_ROWS, m)) for i in range(0, m, _TILE_ROWS)]
+        blocks = _arrays.slices(m, _TILE_ROWS)
         if len(blocks) >= _threads.count():
             _threads.tasks(blocks, lambda block: add(block, tiles, out[block]))
             return

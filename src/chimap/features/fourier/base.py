@@ -146,10 +146,10 @@ class RandomFeatures(Features):
         n_block = min(BLOCK_ROWS, rows.shape[0])
         buffer = np.empty((n_block, self.n_inputs), dtype=out.dtype)
         offset = self.offset_.astype(out.dtype, copy=False)
-        for first in range(0, rows.shape[0], BLOCK_ROWS):
-            z = out[first : first + BLOCK_ROWS]
+        for part in _arrays.slices(rows.shape[0], BLOCK_ROWS):
+            z = out[part]
             u = buffer[: z.shape[0]]
-            block = _arrays.take_rows(rows, slice(first, first + BLOCK_ROWS))
+            block = _arrays.take_rows(rows, part)
             projection.project(self._inputs(block, u), u, z)  # angles, until ``waves``
             waves(scale, offset, shift, z)
 

@@ -122,7 +122,7 @@ class RoundedMatrix(Matrix):
                 part = halves[some, k * n : (k + 1) * n]
                 _onednn.multiply(part, numbers[:, columns], out[some, columns], add=k > 0)
 
-        _threads.tasks(product(_slices(len(rows), _TILE_ROWS), _slices(m, _TILE_COLUMNS)), multiply)
+        _threads.tasks(product(_arrays.slices(len(rows), _TILE_ROWS), _arrays.slices(m, _TILE_COLUMNS)), multiply)
 
     def addends(self, inputs: N) -> list[N]:
         """See ``Matrix.addends``: bfloat16 numbers, which TF32 represents exactly."""
@@ -158,10 +158,6 @@ def _nearest(values: N) -> N:
     """Return float32 numbers rounded to 8 significant bits, by Dekker's splitting."""
     scaled = values * (2.0**_LOST_BITS + 1)
     return scaled - (scaled - values)
-
-
-def _slices(length: int, size: int) -> list[slice]:
-    return [slice(first, min(first + size, length)) for first in range(0, length, size)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -191,7 +191,7 @@ def _spread(u: Rows) -> tuple[np.ndarray, np.ndarray, float]:
         filled = np.count_nonzero(u, axis=0)
         mean = u.mean(axis=0, dtype=np.float64)
         size = max(1, _NUMBERS // p)
-        differences = (u[first : first + size] - mean for first in range(0, n, size))
+        differences = (u[part] - mean for part in _arrays.slices(n, size))
         squares = sum(float(np.einsum("ij,ij->", block, block)) for block in differences)
     return mean, filled / n, float(squares) / max(1, n - 1)
 
@@ -575,8 +575,7 @@ class LandmarkFeatures(FeaturesOverMap):
         """Return the linear model z(x) . coef + intercept without whitening: kernel values less 1 times R^-1 coef."""
         coef = np.ascontiguousarray(coef, np.float64)
         weights = np.empty_like(coef)
-        for first in range(0, coef.shape[0], _FOLDED_ROWS):
-            rows = slice(first, first + _FOLDED_ROWS)
+        for rows in _arrays.slices(coef.shape[0], _FOLDED_ROWS):
             weights[rows] = self.projection_[rows].astype(np.float64) @ coef
         return Folded(KernelLessOne(self), weights, intercept + self._ones @ coef)
 

@@ -159,14 +159,14 @@ class NystroemFeatures(Features):
         check_choice(self.landmarks, "landmarks", tuple(CATALOGUE))
         wanted = min(self._size, rows.shape[0])
         chosen = _arrays.like(CATALOGUE[self.landmarks](self.kernel_, rows, wanted, rng), rows)
-        if chosen.shape[0] < self._size:
+        if chosen.shape[0] < self._size <= rows.shape[0]:
             warnings.warn(
                 Message(
-                    "{n_components=!s} landmarks were requested, but only {} of the {} rows differ enough for the "
-                    "kernel: these are used.",
-                    self._size,
+                    "{} of the {} rows differ enough for the kernel: these are the landmarks, fewer than "
+                    "{n_components=!s}.",
                     chosen.shape[0],
                     rows.shape[0],
+                    self._size,
                 ),
                 stacklevel=3,
             )
@@ -210,8 +210,7 @@ class NystroemFeatures(Features):
         projection = self.projection_.astype(dtype, copy=False)
         shift = np.zeros(out.shape[1]) if shift is None else shift
         size = max(1, _BLOCK_NUMBERS // max(1, landmarks.shape[0]))
-        for first in range(0, rows.shape[0], size):
-            part = slice(first, first + size)
+        for part in _arrays.slices(rows.shape[0], size):
             values = self.kernel_(_arrays.as_rows(_arrays.take_rows(rows, part), dtype), landmarks)
             if dtype == out.dtype:
                 _blas.multiply(values, projection, out[part])

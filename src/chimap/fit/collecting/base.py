@@ -10,26 +10,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows, Scoring
+from chimap._validation import DataError
+from chimap.backends import backend_of
+from chimap.backends.base import Sums
+from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines import Engine, Progress, Stopwatch
+from chimap.engines.local import Pass, Reached, Work, no_targets
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
 from chimap.features.nearest import FAR, LEFT_OUT_ROWS, empty_rows, nearest_distances
-from chimap.fit.checkpoint import SavedState
+from chimap.features.principal import PCA, BlockMoments
+from chimap.features.rounded import RoundedFeatures
+from chimap.fit.checkpoint import Checkpoint, FittedDesign, SavedState
 from chimap.fit.method import Method
-from chimap.fit.passes import Passes
 from chimap.fit.rows import PreparedRows
 from chimap.models.answers import Distances
-from chimap.moments import Moments
+from chimap.moments import DealtFolds, Moments, RowWeights
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve
-from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.base import Evidence, Needs, Swept
 from chimap.solvers.held_out import HeldOut
 
 
@@ -64,6 +70,31 @@ class Request:
     def keeps_rows(self) -> bool:
         """Whether the fit may keep all rows, as exact machines do."""
         return self.can_keep and not self.has_unlabelled and not self.is_batch
+
+
+@dataclass(frozen=True)
+class FitRun:
+    """Where a fit runs, what it reports to, and what is asked of it.
+
+    Parameters
+    ----------
+    engine : Engine
+        Processes chunks of rows.
+    progress : Progress
+        Informed of the stages and of each step within them.
+    clock : Stopwatch
+        Adds up the seconds of the stages.
+    request : Request
+        What is asked besides the recipe.
+    checkpoint : Checkpoint or None, default=None
+        The file to write the state to, and to resume from.
+    """
+
+    engine: Engine
+    progress: Progress
+    clock: Stopwatch
+    request: Request
+    checkpoint: Checkpoint | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +154,107 @@ class Collected:
     sums: Sequence[Moments] = ()
 
 
+@dataclass
+class Passes:
+    """What passes over the rows run with; each is resumed from a checkpoint where there is one.
+
+    ``components`` sets ``principal``, which each later version of the checkpoint contains.
+    """
+
+    method: Method
+    rows: PreparedRows
+    sources: list[Source]
+    fitted: FittedDesign
+    chunk_rows: int
+    run: FitRun
+    saved: SavedState | None
+    principal: Sequence[PCA] | None = None
+
+    def components(self, first: Any) -> Sequence[PCA] | None:
+        """Return the principal components of each block, from a separate pass over all sources; None without any.
+
+        The sums are taken about the mean of the rows ``first``.
+        """
+        if self.method.most_principal is not None:
+            self.principal = self._components(self.method.most_principal, first)
+        return self.principal
+
+    def _components(self, most: int, first: Any) -> Sequence[PCA]:
+        saved = self.saved
+        if saved is not None and saved.principal is not None:
+            return saved.principal
+        features = self.fitted.features
+        moments = BlockMoments(saved.moments) if saved else BlockMoments.about(features, first)
+        recipe, clock = self.method.recipe, self.run.clock
+        sums = backend_of(recipe.device).block_sums(features, moments, recipe.dtype)
+        work: Pass[Sums] = Pass(
+            self.rows.prepare, no_targets, sums, DealtFolds(1, self.rows.seed), clock, self.rows.weights
+        )
+        place, next_row = (0, 0) if saved is None else (saved.place, saved.next_row)
+        for i in range(place, len(self.sources)):
+            work = replace(work, weights=RowWeights(self.sources[i].weights))
+            self.add(work, self.sources[i], "components", next_row if i == place else 0, i)
+        work.finish()
+        with self.run.clock("components"):
+            return [
+                PCA.of(block, min(most, block.n_features), self.method.recipe.device) for block in work.moments.blocks
+            ]
+
+    def add(
+        self, work: Work, source: Source, stage: str, first: int = 0, place: int = 0, chunk_rows: int | None = None
+    ) -> None:
+        """Add the rows of a source from row ``first`` on to the work; see ``reached`` for the other arguments."""
+        chunk_rows, reached = chunk_rows or self.chunk_rows, self.reached(stage, place)
+        self.run.engine.run(work, source, chunk_rows, self.run.progress, stage, first, reached)
+
+    def overflow(self, features: FittedFeatures) -> DataError:
+        """Return the error for sums that are not finite, which names the first row whose features are not."""
+        rows = self.rows
+        for chunk in rows.source.chunks(FIRST_ROWS):
+            prepared = rows.prepare(chunk.X, chunk.start, rows.source.name)
+            Z = np.empty((prepared.shape[0], features._n_features_out), self.method.recipe.dtype)
+            features.features_into(prepared, Z)
+            most = np.sqrt(np.finfo(Z.dtype).max)  # above it, squares overflow
+            for row in np.flatnonzero(~(np.abs(Z) < most).all(axis=1)):
+                return DataError(
+                    f"{rows.source.name}, row {chunk.start + row}: the features of this row overflow, because its bins "
+                    "are many orders of magnitude larger than those of other rows. Check the row."
+                )
+        return DataError(f"{rows.source.name}: sums of the features of all rows overflow. Scale the rows down.")
+
+    def swept(self, fitted: FittedDesign, digest: str, swept: Swept) -> None:
+        """Write the checkpoint between two blocks of a sweep if it is due.
+
+        The features of ``fitted`` hold no rows; ``digest`` is that of the rows. After the last block there is
+        nothing to resume: outputs without rows of that block need its factor.
+        """
+        if self.run.checkpoint is not None and swept.weights.shape[0] < swept.borders[-1]:
+            saved = SavedState("blocks", 0, swept.weights.shape[0], 0, [], None, fitted, swept, digest)
+            with self.run.clock("checkpoint"):
+                self.run.checkpoint.reached(self.method, self.sources, saved)
+
+    def reached(self, stage: str, place: int = 0) -> Reached:
+        """Return the callback for the end of a chunk, which writes the checkpoint if it is due.
+
+        ``stage`` is the pass, and ``place`` the index of the source that it reads.
+        """
+
+        def reached(work: Work, next_row: int) -> None:
+            if self.run.checkpoint is not None:
+                saved = SavedState(
+                    stage, place, next_row, self.chunk_rows, work.moments.parts, self.principal, self.fitted
+                )
+                with self.run.clock("checkpoint"):
+                    self.run.checkpoint.reached(self.method, self.sources, saved)
+
+        return reached
+
+
+def rounded(method: Method, features: FittedFeatures, shift: np.ndarray) -> FittedFeatures:
+    """Return the features as they are added up: rounded to bfloat16 if the method says so."""
+    return RoundedFeatures(features, shift) if method.recipe.is_rounded else features
+
+
 _FEWEST_MEASURED = 20  # rows whose distances say what is far at a share of .05
 
 
@@ -134,9 +266,9 @@ class Collector(ABC):
     needs : {"moments", "rows", "features", "kernel", "blocks"}
         The evidence that it collects.
     method : Method
-        The settings of the fit, with the number of folds that are kept apart.
+        The settings of the fit.
     rows : PreparedRows
-        The rows, with these folds.
+        The rows, with the folds that are kept apart.
     """
 
     needs: ClassVar[Needs]
@@ -155,9 +287,7 @@ class Collector(ABC):
 
     @classmethod
     @abstractmethod
-    def planned(
-        cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
-    ) -> Self:
+    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """Return a collector that stays within the memory budget, or raise MemoryBudgetError."""
 
     @abstractmethod
@@ -182,14 +312,14 @@ class Collector(ABC):
         places = self.measured(held_out)
         if places.size < _FEWEST_MEASURED:
             return None
-        found = self.measure(features, held_out.rows[places], empty_rows(features, self.method.dtype), sample)
+        found = self.measure(features, held_out.rows[places], empty_rows(features, self.method.recipe.dtype), sample)
         told = found < FAR
         return Distances(places[told], found[told]) if told.sum() >= _FEWEST_MEASURED else None
 
     def measured(self, held_out: HeldOut) -> np.ndarray:
         """Return places among the held-out rows of those whose distances are measured, ascending."""
         apart = np.flatnonzero(self.rows.is_apart(held_out.rows))
-        return apart[choose_rows(apart.size, LEFT_OUT_ROWS, self.method.seed)] if apart.size else apart
+        return apart[choose_rows(apart.size, LEFT_OUT_ROWS, self.method.recipe.seed)] if apart.size else apart
 
     def measure(self, features: FittedFeatures, places: np.ndarray, empty: np.ndarray, sample: Sample) -> np.ndarray:
         """Return the distances of the rows at these places of the source; see ``features.nearest`` for ``empty``."""

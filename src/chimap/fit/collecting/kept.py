@@ -9,14 +9,13 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap.engines import Engine, Progress, chunk_rows_within
+from chimap.engines import Progress, chunk_rows_within
 from chimap.engines.keeping import KeepingPass
 from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import SavedState
-from chimap.fit.collecting.base import Collected, Collector, Request, Sample
+from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Request, Sample, rounded
 from chimap.fit.method import Method
-from chimap.fit.passes import Passes, rounded
 from chimap.fit.plan import Plan, keeping_job, planned_job
 from chimap.fit.rows import PreparedRows
 from chimap.moments import DealtFolds, RowFolds
@@ -66,15 +65,12 @@ class KeptCollector(Collector):
             )
 
     @classmethod
-    def planned(
-        cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
-    ) -> Self:
+    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``."""
-        method = replace(method, n_folds=rows.n_folds)
-        job = planned_job(method, rows, engine)
+        job = planned_job(method, rows, run.engine)
         if method.n_principal is None:
             return cls(method, rows, Plan(job, CHUNK_UNIT))
-        return cls(method, rows, Plan.of_first([job], method.budget))
+        return cls(method, rows, Plan.of_first([job], method.recipe.budget))
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """See ``Collector``."""
@@ -90,26 +86,19 @@ class KeptCollector(Collector):
         held_folds = rows.folds_to_hold_out()
         job = keeping_job(self.plan.job, rows.source, sample.drawn, features, method.objective, len(held_folds) > 1)
         kept = KeptFeatures(rows.folds, rows.codec.shift)
-        work = KeepingPass(rows.prepare, features, rows.codec.encode, kept, passes.clock, job.is_sparse, rows.weights)
-        passes.engine.run(
-            work,
-            rows.source,
-            chunk_rows_within(job, method.budget),
-            passes.progress,
-            "learning",
-            0,
-            lambda work, row: None,
-        )
+        clock = passes.run.clock
+        work = KeepingPass(rows.prepare, features, rows.codec.encode, kept, clock, job.is_sparse, rows.weights)
+        passes.add(work, rows.source, "learning", chunk_rows=chunk_rows_within(job, method.recipe.budget))
         evidence = Evidence(
             kept=kept,
-            device=method.device,
-            seed=method.seed,
-            progress=passes.progress,
+            device=method.recipe.device,
+            seed=method.recipe.seed,
+            progress=passes.run.progress,
             asked=method.holding.asked,
             held_folds=held_folds,
             unit=rows.unit,
         )
-        return Collected(evidence, no_shift if method.is_rounded else None)
+        return Collected(evidence, no_shift if method.recipe.is_rounded else None)
 
 
 def _folds_kept(rows: PreparedRows) -> RowFolds:

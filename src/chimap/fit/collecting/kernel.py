@@ -18,15 +18,14 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.backends.base import RowFeatures
 from chimap.data.rows import RunningDigest
 from chimap.data.source import choose_rows
-from chimap.engines import Engine, Progress
+from chimap.engines import Progress
 from chimap.features.base import FittedFeatures
 from chimap.features.exact import RowKernel
 from chimap.features.nearest import LEFT_OUT_ROWS, distances_among
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import SavedState
-from chimap.fit.collecting.base import Collected, Collector, Request, Sample
+from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Request, Sample
 from chimap.fit.method import Method
-from chimap.fit.passes import Passes
 from chimap.fit.rows import PreparedRows
 from chimap.moments import RowFolds, of_rows
 from chimap.recipe.sizes import BlockPlan, block_plan, bytes_of_exact
@@ -72,7 +71,7 @@ class RowsCollector(Collector):
 
     def measured(self, held_out: HeldOut) -> np.ndarray:
         """See ``Collector``: any of the rows, as each is left out with its group."""
-        return choose_rows(held_out.rows.size, LEFT_OUT_ROWS, self.method.seed)
+        return choose_rows(held_out.rows.size, LEFT_OUT_ROWS, self.method.recipe.seed)
 
     def measure(self, features: FittedFeatures, places: np.ndarray, empty: np.ndarray, sample: Sample) -> np.ndarray:
         """See ``Collector``: to the nearest kept row of another group."""
@@ -90,8 +89,8 @@ class RowsCollector(Collector):
             np.asarray(codec.encode(y[self.order]), dtype=np.float64),
             codec.shift,
             None if source.weights is None else source.weights[self.order],
-            codec.score(y, self.method.scoring, source.weights),
-            self.method.dtype,
+            codec.score(y, self.method.recipe.scoring, source.weights),
+            self.method.recipe.dtype,
             self.rows.unit,
             self.rows.has_rare,
             codec.has_noise,
@@ -107,9 +106,7 @@ class KernelCollector(RowsCollector):
     needs: ClassVar[Needs] = "kernel"
 
     @classmethod
-    def planned(
-        cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
-    ) -> Self:
+    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``."""
         n_rows, needed = rows.source.n_rows, bytes_of_exact(method.recipe, rows.source)
         if needed > method.recipe.room:
@@ -117,13 +114,13 @@ class KernelCollector(RowsCollector):
                 Message(
                     "{memory} of {} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take "
                     "fewer rows, or use {features='landmarks'}.",
-                    format_bytes(method.budget),
+                    format_bytes(method.recipe.budget),
                     n_rows,
                     format_bytes(budget_for(needed)),
                     whole_mebibytes(budget_for(needed)),
                 )
             )
-        return cls(method, rows, *order_of(rows.folds, n_rows, method.seed))
+        return cls(method, rows, *order_of(rows.folds, n_rows, method.recipe.seed))
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """Return all rows, with their weights."""
@@ -140,7 +137,7 @@ class KernelCollector(RowsCollector):
     def collect(self, passes: Passes, features: Any, sample: Sample) -> Collected:
         """Return the rows that the features keep."""
         kernel = self.kernel_rows(unscaled(features))
-        return Collected(Evidence(kernel=kernel, device=self.method.device, seed=self.method.seed))
+        return Collected(Evidence(kernel=kernel, device=self.method.recipe.device, seed=self.method.recipe.seed))
 
 
 def order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
@@ -176,9 +173,7 @@ class BlocksCollector(RowsCollector):
     rows_twice: int
 
     @classmethod
-    def planned(
-        cls, method: Method, rows: PreparedRows, engine: Engine, saved: SavedState | None, request: Request
-    ) -> Self:
+    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``."""
         source, weights = rows.source, rows.source.weights
         if not is_shared(np.asarray(rows.codec.encode(rows.labels)), weights):
@@ -195,7 +190,7 @@ class BlocksCollector(RowsCollector):
                 Message(
                     "{memory} of {} is too small for {:,} rows and a block of their kernel matrix: they take {}. Give "
                     "{memory=}, or use {features='landmarks'}.",
-                    format_bytes(method.budget),
+                    format_bytes(method.recipe.budget),
                     plan.n_rows,
                     format_bytes(budget_for(plan.n_bytes)),
                     whole_mebibytes(budget_for(plan.n_bytes)),
@@ -206,11 +201,11 @@ class BlocksCollector(RowsCollector):
                 Message(
                     "{device=} has no room for {:,} dense mapped rows and a block of their kernel matrix. Use "
                     "{device='cpu'}, or {features='landmarks'}.",
-                    method.device,
+                    method.recipe.device,
                     plan.n_rows,
                 )
             )
-        order, groups = order_of(rows.folds, source.n_rows, method.seed)
+        order, groups = order_of(rows.folds, source.n_rows, method.recipe.seed)
         begun = None if saved is None else saved.swept
         borders = _borders(plan, source.n_rows, groups) if begun is None else begun.borders
         n = int(borders[-1])
@@ -237,9 +232,9 @@ class BlocksCollector(RowsCollector):
         keeper = kept.keeper(self.order.size)
         place_of = np.full(source.n_rows, -1)
         place_of[self.order] = np.arange(self.order.size)
-        seen = None if passes.checkpoint is None else RunningDigest()
-        passes.progress.stage("reading", source.n_rows)
-        with passes.clock("reading"):
+        seen = None if passes.run.checkpoint is None else RunningDigest()
+        passes.run.progress.stage("reading", source.n_rows)
+        with passes.run.clock("reading"):
             for chunk in source.chunks(CHUNK_ROWS):
                 if seen is not None:
                     seen.add(chunk.X)
@@ -249,7 +244,7 @@ class BlocksCollector(RowsCollector):
                     some = chunk.X if chosen.size == places.size else _arrays.take_rows(chunk.X, chosen)
                     prepared = self.rows.prepare(some, chunk.start + chosen, source.name)
                     keeper.put(places[chosen], scale.rows(prepared))
-                passes.progress.advance(chunk.X.shape[0])
+                passes.run.progress.advance(chunk.X.shape[0])
             keeper.close()
         saved, digest = passes.saved, "" if seen is None else seen.result()
         if saved is not None:
@@ -258,12 +253,12 @@ class BlocksCollector(RowsCollector):
             kernel=self.kernel_rows(kept),
             borders=self.borders,
             n_rows=source.n_rows,
-            device=method.device,
-            seed=method.seed,
+            device=method.recipe.device,
+            seed=method.recipe.seed,
             begun=None if saved is None else saved.swept,
-            reached=None if passes.checkpoint is None else partial(passes.swept, fitted, digest),
+            reached=None if passes.run.checkpoint is None else partial(passes.swept, fitted, digest),
             rows_twice=self.rows_twice,
-            held=passes.engine.hold(),
+            held=passes.run.engine.hold(),
         )
         return Collected(evidence)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor
-from chimap.fit import doubling
+from chimap.fit import landmarks
 from chimap.recipe import sizes
 
 RNG = np.random.default_rng(0)
@@ -49,7 +49,7 @@ def test_they_stay_where_more_gain_no_more_than_the_error():
 
 @pytest.mark.parametrize("most", [FEW, 2 * FEW, 4 * FEW])
 def test_they_stay_within_the_work(most, monkeypatch):
-    monkeypatch.setattr(doubling, "landmarks_in", lambda seconds, n_rows: most)
+    monkeypatch.setattr(landmarks, "landmarks_in", lambda seconds, n_rows: most)
     assert n_landmarks(fitted()) == most
 
 
