@@ -224,3 +224,14 @@ def class_weights_in_words(classes: np.ndarray | Sequence[str] | None, weights: 
     else:
         pairs = [f"{weight:.3g} ({name})" for name, weight in zip(classes, weights, strict=True)]
     return ", ".join(pairs[:5]) + (", ..." if len(pairs) > 5 else "")
+
+
+def left_out_in_words(n_left_out: int, n_unreadable: int) -> str:
+    """Return how many rows of a source were left out, and why, after a semicolon; "" for none.
+
+    >>> left_out_in_words(5, 2), left_out_in_words(0, 0)
+    ('; left out: 3 without a label, 2 not readable', '')
+    """
+    reasons = ((n_left_out - n_unreadable, "without a label"), (n_unreadable, "not readable"))
+    listed = ", ".join(f"{n:,} {reason}" for n, reason in reasons if n)
+    return f"; left out: {listed}" if listed else ""

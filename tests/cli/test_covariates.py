@@ -65,7 +65,7 @@ def test_a_fit_says_what_they_add_and_new_rows_bring_theirs(folder):
 def test_bad_inputs(folder):
     fit = ["fit", "all.csv", "--labels", "site", *FIT, "-o", "x.model"]
     cases = {
-        "no column 'Age' for --covariates. Is it 'age'": [*fit, "--covariates", "Age,sex"],
+        "no column 'Age' for --covariates: did you mean 'age'": [*fit, "--covariates", "Age,sex"],
         "'site' is --labels too": [*fit, "--covariates", "age,site"],
         "'batch' is --groups too": [*fit, "--covariates", "batch,sex", "--groups", "batch"],
         "200 levels in 200 rows": [*fit, "--covariates", "sample,age,sex,batch"],

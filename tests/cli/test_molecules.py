@@ -65,7 +65,7 @@ def test_molecules_that_cannot_be_read_are_left_out_of_the_fit(results):
     note = "3 of 60 records cannot be read: 'm3' ('C1CC': not SMILES), 'm8' ('CN(C)(C)(C)C': Explicit valence"
     assert note in found["fit"].err
     assert "'m40' (no SMILES). They are left out." in found["fit"].err
-    assert "3 left out, without a label or not readable" in found["fit"].out
+    assert "left out: 3 not readable" in found["fit"].out
 
 
 def test_and_have_blank_predictions_with_a_reason(results):

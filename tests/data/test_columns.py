@@ -92,7 +92,7 @@ def test_columns_that_are_not_there(folder):
 
 def test_workers_get_no_copy_of_what_was_opened(folder):
     source = open_source(folder / "rows.csv", "kind", aside="film")
-    assert pickle.loads(pickle.dumps(source)).origin is None
+    assert pickle.loads(pickle.dumps(source)).read_column is None
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])

@@ -76,9 +76,9 @@ def test_bad_values_are_refused(data, message):
 
 def test_columns_that_are_not_there_or_have_a_role_are_refused(samples):
     source = open_source(samples / "all.csv", "y", id="id", aside=["age", "sex"])
-    with pytest.raises(DataError, match=r"no column 'Age' for covariates\. Is it 'age'"):
+    with pytest.raises(DataError, match=r"no column 'Age' for covariates: did you mean 'age'"):
         table_of_columns(source, "Age")
-    with pytest.raises(DataError, match=r"about\.tsv: no column 'sexe' for covariates\. Is it 'sex'\?"):
+    with pytest.raises(DataError, match=r"about\.tsv: no column 'sexe' for covariates: did you mean 'sex'\?"):
         table_of_columns(source, f"{samples / 'about.tsv'}::sexe")
     with pytest.raises(DataError, match="'id' is the id of the rows"):
         table_of_columns(source, "age,id")

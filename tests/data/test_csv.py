@@ -291,6 +291,18 @@ def test_decimal_commas_without_ids_or_names(tmp_path):
     assert rows_of(open_source(write(tmp_path, "0,5;1,5\n0,7;2,5\n"))) == [[0.5, 1.5], [0.7, 2.5]]
 
 
+@pytest.mark.parametrize("delimiter", ["\t", "|"])
+def test_decimal_commas_between_tabs_where_only_they_explain_a_number(tmp_path, delimiter):
+    text = "id;a;b;y\nr1;0,5;12;1,5\nr2;1.234,25;-3;2\n".replace(";", delimiter)
+    source = open_source(write(tmp_path, text, "rows.txt"), "y")
+    assert rows_of(source) == [[0.5, 12], [1234.25, -3]]
+    assert source.labels().tolist() == [1.5, 2]
+    assert any("such as '0,5', have decimal commas" in note for note in source.notes)
+    thousands = write(tmp_path, text.replace("0,5", "1,234").replace("1.234,25", "7").replace("1,5", "1"), "other.txt")
+    with pytest.raises(DataError, match=r"line 2, column 'a': '1,234', expected a number"):
+        rows_of(open_source(thousands, exclude="y"))
+
+
 def test_decimal_commas_in_ids_and_labels(tmp_path):
     path = write(tmp_path, "code;a;target;kind\n1,50;0,5;3,5;1,2\n2,50;1,5;-1;x,y\n1.000;2;1.000,5;1,3\n")
     source = open_source(path, "kind", id="code", exclude="target")

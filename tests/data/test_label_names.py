@@ -21,7 +21,7 @@ WRITERS = {
 def test_a_name_that_is_no_column_is_told_which_there_are(tmp_path, ending):
     path = tmp_path / f"table.{ending}"
     WRITERS[ending](FRAME, path)
-    expected = r"no column and no file 'sight'; columns are a, b, site\. Name one of them"
+    expected = r"no column and no file 'sight': did you mean 'site'\? Columns are a, b, site\. Name one of them"
     with pytest.raises(DataError, match=expected):
         open_source(path, "sight", exclude="site")
     source = open_source(path, "site")

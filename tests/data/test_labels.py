@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
+from chimap import open_source
 from chimap._validation import DataError
 from chimap.data import labels
 from chimap.data.labels import check_labels, clean_labels, clean_targets, task_column
@@ -17,6 +23,33 @@ def test_whole_numbers_without_a_sign():
     assert found.tolist() == [0, largest]
     with pytest.raises(DataError, match="y, row 1: 9223372036854775808 does not fit in 64 bits"):
         clean_labels(np.array([0, largest + 1], np.uint64), 2, "y")
+
+
+TYPED = {
+    "a category": pd.Categorical(["a", "b", None, "a"]),
+    "numbers as categories": pd.Categorical([1, 2, None, 1]),
+    "true and false": pd.array([True, False, None, True], "boolean"),
+    "whole numbers": pd.array([1, 2, None, 1], "Int64"),
+    "fractions": pd.array([1.5, 2, None, 1], "Float64"),
+    "days": pd.to_datetime(["2024-01-01", "2024-01-02", None, "2024-01-01"]),
+    "times": pd.to_datetime(["2024-01-01 10:00", "2024-01-02 00:30", None, "2024-01-01 10:00"]).tz_localize("UTC"),
+    "months": pd.PeriodIndex(["2024-01", "2024-02", None, "2024-01"], freq="M"),
+    "durations": pd.to_timedelta([1, 2, None, 1], unit="D"),
+    "dates of Python": np.array([date(2024, 1, 1), date(2024, 1, 2), None, date(2024, 1, 1)], object),
+    "decimals": np.array([Decimal("1.5"), Decimal("2"), None, Decimal("1.5")], object),
+}
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_typed_columns_of_a_frame_have_the_names_of_a_text_file(kind, tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0, 3.0], "b": [2.0, 2.0, 0.0, 1.0], "kind": TYPED[kind]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    typed, text = open_source(frame, "kind"), open_source(tmp_path / "rows.csv", "kind")
+    assert typed.n_left_out == text.n_left_out == 1
+    assert [*map(str, typed.labels())] == [*map(str, text.labels())]
+    if kind not in ("months", "durations", "times", "numbers as categories"):  # which polars lacks or writes otherwise
+        labels = open_source(pl.from_pandas(frame), "kind").labels()
+        assert [str(label).removesuffix(" 00:00:00") for label in labels] == [*map(str, text.labels())]
 
 
 @pytest.mark.parametrize(("limit", "kind"), [(4 * 9 * 3 - 1, "O"), (4 * 9 * 3, "U")])

@@ -66,7 +66,7 @@ def test_what_has_no_column_of_that_name():
         model.score(X, "kind")
     with pytest.raises(DataError, match="KernelClassifier takes labels as an array"):
         KernelClassifier("chi2").fit(X, KIND).score(frame(), "kind")
-    with pytest.raises(DataError, match=r"no column 'king' for labels; there are .*kind"):
+    with pytest.raises(DataError, match=r"no column 'king' for labels: did you mean 'kind'\? There are .*kind"):
         HistogramClassifier("chi2").fit(frame(), "king")
 
 

@@ -61,7 +61,7 @@ def test_what_says_nothing_is_left_out_and_names_of_rows_are_refused():
 
 def test_rows_without_a_covariate_are_refused():
     covariates = Covariates.fitted(TABLE, "linear")
-    with pytest.raises(DataError, match=r"new: no covariate 'age', which the model takes.*Is it 'Age'"):
+    with pytest.raises(DataError, match=r"new: no covariate 'age', which the model takes: did you mean 'Age'"):
         covariates.columns(table_of_values({"Age": [1.0], "sex": ["F"]}, 1), "new")
     with pytest.raises(DataError, match="'age' was a number in the rows of the fit, but row 1 has 'old'"):
         covariates.columns(table_of_values({"age": [None, "old"], "sex": ["F", "F"]}, 2), "new")

@@ -51,8 +51,6 @@ def at_fit(frame, y=KINDS, kernel="chi2", **options):
 
 
 WRONG = {
-    "reports of HTSeq": (FRAME.assign(__no_feature=9, __ambiguous=3), "'__no_feature', '__ambiguous' count reads"),
-    "reports of STAR": (FRAME.assign(N_unmapped=9), "'N_unmapped' count reads"),
     "sums of other columns": (TREE, "3 columns, such as 'k__A', are the sums of the columns below them"),
     "a code of the label": (FRAME.assign(code=(KINDS == "less") * 7), "the bin 'code' alone tells every label"),
     "ids": (FRAME.assign(number=rng.permutation(N) + 1000), "column 'number' has another whole number in every row"),
@@ -67,6 +65,28 @@ def test_columns_that_are_no_counts(wrong, is_sparse, tmp_path):
     data = anndata(frame, tmp_path) if is_sparse else frame
     [doubt] = at_fit(data)
     assert words in doubt
+
+
+COUNTERS = {"HTSeq": ["__no_feature", "__ambiguous"], "STAR": ["N_unmapped"]}
+
+
+@pytest.mark.parametrize("program", COUNTERS)
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet", "cells"])
+def test_reports_of_programs_are_no_bins(program, kind, tmp_path):
+    frame, counters = FRAME.assign(**dict.fromkeys(COUNTERS[program], 9)), COUNTERS[program]
+    frame.to_csv(tmp_path / "rows.csv")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    data = {"frame": frame, "csv": tmp_path / "rows.csv", "parquet": tmp_path / "rows.parquet"}.get(kind)
+    data = anndata(frame, tmp_path) if data is None else data
+    source = open_source(data)
+    assert source.column_names == tuple(FRAME)
+    assert sum(f"{', '.join(map(repr, counters))} count reads of no gene" in note for note in source.notes) == 1
+    assert open_source(data, columns=["a", counters[0]]).column_names == ("a", counters[0])
+    model = HistogramClassifier("chi2", random_state=0).fit(frame.to_numpy(float), KINDS)
+    model.feature_names_in_ = np.array([*frame], object)  # as one that was fitted with them
+    assert {*open_source(data, like=model).column_names} == {*frame}
+    [doubt] = said(lambda: HistogramClassifier("chi2", random_state=0).fit(frame, KINDS))
+    assert f"{', '.join(map(repr, counters))} count reads that belong to no bin" in doubt
 
 
 def test_targets_among_the_bins():

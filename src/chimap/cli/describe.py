@@ -13,7 +13,13 @@ import numpy as np
 
 from chimap._arrays import stored_values
 from chimap._files import read_header
-from chimap._formatting import bin_weights_in_words, blocks_in_words, class_weights_in_words, kernel_in_words
+from chimap._formatting import (
+    bin_weights_in_words,
+    blocks_in_words,
+    class_weights_in_words,
+    kernel_in_words,
+    left_out_in_words,
+)
 from chimap._memory import parse_memory
 from chimap._validation import DataError
 from chimap.cli import data_rows, image_rows, show
@@ -61,6 +67,7 @@ def data(
         "named": source.column_names is not None,
         "ids": None if source.row_ids is None else source.row_ids[:3].tolist(),
         "rows_left_out": source.n_left_out,
+        "rows_unreadable": source.n_unreadable,
         "sparse": source.is_sparse,
         **_scan(source, show.progress(silent)),
         "labels": _labels(source),
@@ -70,8 +77,7 @@ def data(
         "plan": plan,
     }
     return facts, {
-        "rows": f"{source.n_rows:,}"
-        + (f"; {source.n_left_out:,} left out, without a label or not readable" if source.n_left_out else ""),
+        "rows": f"{source.n_rows:,}{left_out_in_words(source.n_left_out, source.n_unreadable)}",
         "ids": None if source.row_ids is None else ", ".join(map(str, source.row_ids[:3])) + ", ...",
         "bins": f"{source.n_features:,}"
         + (", stored sparse" if source.is_sparse else "")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from chimap import _arrays
-from chimap._frames import is_collection
+from chimap._frames import is_collection, is_frame
 from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndata, is_anndata_store
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.arrow_files import IPC, PARQUET
@@ -29,7 +29,7 @@ from chimap.data.io.containers import is_store
 from chimap.data.io.files import COMPRESSIONS, existing_file, is_folder
 from chimap.data.remedies import refuse_unreadable, unread_file
 from chimap.data.source import Source
-from chimap.data.table import check_order
+from chimap.data.table import check_order, is_path
 
 Opener = Callable[..., Source]
 
@@ -75,6 +75,7 @@ ENDINGS: dict[str, Callable[..., Source]] = {
 }
 
 CONTAINERS = (NpzSource, ZarrSource, Hdf5Source)
+WITH_IDS = (*CONTAINERS, jsonl_source)  # which are told the array, or field, of ids when they are opened
 WITH_MEMBERS = (*CONTAINERS, CsvSource, ArrowSource, AnnDataSource, TenXHdf5Source)
 
 
@@ -96,6 +97,11 @@ def opener_of(X: object) -> Opener | None:
     if opener is None:
         refuse_unreadable(X)
     return opener
+
+
+def has_columns(X: object) -> bool:
+    """Return whether data may have named columns besides their bins: files, data frames, objects of other libraries."""
+    return is_path(X) or is_frame(X) or opener_of(X) is not None
 
 
 def check_rows_order(X: object, **given: object) -> None:

@@ -6,14 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TypeGuard
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._frames import is_frame, names_of
-from chimap._messages import Message
+from chimap._messages import Message, shown
 from chimap._types import JSON, ArrayLike, Rows
 from chimap._validation import DataError
 from chimap.data.formats.frames import column_of
@@ -23,7 +22,7 @@ from chimap.data.labels import clean_labels
 from chimap.data.opening import open_source
 from chimap.data.rows import digest
 from chimap.data.source import Chunk, CovariateTable, Source
-from chimap.data.table import NoColumnError, words_of
+from chimap.data.table import NoColumnError, instead, words_of
 from chimap.data.views import View
 
 _FACTOR = re.compile(r"C\((.*)\)")
@@ -129,11 +128,10 @@ def _not_there(source: Source, column: str) -> NoColumnError:
     """Return the error of a covariate that the data do not have, with names like it."""
     table, colons, name = column.rpartition("::")
     of_rows = [*source.columns_aside, *source.metadata, *(source.column_names or ())]
-    by_lower = {other.lower(): other for other in (table_of(table).columns if colons else of_rows)}
-    near = get_close_matches(name.lower(), by_lower, 3, 0.5)
-    like = f" Is it {' or '.join(repr(by_lower[word]) for word in near)}?" if near else ""
+    others = table_of(table).columns if colons else of_rows
+    there = instead(name, others, f"there are {shown(others)}")
     return NoColumnError(
-        Message("{}: no column {!r} for {covariates}.{}", table if colons else source.name, name, like)
+        Message("{}: no column {!r} for {covariates}{}.", table if colons else source.name, name, there)
     )
 
 

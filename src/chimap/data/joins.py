@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.data.io.files import existing_file, split_member, uncompressed_name
-from chimap.data.label_kinds import TextLabels, is_text, texts_of
-
-if TYPE_CHECKING:
-    from chimap.data.source import Source
-from typing import TYPE_CHECKING
-
 from chimap.data.formats.arrow_files import IPC, PARQUET
 from chimap.data.formats.qiime import QiimeMetadata, artifact_metadata, is_qiime_metadata
 from chimap.data.formats.records import ArrowRecords, Records, TextRecords, refuse_undecoded
-from chimap.data.io.files import base_name
+from chimap.data.io.files import base_name, existing_file, split_member, uncompressed_name
 from chimap.data.label_files import Labels
+from chimap.data.label_kinds import TextLabels, is_text, texts_of
 from chimap.data.labels import clean_labels, task_column
 from chimap.data.remedies import file_remedy
 from chimap.data.rows import check_distinct
 from chimap.data.source import Source
 from chimap.data.table import checked_ids, place_of, places_of, unique_ids
 from chimap.data.views import ChosenRows
-
-if TYPE_CHECKING:
-    pass
 
 
 class NoSharedIdsError(DataError):

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap._validation import DataError
-from chimap.data.io.files import existing_file, is_address, uncompressed_name
-from chimap.data.table import is_path
-
-if TYPE_CHECKING:
-    from chimap.data.source import Source
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 from chimap._frames import is_frame, names_of
 from chimap._types import Columns
-from chimap.data.catalogue import TEXT_TABLES, opener_of
+from chimap._validation import DataError
+from chimap.data.catalogue import TEXT_TABLES, has_columns
 from chimap.data.formats.arrow_files import IPC, PARQUET, find_parts, may_be_classes
 from chimap.data.formats.batches import stream_columns
 from chimap.data.formats.csv import CsvSource, TextTable
@@ -28,14 +19,12 @@ from chimap.data.formats.fields import Reading
 from chimap.data.formats.mothur import is_shared
 from chimap.data.formats.records import LINES, has_records, records_of
 from chimap.data.formats.transposed import is_transposed
+from chimap.data.io.files import existing_file, is_address, uncompressed_name
 from chimap.data.label_files import IGNORE_LABELS, Labels
 from chimap.data.labels import task_column
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, places_of
 from chimap.data.views import WithLabels
-
-if TYPE_CHECKING:
-    pass
 
 
 def task_words(data: object, labels: object) -> str | list[str] | None:
@@ -51,8 +40,7 @@ def task_words(data: object, labels: object) -> str | list[str] | None:
         return list(labels) if all(isinstance(word, str) and word in names for word in labels) else None
     if not isinstance(labels, str) or "::" in labels or not any(mark in labels for mark in "*?,"):
         return None
-    has_columns = is_path(data) or is_frame(data) or opener_of(data) is not None
-    return labels if has_columns and not os.path.exists(labels) else None
+    return labels if has_columns(data) and not os.path.exists(labels) else None
 
 
 @dataclass(frozen=True)

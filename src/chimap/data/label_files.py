@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from chimap._messages import Message
+from chimap._messages import Message, shown
 from chimap._validation import DataError
 from chimap.data.io.files import (
     DataFile,
@@ -24,22 +24,14 @@ from chimap.data.io.files import (
     uncompressed_name,
 )
 from chimap.data.io.numpy_files import Archive, fill, read_header
+from chimap.data.label_kinds import numbers_or_text
+from chimap.data.labels import clean_labels
 from chimap.data.remedies import remedy_after
-from chimap.data.table import NoColumnError, is_path
+from chimap.data.source import Source
+from chimap.data.table import NoColumnError, instead, is_path
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from chimap.data.source import Source
-from typing import TYPE_CHECKING
-
-from chimap.data.labels import clean_labels
-from chimap.data.source import Source
-
-if TYPE_CHECKING:
-    pass
-from chimap._messages import shown
-from chimap.data.label_kinds import numbers_or_text
 
 
 class IgnoreLabels(Enum):
@@ -223,7 +215,7 @@ def labels_elsewhere(labels: Labels, n_rows: int, where: str, columns: Sequence[
                 else "it holds only counts. If another table gives labels by the ids of the rows, name that table "
                 f"and its column: metadata.tsv::{name}."
             )
-            raise NoColumnError(f"{where}: no column and no file {name!r}; {remedy}") from error
+            raise NoColumnError(f"{where}: no column and no file {name!r}{instead(name, columns, remedy)}") from error
     return read_labels(labels, n_rows)
 
 

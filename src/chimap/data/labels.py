@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import numbers
+import shlex
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +17,21 @@ from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap._unicode import composed_texts
 from chimap._validation import DataError
-from chimap.data.label_kinds import WIDE_BYTES, as_number, is_missing, is_text, masked, texts_of, whole_numbers
-
-if TYPE_CHECKING:
-    from chimap.data.source import Source
-import shlex
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from chimap.data.label_kinds import as_targets, is_finite_number, marks_of, same_value, stands_for_missing, why_text
+from chimap.data.label_kinds import (
+    WIDE_BYTES,
+    as_number,
+    as_targets,
+    is_finite_number,
+    is_missing,
+    is_text,
+    marks_of,
+    masked,
+    same_value,
+    stands_for_missing,
+    texts_of,
+    whole_numbers,
+    why_text,
+)
 from chimap.data.source import Source
 from chimap.data.views import ChosenRows, WithLabels
 
@@ -124,6 +134,8 @@ def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.nd
     y = y.astype(object)
     missing = missing | np.array([is_missing(value) for value in y], dtype=bool)
     present = np.flatnonzero(~missing)
+    for row in present:
+        y[row] = _WRITTEN.get(type(y[row]), lambda value: value)(y[row])
     label_type = str if present.size and isinstance(y[present[0]], str) else numbers.Real
     for row in present:
         if not isinstance(y[row], label_type):
@@ -143,6 +155,10 @@ def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.nd
     full = np.zeros(y.size, dtype=clean.dtype)
     full[present] = clean
     return full, missing
+
+
+# Objects as a file of text has them.
+_WRITTEN: dict[type, Callable[[Any], object]] = {date: str, datetime: str, time: str, timedelta: str, Decimal: float}
 
 
 def _narrow(words: np.ndarray) -> np.ndarray:
@@ -327,6 +343,7 @@ def _readable(source: Source, y: np.ndarray) -> Source:
     if len(source.unread) > _MOST_SHARE_UNREAD * source.n_rows:
         raise DataError(f"{note_on_unread(source)}. Is this the column, and the encoding of the file, that you mean?")
     kept = ChosenRows(source, rows, y[rows])
+    kept.n_unreadable += len(source.unread)
     kept.notes = (*source.notes, f"{note_on_unread(source)}. They are left out.")
     return kept
 

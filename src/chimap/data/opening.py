@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from chimap._frames import is_frame
 from chimap._messages import Message
 from chimap._types import Columns, Parameters
 from chimap._validation import DataError, check_choice
-from chimap.data.catalogue import CONTAINERS, WITH_MEMBERS, opener_of, opener_of_path
+from chimap.data.catalogue import CONTAINERS, WITH_IDS, WITH_MEMBERS, has_columns, opener_of, opener_of_path
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.batches import BatchSource
@@ -22,7 +21,6 @@ from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.fields import Reading
 from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.matrix_market import MatrixMarketSource
-from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.svmlight import SvmlightSource
 from chimap.data.formats.transposed import text_table
 from chimap.data.formats.words import WordCounts
@@ -145,51 +143,27 @@ def open_source(
             raise InputError("labels must be None for a Source, because a source brings its labels.")
         return _matched(path_or_array, like, missing_columns)
     aside_names = () if aside is None else tuple(map(str, words_of(aside)))
+    choice = choice_like(like, ColumnChoice(id, columns, exclude, missing, aside=aside_names, rank=rank))
     if not (like is None or labels is not None if with_labels is None else with_labels):
         named = words_of(labels) if isinstance(labels, str | int) else []
-        bins = fitted_names(like) or ()
-        aside_names = (*aside_names, *map(str, named), *(name for name in LABEL_NAMES if name not in bins))
+        usual = (name for name in LABEL_NAMES if name not in (choice.names or ()))
+        choice = replace(choice, aside=(*choice.aside, *map(str, named), *usual))
         labels = IGNORE_LABELS
-    choice = replace(
-        choice_like(like), id=id, columns=columns, exclude=exclude, missing=missing, aside=aside_names, rank=rank
-    )
-    fitted_reading = getattr(like, "reading_", None)
-    reading = reading or (
-        fitted_reading if fitted_reading is not None and fitted_reading.takes(path_or_array) else None
-    )
-    if (words := task_words(path_or_array, labels)) is not None:
-        opened = with_tasks(
-            lambda label, chosen_columns: _read(path_or_array, label, chosen_columns, reading, transpose),
-            path_or_array,
-            words,
-            choice,
-            reading,
-        )
-        without_tasks = replace(choice, aside=(*choice.aside, *(opened.task_names or ())))
-        opened.read_column = _OpenedData(path_or_array, without_tasks, opened.reading, transpose, None)
-        return without_unlabelled(_matched(opened, like, missing_columns), missing)
-    join = labels if isinstance(labels, str) and is_join(labels) else None
-    inside = None if join else marked(labels, missing)
-
-    def opened_as(transpose: bool | None) -> Source:
-        def read(inner_labels: Labels) -> Source:
-            return _read(path_or_array, inner_labels, choice, reading, transpose)
-
-        source = with_label_hints(read, inside, path_or_array, lambda path: opener_of_path(path) in CONTAINERS)
-        if is_path(path_or_array) or is_frame(path_or_array) or opener_of(path_or_array) is not None:
-            source.read_column = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
-        return source if join is None else joined(source, join, id, missing)
-
-    try:
-        source = opened_as(transpose)
-    except NoSharedIdsError as error:
-        source = _with_samples_as_columns(opened_as, path_or_array, transpose, error)
+    opening = _Opening(path_or_array, choice, reading or _reading_of(like, path_or_array), transpose)
+    words = task_words(path_or_array, labels)
+    source = opening.with_labels(labels) if words is None else opening.with_tasks(words)
     source = without_unlabelled(_matched(source, like, missing_columns), missing)
     if source.unread and labels is not IGNORE_LABELS:
         source.notes = (*source.notes, f"{note_on_unread(source)}. Their rows are empty.")
     if labels is None:
         _check_target(source)
     return source
+
+
+def _reading_of(like: object, data: object) -> Reading | None:
+    """Return the reading of a model, where the data hold fields that it reads."""
+    reading: Reading | None = getattr(like, "reading_", None)
+    return reading if reading is not None and reading.takes(data) else None
 
 
 def _with_words(reading: Reading | None, like: object, **settings: object) -> Reading | None:
@@ -203,18 +177,6 @@ def _with_words(reading: Reading | None, like: object, **settings: object) -> Re
     if reading is not None and not isinstance(reading, WordCounts):
         raise InputError(f"{names}: for texts, but {type(reading).__name__} reads none. Leave them out.")
     return replace(reading or WordCounts(), **given)
-
-
-def _with_samples_as_columns(
-    opened_as: Callable[[bool], Source], data: object, transpose: bool | None, error: NoSharedIdsError
-) -> Source:
-    """Return a text table with samples as columns where the ids of its lines are none of the table of labels."""
-    if transpose is not None or not _is_text_table(data):
-        raise error
-    try:
-        return opened_as(True)
-    except DataError:
-        raise error from None
 
 
 def _matched(source: Source, like: object, missing_columns: str | None) -> Source:
@@ -239,25 +201,63 @@ def _check_target(source: Source) -> None:
         )
 
 
-def _read(
-    data: object, labels: Labels, choice: ColumnChoice, reading: Reading | None, transpose: bool | None
-) -> Source:
-    """Return the source of the data with all of its rows, labelled or not."""
-    if reading is not None:
-        return select_columns(reading.source(data, labels, choice.id), replace(choice, id=None))
-    if transpose is not None and not _is_text_table(data):
-        return select_columns(_matrix_market(data, labels, transpose), choice)
-    return _opened(data, labels, choice, transpose)
-
-
 @dataclass(frozen=True)
-class _OpenedData:
-    """What was opened and how, for ``Source.read_column``: it is opened again, with another column as the labels."""
+class _Opening:
+    """Data and how they are opened; ``source`` may be asked again, with another column as the labels."""
 
-    data: object
+    data: Any
     choice: ColumnChoice
     reading: Reading | None
     transpose: bool | None
+
+    def with_labels(self, labels: Labels) -> Source:
+        """Return all rows of the data, with labels of their own or joined by ids; None looks for labels in the data."""
+        try:
+            return self._with_labels(labels)
+        except NoSharedIdsError:
+            if self.transpose is None and _is_text_table(self.data):  # perhaps its lines are no rows
+                with suppress(DataError):
+                    return replace(self, transpose=True)._with_labels(labels)
+            raise
+
+    def _with_labels(self, labels: Labels) -> Source:
+        join = labels if is_join(labels) else None
+        inside = None if join else marked(labels, self.choice.missing)
+        source = with_label_hints(self.source, inside, self.data, lambda path: opener_of_path(path) in CONTAINERS)
+        if has_columns(self.data):
+            source.read_column = _ColumnReader(replace(self, reading=source.reading), labels)
+        return source if join is None else joined(source, str(join), self.choice.id, self.choice.missing)
+
+    def with_tasks(self, words: Columns) -> Source:
+        """Return all rows of the data, with several columns as labels, one a task."""
+        source = with_tasks(self.source, self.data, words, self.choice, self.reading)
+        choice = replace(self.choice, aside=(*self.choice.aside, *(source.task_names or ())))
+        source.read_column = _ColumnReader(replace(self, choice=choice, reading=source.reading), None)
+        return source
+
+    def source(self, labels: Labels, choice: ColumnChoice | None = None) -> Source:
+        """Return the source of the data with all of its rows, labelled or not, and the columns that were chosen."""
+        data, choice = self.data, choice or self.choice
+        if self.reading is not None:
+            return select_columns(self.reading.source(data, labels, choice.id), replace(choice, id=None))
+        if self.transpose is not None and not _is_text_table(data):
+            return select_columns(_matrix_market(data, labels, self.transpose), choice)
+        if is_path(data):
+            return _of_file(*split_member(data), labels, choice, self.transpose)
+        if is_frame(data):
+            return FrameSource(data, labels, choice)
+        if (opener := opener_of(data)) is not None:
+            return opener(data, labels, choice)
+        if callable(data) and (labels is None or labels is IGNORE_LABELS):
+            return select_columns(BatchSource(data, reads_labels=labels is None), choice)
+        return select_columns(ArraySource(data, labels), choice)
+
+
+@dataclass(frozen=True)
+class _ColumnReader:
+    """Reads a column of opened data that are labelled by ``labels``, see ``Source.read_column``."""
+
+    opening: _Opening
     labels: Labels
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -265,20 +265,21 @@ class _OpenedData:
 
     def __call__(self, name: str, source: Source, missing: object) -> np.ndarray:
         """Return the values of a column; ``missing`` marks missing ones. See ``Source.column_with_gaps``."""
-        values = None if self.reading is None or is_join(name) else self.reading.column_of(self.data, name)
+        values, reading = None, self.opening.reading
+        if not is_join(name):
+            kept = source.kept_column(name, missing)
+            values = kept if reading is None else reading.column_of(self.opening.data, name)
         if values is None:
             values = self._as_labels(name, missing)
         return values[source.places_in_file()]
 
     def _as_labels(self, name: str, missing: object) -> np.ndarray:
         """Return the values of a column of all rows; they are read as labels of the data, opened again."""
+        choice = self.opening.choice
         taken_for_labels = LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
-        aside = (*self.choice.aside, *(word for word in taken_for_labels if word != name))
-        inside = None if is_join(name) else name
-        opened = _read(
-            self.data, inside, replace(self.choice, missing=missing, aside=aside), self.reading, self.transpose
-        )
-        values = values_by_id(opened, name, self.choice.id, missing) if is_join(name) else opened.labels()
+        aside = (*choice.aside, *(word for word in taken_for_labels if word != name))
+        opened = self.opening.source(None if is_join(name) else name, replace(choice, missing=missing, aside=aside))
+        values = values_by_id(opened, name, choice.id, missing) if is_join(name) else opened.labels()
         assert values is not None  # the labels are named
         return values
 
@@ -287,33 +288,23 @@ def _nothing() -> None:
     """Stand for a reader of columns in another process, where ``source.read_column`` is None."""
 
 
-def _opened(data: Any, labels: Labels, choice: ColumnChoice, transpose: bool | None) -> Source:
-    """Return the source of the data, restricted to the columns that the caller chose."""
-    if is_frame(data):
-        return FrameSource(data, labels, choice)
-    if (opener := opener_of(data)) is not None:
-        return opener(data, labels, choice)
-    if callable(data) and (labels is None or labels is IGNORE_LABELS):
-        return select_columns(BatchSource(data, reads_labels=labels is None), choice)
-    if not isinstance(data, str | os.PathLike):
-        return select_columns(ArraySource(data, labels), choice)
-    path, member = split_member(data)
+def _of_file(path: str, member: str | None, labels: Labels, choice: ColumnChoice, transpose: bool | None) -> Source:
+    """Return the source of a file, or of a member of it, with the columns that were chosen."""
     kind = opener_of_path(path)
     if member is not None and kind not in WITH_MEMBERS:
         raise DataError(
             f"{path}: only .npz, .h5, .h5ad, .zarr, .parquet and .shared files have members, leave '::{member}' out."
         )
-    if kind is SvmlightSource:
-        return select_columns(_svmlight(path, labels, choice), choice)
     if kind is CsvSource:
         return text_table(path, labels, choice, transpose, member)
     if kind is ArrowSource:
         return ArrowSource(path, labels, member, choice=choice)
-    if kind in CONTAINERS:
-        return select_columns(kind(path, labels, member, id=choice.id), replace(choice, id=None))
-    if kind is jsonl_source:
-        return select_columns(jsonl_source(path, labels, id=choice.id), replace(choice, id=None))
-    return select_columns(kind(path, labels) if member is None else kind(path, labels, member), choice)
+    if kind is SvmlightSource:
+        return select_columns(_svmlight(path, labels, choice), choice)
+    given = (path, labels) if member is None else (path, labels, member)
+    if kind in WITH_IDS:
+        return select_columns(kind(*given, id=choice.id), replace(choice, id=None))
+    return select_columns(kind(*given), choice)
 
 
 def _svmlight(path: str, labels: Labels, choice: ColumnChoice) -> SvmlightSource:

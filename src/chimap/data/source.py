@@ -141,6 +141,8 @@ class Source(ABC):
         The rows that were left out because they have no label.
     n_left_out : int
         Number of rows of the data that this source leaves out, for want of a label for example.
+    n_unreadable : int
+        Number of these whose record could not be read.
     unread : mapping of int to str
         Why the record of a row could not be read, by row, such as a broken image. Such a row is empty, a fit leaves it
         out, and it has no prediction.
@@ -154,7 +156,7 @@ class Source(ABC):
         Names of columns of the data that are neither bins, labels nor ids, as far as they are known.
     metadata, matrices : tuple of str
         Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
-    origin : callable or None
+    read_column : callable or None
         Reads a column of the data that the rows were opened from, see ``column``; arguments: name, source, missing.
     column_kinds : tuple of str, or None
         What each column measures, where the data say it of columns of several kinds, as of genes and proteins.
@@ -193,6 +195,7 @@ class Source(ABC):
     counts: np.ndarray | None = None
     covariates: CovariateTable | None = None
     n_left_out: int = 0
+    n_unreadable: int = 0
     unread: Mapping[int, str] = _NOTHING_UNREAD
     notes: tuple[str, ...] = ()
     id_name: str = "id"
@@ -257,6 +260,18 @@ class Source(ABC):
             If there is no such column, or if the rows were not read from a file or a data frame.
         """
         return self._from_origin(name, words_for_missing())
+
+    def kept_column(self, name: str, missing: object) -> np.ndarray | None:
+        """Return a column of all rows of the data, as labels, if it was kept when they were opened; None for others.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        missing : object
+            What marks a missing value.
+        """
+        return None
 
     def _from_origin(self, name: str, missing: object) -> np.ma.MaskedArray:
         if self.read_column is None:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -26,6 +27,8 @@ from chimap.data.remedies import readings_of
 COUNTER = re.compile(
     r"__(no_feature|ambiguous|too_low_aQual|not_aligned|alignment_not_unique)|N_(unmapped|multimapping|noFeature|ambiguous)"
 )
+
+_LEAST_LIKENESS = 0.6  # of a misspelt name and the name that is meant, as difflib counts it
 
 # Where the caller names none, a column or array of one of these names holds the labels, and another names the rows. In
 # containers of arrays, Y beside X holds labels too.
@@ -299,7 +302,8 @@ def roles_of(
         unknown = tuple(names[i] for i in candidates if i not in taken)
         return Roles(bins, label, id_place, True, unknown, is_index=is_index)
     explicit = choice.columns is not None
-    bins = candidates
+    counters = counters_among(names, candidates) if has_names and not explicit else []
+    bins = [i for i in candidates if i not in counters]
     if choice.columns is not None:
         besides = {label, *_present(names, choice.aside, has_names)}
         bins = [i for i in places_of(names, choice.columns, where, "columns") if i not in besides]
@@ -311,17 +315,33 @@ def roles_of(
     if not bins:
         raise DataError(f"{where}: no columns are left besides labels and ids. Give rows of bins.")
     like_labels = [names[i] for i in bins if names[i] in LABEL_NAMES] if has_names and not explicit else []
-    doubts = tuple(
-        Message(
-            "{}: {!r} is taken for a bin. If it holds labels, name it with {labels=}, or set it aside with {exclude=}.",
-            where,
-            name,
-            name,
-            name,
-        )
-        for name in like_labels
+    doubts = (
+        *counters_note([names[i] for i in counters], where),
+        *(
+            Message(
+                "{}: {!r} is taken for a bin. If it holds labels, name it with {labels=}, or set it aside with "
+                "{exclude=}.",
+                where,
+                name,
+                name,
+                name,
+            )
+            for name in like_labels
+        ),
     )
     return Roles(bins, label, id_place, explicit, (), doubts, is_index)
+
+
+def counters_among(names: Sequence[str], places: Iterable[int]) -> list[int]:
+    """Return which of some columns count reads that belong to no gene, as HTSeq and STAR report them."""
+    return [place for place in places if COUNTER.fullmatch(names[place])]
+
+
+def counters_note(names: Sequence[str], where: str) -> tuple[str, ...]:
+    """Return the note on bins that count reads of no gene, if there are any."""
+    if not names:
+        return ()
+    return (Message("{}: {} count reads of no gene and are left out. {columns} has them.", where, _shown(names)),)
 
 
 def only_label(names: Sequence[str], where: str) -> str | None:
@@ -431,8 +451,22 @@ def _matching(
     else:
         places = [int(word) % n] if word.removeprefix("-").isdecimal() and -n <= int(word) < n else []
     if not places:
-        raise NoColumnError(f"{where}: no column {word!r} ({argument}); there are {_shown(names)}.")
+        there = instead(str(word), names, f"there are {_shown(names)}")
+        raise NoColumnError(f"{where}: no column {word!r} ({argument}){there}.")
     return places
+
+
+def instead(word: str, names: Sequence[str], there: str) -> str:
+    """Return what follows the report of a name that is not there: the names that it may be, and ``there``, a clause.
+
+    >>> instead("diagnosos", ["age", "Diagnosis"], "there are 2"), instead("x", ["age"], "there are 1")
+    (": did you mean 'Diagnosis'? There are 2", '; there are 1')
+    """
+    written = {name.lower(): name for name in names}
+    near = get_close_matches(word.lower(), written, 2, _LEAST_LIKENESS)
+    if not near:
+        return f"; {there}"
+    return f": did you mean {' or '.join(repr(written[name]) for name in near)}? {there[0].upper()}{there[1:]}"
 
 
 def _span(first: dict[str, int], n: int, start: str, stop: str) -> Iterable[int]:

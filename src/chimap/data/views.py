@@ -16,7 +16,7 @@ from chimap.data.label_kinds import whole_numbers
 from chimap.data.overlap import Overlap, TrainingMass
 from chimap.data.rows import check_exact, csr_rows, digest, regroup
 from chimap.data.source import Chunk, Source
-from chimap.data.table import ColumnChoice, ignored, roles_of, unique_ids
+from chimap.data.table import ColumnChoice, counters_among, counters_note, ignored, roles_of, unique_ids
 
 # What a view has of the source behind it, unless it says otherwise.
 _SHARED = tuple(name for name in Source.__annotations__ if name not in ("unlabelled", "column_kinds"))
@@ -49,6 +49,10 @@ class View(Source):
     def places_in_file(self) -> np.ndarray:
         """Return positions as ``Source`` does."""
         return self.whole.places_in_file()
+
+    def kept_column(self, name: str, missing: object) -> np.ndarray | None:
+        """Return a column as ``Source`` does."""
+        return self.whole.kept_column(name, missing)
 
     def _changed(self, chunk: Chunk) -> Chunk:
         """Return a chunk of the whole as this view has it."""
@@ -329,15 +333,19 @@ def fitted_names(model: object) -> tuple[str, ...] | None:
     return None if names is None else composed_names(names)
 
 
-def choice_like(model: object) -> ColumnChoice:
-    """Return the choice of the columns that a model was fitted on; a silent choice for None."""
+_SILENT = ColumnChoice()
+
+
+def choice_like(model: object, choice: ColumnChoice = _SILENT) -> ColumnChoice:
+    """Return a choice, with the columns that a model was fitted on; unchanged for None."""
     first_column = getattr(model, "first_column_", None)
     if first_column is None:  # older model files keep it with the description of the training
         zero_based = (getattr(model, "training_", None) or {}).get("zero_based")
         first_column = None if zero_based is None else int(not zero_based)
     width, mass = getattr(model, "n_features_in_", None), getattr(model, "mass_", None)
     other_names = None if mass is None else mass.other_names
-    return ColumnChoice(names=fitted_names(model), other_names=other_names, width=width, first_column=first_column)
+    choice = replace(choice, names=fitted_names(model), other_names=other_names)
+    return replace(choice, width=width, first_column=first_column)
 
 
 def select_columns(source: Source, choice: ColumnChoice) -> Source:
@@ -345,12 +353,15 @@ def select_columns(source: Source, choice: ColumnChoice) -> Source:
 
     Positions stand in for names that the source does not have. A column that names the rows is read once, as a whole.
     """
-    if choice.columns is None and choice.names is None:
-        source = _genes(source)
+    columns = choice.columns
+    if choice.names is not None and columns is None:
+        columns = range(source.n_features)  # those of the model are found among all
+    if columns is None:
+        source = _without_counters(_genes(source))
     if choice.is_silent:
         return source
     names = source.column_names or tuple(map(str, range(source.n_features)))
-    without_model = replace(choice, names=None)
+    without_model = replace(choice, names=None, columns=columns)
     roles = roles_of(names, None, without_model, source.name, has_names=source.column_names is not None)
     if choice.id is not None and roles.id is not None:
         blocks = [chunk.X[:, [roles.id]] for chunk in source.chunks(4096)]
@@ -376,4 +387,15 @@ def _genes(source: Source) -> Source:
         ", ".join(others),
     )
     view.notes = (*source.notes, note)
+    return view
+
+
+def _without_counters(source: Source) -> Source:
+    """Return the columns of a source but those that count reads of no gene, with a note."""
+    names = source.column_names or ()
+    counters = counters_among(names, range(len(names)))
+    if not counters or len(counters) == source.n_features:
+        return source
+    view = ChosenColumns(source, np.setdiff1d(np.arange(source.n_features), counters))
+    view.notes = (*source.notes, *counters_note([names[place] for place in counters], source.name))
     return view

@@ -5,19 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Protocol
 
 import numpy as np
 
 from chimap._errors import InputError
-from chimap._messages import Message
+from chimap._messages import Message, shown
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.covariates import Widened
 from chimap.data.doubts import say
 from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.source import CovariateTable, Source
+from chimap.data.table import instead
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.kernels import Gaussian
@@ -256,16 +256,8 @@ def _unit(codes: Sequence[CovariateCode], table: CovariateTable, where: str) -> 
     values = dict(zip(table.names, table.values, strict=True))
     missing = [code.name for code in codes if code.name not in values]
     if missing:
-        near = get_close_matches(missing[0], table.names, 1)
-        raise DataError(
-            Message(
-                "{}: no covariate {!r}, which the model takes; there {}{}.",
-                where,
-                missing[0],
-                "are " + ", ".join(map(repr, table.names)),
-                f". Is it {near[0]!r}" if near else "",
-            )
-        )
+        there = instead(missing[0], table.names, f"there are {shown(table.names)}")
+        raise DataError(Message("{}: no covariate {!r}, which the model takes{}.", where, missing[0], there))
     return np.column_stack([code.columns(values[code.name], where) for code in codes])
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from chimap._errors import InputError
-from chimap._formatting import NARROW_SPACE, measure_in_words, percent, plain
+from chimap._formatting import NARROW_SPACE, left_out_in_words, measure_in_words, percent, plain
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import Source, open_source
 from chimap.data.label_files import Labels
@@ -100,7 +100,7 @@ class Evaluation(Page):
 
     title: str
     model_name: str
-    data: Mapping[str, object]
+    data: Mapping[str, Any]
     metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
     baseline: Baseline | None = None
     curve: StrengthCurve | None = None
@@ -120,11 +120,9 @@ class Evaluation(Page):
 
     def summary(self) -> dict[str, str | None]:
         """Return the evaluation in lines of text by name, the most telling first; None for those that do not apply."""
-        metrics, left_out = self.metrics, self.data.get("rows left out, without a label")
-        rows = f"{self.data.get('which rows', metrics.n_rows)}"
-        lines: dict[str, str | None] = {
-            "rows": rows + (f"; {left_out:,} left out, without a label or not readable" if left_out else "")
-        }
+        metrics, n_unreadable = self.metrics, int(self.data.get("rows left out, not readable") or 0)
+        left_out = left_out_in_words(int(self.data.get("rows left out") or 0), n_unreadable)
+        lines: dict[str, str | None] = {"rows": f"{self.data.get('which rows', metrics.n_rows)}{left_out}"}
         if isinstance(metrics, TaskMetrics):
             lines |= task_lines(metrics)
         else:
@@ -280,7 +278,8 @@ def _evaluation(model: BaseEstimator, source: Source, score: Score, which: str, 
         "file": source.name.partition(",")[0],
         "rows": source.n_rows,
         "which rows": which,
-        "rows left out, without a label": source.n_left_out or None,
+        "rows left out": source.n_left_out or None,
+        "rows left out, not readable": source.n_unreadable or None,
         "bins": source.n_features,
         "rows trained on": learned.get("n_rows_"),
         "trained on": training.get("file"),

@@ -51,7 +51,8 @@ def test_labels_are_columns_of_obs(cells, name, expected):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("celltype", r"no column and no file 'celltype'; columns are cell_type, flag, holes")]
+    ("name", "message"),
+    [("celltype", r"no column and no file 'celltype': did you mean 'cell_type'\? Columns are cell_type, flag, holes")],
 )
 def test_labels_that_are_not_there(cells, name, message):
     with pytest.raises(DataError, match=message):

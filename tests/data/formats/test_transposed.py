@@ -156,9 +156,21 @@ def test_counters_are_left_out_and_no_labels(tmp_path, program):
     path = write(tmp_path, lines, "counts.tsv")
     source = open_source(path, transpose=True)
     assert source.column_names == ("ENSG00000000003", "ENSG00000000005")
-    assert any(f"reads of no gene are left out: {', '.join(counters)}" in note for note in source.notes)
+    shown = ", ".join(map(repr, counters))
+    assert any(f"{shown} count reads of no gene and are left out" in note for note in source.notes)
     with pytest.raises(DataError, match=rf"counts\.tsv, line 2: '{counters[0]}' counts reads .* it is no label"):
         open_source(path, labels=counters[0])
+
+
+def test_metadata_are_read_once(tmp_path, monkeypatch):
+    source = open_source(write(tmp_path, METAML), labels="disease")
+    monkeypatch.setattr(transposed, "TextTable", None)
+    assert source.column("subjectID").tolist() == METAML[2][1:]
+    ages = source.column_with_gaps("age")
+    assert ages.mask.tolist() == [False, False, True, False, False, False]
+    assert ages.compressed().tolist() == [72, 53, 61, 66, 58]
+    with pytest.raises(DataError, match="row 2: 'na' among numbers such as '72'"):
+        source.column("age")
 
 
 def test_columns_of_text_are_no_samples(tmp_path):
@@ -225,7 +237,8 @@ def test_lines_at_fault(tmp_path, change, message):
 
 def test_metadata_that_no_line_holds(tmp_path):
     path = write(tmp_path, METAML)
-    with pytest.raises(DataError, match=r"no column and no file 'diseased'; columns are dataset_name, sampleID"):
+    expected = r"no column and no file 'diseased': did you mean 'disease'\? Columns are dataset_name, sampleID"
+    with pytest.raises(DataError, match=expected):
         open_source(path, labels="diseased")
     with pytest.raises(DataError, match=r"no column 'patient' \(id\)"):
         open_source(path, id="patient")

@@ -15,6 +15,7 @@ from chimap._formatting import (
     class_weights_in_words,
     covariates_in_words,
     kernel_in_words,
+    left_out_in_words,
 )
 from chimap.cli import options, outputs, show
 from chimap.cli.commands import evaluate
@@ -199,7 +200,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     unlearned = learned.get("n_unlearned_", 0)
     rows += f"; {unlearned:,} left out, as the work is limited: --time-limit allows more" if unlearned else ""
     rows += f"; {absent:,} of weight 0" if absent > 0 else ""
-    rows += f"; {source.n_left_out:,} left out, without a label or not readable" if source.n_left_out else ""
+    rows += left_out_in_words(source.n_left_out, source.n_unreadable)
     has_classes = model.fitted.recipe.is_classifier
     task = f"classification, {model.classes_.size:,} classes" if has_classes else "regression"
     if task_names(model) is not None:
@@ -350,6 +351,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "rows_held_out": _not_learned_from(fitted)[0],
         "rows_of_weight_0": _not_learned_from(fitted)[1],
         "rows_left_out": source.n_left_out,
+        "rows_unreadable": source.n_unreadable,
         "bins": source.n_features,
         "task": model.training_["task"],
         "task_reason": fitted.task_reason,

@@ -29,7 +29,7 @@ from chimap.data.label_files import Labels
 from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.rows import digest
 from chimap.data.source import Source
-from chimap.data.table import ColumnChoice, check_order, first_repeat
+from chimap.data.table import ColumnChoice, check_order, first_repeat, instead
 from chimap.data.views import select_columns
 
 if TYPE_CHECKING:
@@ -295,7 +295,8 @@ def _labels_of(data: AnnData, labels: Labels) -> Labels:
         values, missing = np.asarray(column.astype(object)), np.asarray(column.isna())
         return label_column(values, missing, data.n_obs, f"obs[{labels!r}]")
     if isinstance(labels, str) and "::" not in labels and "." not in labels:
-        raise DataError(f"AnnData: no column {labels!r} in obs; there are {shown(columns)}.")
+        there = instead(labels, columns, f"there are {shown(columns)}")
+        raise DataError(f"AnnData: no column {labels!r} in obs{there}.")
     check_order(np.asarray(data.obs_names), labels, "AnnData", "adata.obs_names")
     return labels
 

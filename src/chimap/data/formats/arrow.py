@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import shown
 from chimap._types import JSON
 from chimap._unicode import composed_names
 from chimap._validation import DataError
@@ -31,7 +32,7 @@ from chimap.data.label_kinds import TextLabels, numbers_or_text
 from chimap.data.labels import clean_labels
 from chimap.data.rows import check_distinct, chunk_dtype, digest
 from chimap.data.source import BLOCK_BYTES, SeekableStream
-from chimap.data.table import ColumnChoice, IdCandidate, Roles, checked_ids, naming_note, roles_of, unique_ids
+from chimap.data.table import ColumnChoice, IdCandidate, Roles, checked_ids, instead, naming_note, roles_of, unique_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,8 +186,8 @@ def _types(part: ArrowPart) -> dict[str, pa.DataType]:
 
 def _type_of(types: dict[str, pa.DataType], name: str, part: ArrowPart) -> pa.DataType:
     if name not in types:
-        shown = ", ".join(list(types)[:10]) + (", ..." if len(types) > 10 else "")
-        raise DataError(f"{part.file}: no column {name!r}; it holds {shown}.")
+        there = instead(name, [*types], f"it holds {shown([*types], 10)}")
+        raise DataError(f"{part.file}: no column {name!r}{there}.")
     return types[name]
 
 
@@ -300,7 +301,7 @@ class ArrowSource(SeekableStream):
         if features is None and not _lists(names, kinds, label):
             features = [names[place] for place in roles.bins]
             takes_all = not roles.is_explicit and choice.exclude is None
-            others = (*pandas_index(first.schema), *([] if self._id is None else [self._id]))
+            others = tuple(name for place, name in enumerate(names) if place not in {*roles.bins})
             self._columns = FeatureColumns(first, features, label, others if takes_all else None)
         else:
             self._columns = FeatureColumns(first, features, label)

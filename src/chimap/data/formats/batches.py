@@ -28,6 +28,7 @@ from chimap.data.table import (
     Roles,
     check_same_names,
     index_notes,
+    instead,
     naming_note,
     roles_of,
     unique_ids,
@@ -243,7 +244,8 @@ class TableBatches:
         self._tables, self._name, schema = tables, name, schema_of(tables, name)
         names = self._columns = list(schema.names)
         if isinstance(label, str) and label not in names:
-            raise DataError(f"{name}: no column {label!r} for labels; there are {shown(names)}.")
+            there = instead(label, names, f"there are {shown(names)}")
+            raise DataError(f"{name}: no column {label!r} for labels{there}.")
         self._label = label if isinstance(label, str) else None
         if label is None:
             self._label = choice.usual_label(names, name)

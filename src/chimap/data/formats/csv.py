@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,6 +79,9 @@ class TextTable:
         Fields of a record. Where each line ends in a delimiter, it is one more than there are names.
     has_names : bool
         Whether the first line holds names.
+    has_commas : bool
+        Whether numbers may have decimal commas: beside semicolons, and where first lines between tabs, bars or blanks
+        have a number that only a comma explains, as 0,5 and unlike 1,234.
     comments : list of str
         The lines of ``#`` above the heading.
     look : list of list of str
@@ -112,6 +115,7 @@ class TextTable:
             self.heading, n_lines = self._first_record(head, number)
             last = number + n_lines - 1
             self.look = self._first_records(head, last)
+        self.has_commas = self.delimiter == ";" or (self.delimiter != "," and any(map(_has_comma, chain(*self.look))))
         first = [COMMA.plain(field) for field in self.heading] if self.has_commas else self.heading
         is_program = columns_of_program(self.heading) is not None
         self.has_names = bool(header) if header != "auto" else is_program or is_heading(first, said, known)
@@ -131,11 +135,6 @@ class TextTable:
             if self.has_names
             else [str(place) for place in range(len(fields))]
         )
-
-    @property
-    def has_commas(self) -> bool:
-        """Whether numbers may have decimal commas, as spreadsheets write them beside semicolons."""
-        return self.delimiter == ";"
 
     def marks(self, places: Sequence[int]) -> tuple[Marks, str] | None:
         """Return how numbers of these columns are written, with an example; None as programs write them."""
@@ -671,6 +670,11 @@ def _names_columns(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 def _is_monotone(values: Sequence[Any]) -> bool:
     signs = {(b > a) - (b < a) for a, b in pairwise(values)}
     return signs in ({1}, {-1})
+
+
+def _has_comma(field: str) -> bool:
+    """Return whether a field is a number with a decimal comma, and not one with a comma between thousands."""
+    return "," in field and COMMA.reads(field) and not POINT.reads(field)
 
 
 def _have_row_names(rows: Sequence[Sequence[str]], width: int) -> bool:

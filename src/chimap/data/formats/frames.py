@@ -24,6 +24,7 @@ from chimap.data.table import (
     check_order,
     checked_ids,
     enumerates_rows,
+    instead,
     place_of,
     roles_of,
     unique_ids,
@@ -152,7 +153,8 @@ def _label_place(names: list[str], labels: Labels, choice: ColumnChoice) -> int 
     if isinstance(labels, str) and labels in names:
         return names.index(labels)
     if isinstance(labels, str) and "::" not in labels and "." not in labels:  # what has these may be a file
-        raise NoColumnError(f"data frame: no column {labels!r} for labels; there are {shown(names)}.")
+        there = instead(labels, names, f"there are {shown(names)}")
+        raise NoColumnError(f"data frame: no column {labels!r} for labels{there}.")
     return place_of(names, labels, "data frame", "labels") if isinstance(labels, int) else None
 
 
@@ -165,19 +167,16 @@ def checked_names_of(table: pd.DataFrame | pl.DataFrame | pa.Table, name: str) -
 
 def column_of(table: pd.DataFrame | pl.DataFrame | pa.Table, place: int) -> np.ndarray:
     """Return the values of a column of a data frame, of shape (n,)."""
-    column = (
-        table.iloc[:, place]
-        if hasattr(table, "iloc")
-        else table[table.columns[place]]
-        if hasattr(table, "with_columns")
-        else table.column(place)
-    )
     # Whole numbers with missing entries stay objects: as floats, 2**53 and 2**53 + 1 would be one label.
-    if hasattr(column, "type"):  # an Arrow column, whose to_numpy supports neither text nor nulls
-        return np.asarray(column.to_pandas(integer_object_nulls=True))
-    if hasattr(column, "null_count"):
-        has_gaps = column.null_count() and column.dtype.is_integer()
-        return np.array(column.to_list(), dtype=object) if has_gaps else np.asarray(column.to_numpy())
+    if hasattr(table, "with_columns"):  # polars
+        column = table[table.columns[place]]
+        is_plain = not column.dtype.is_temporal() and not (column.null_count() and column.dtype.is_integer())
+        return np.asarray(column.to_numpy()) if is_plain else np.array(column.to_list(), dtype=object)
+    # The to_numpy of an Arrow column supports neither text nor nulls.
+    is_pandas = hasattr(table, "iloc")
+    column = table.iloc[:, place] if is_pandas else table.column(place).to_pandas(integer_object_nulls=True)
+    if column.dtype.kind in "mM" or column.dtype.name.startswith("period"):  # text, as pandas writes it to a file
+        return np.asarray(column.astype(str).where(column.notna(), None), dtype=object)
     has_gaps = column.dtype.kind in "iu" and bool(column.isna().any())
     return np.asarray(column.to_numpy(dtype=object) if has_gaps else column.to_numpy())
 

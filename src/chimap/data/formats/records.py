@@ -35,6 +35,7 @@ from chimap.data.io.files import (
 )
 from chimap.data.label_kinds import is_missing
 from chimap.data.source import Stored
+from chimap.data.table import instead
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,10 +172,8 @@ class Records(ABC):
         """Refuse names that are not columns."""
         missing = [name for name in columns if name not in self.columns]
         if missing:
-            raise DataError(
-                f"{self.address}: no column {missing[0]!r}; there are {', '.join(self.columns) or 'none'}. Name one "
-                "of them."
-            )
+            there = instead(missing[0], self.columns, f"there are {', '.join(self.columns) or 'none'}")
+            raise DataError(f"{self.address}: no column {missing[0]!r}{there}. Name one of them.")
 
 
 class TextRecords(Records):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -147,10 +148,12 @@ class TransposedSource(OrderedSource):
                 )
             )
         metadata = [place for place in _metadata(lines, choice.columns is not None) if place != label]
-        counters = [place for place, name in enumerate(names) if COUNTER.fullmatch(name)]
-        aside = (*choice.aside, *(names[place] for place in (*metadata, *counters)))
+        aside = (*choice.aside, *(names[place] for place in metadata))
         roles = roles_of(names, label, replace(choice, aside=aside), where)
         _check_distinct([lines[place] for place in roles.bins], where)
+        named = [place for place in (label, roles.id) if place is not None]
+        texts = [place for place, line in enumerate(lines) if line.is_text]
+        self._kept = self._fields_of({lines[place] for place in (*metadata, *named, *texts)})
         self.row_ids, naming = self._ids(lines, None if roles.id is None else lines[roles.id])
         self.column_names = composed_names(names[place] for place in roles.bins)
         self.n_features = len(roles.bins)
@@ -161,13 +164,8 @@ class TransposedSource(OrderedSource):
             elsewhere = str(labels) if isinstance(labels, int) else labels  # lines have names and no numbers
             self._y = labels_elsewhere(elsewhere, self.n_rows, where, self.metadata)
         else:
-            fields = self._fields(lines[label])
-            self._y = numbers_or_text(fields, f"{where}, line {names[label]!r}", choice.missing)
-        self.notes = (
-            *table.notes,
-            *roles.notes(where, None),
-            *self._told(where, naming, [names[place] for place in counters]),
-        )
+            self._y = self._values_of(lines[label], choice.missing)
+        self.notes = (*table.notes, *roles.notes(where, None), *self._told(where, naming))
         self._open()
 
     def _marks_in_use(self) -> Marks | None:
@@ -211,10 +209,23 @@ class TransposedSource(OrderedSource):
             fields = self._plain([record[place] for place in some])
             yield _Line(composed(record[0].strip()), number, _is_text(fields))
 
-    def _fields(self, line: _Line) -> list[str]:
-        """Return the fields of the samples in a line."""
-        record = next(record for number, record in self._records() if number == line.number)
-        return self._plain([record[place].strip() for place in self._samples])
+    def _fields_of(self, lines: set[_Line]) -> dict[_Line, list[str]]:
+        """Return the fields of the samples in some lines, read in one pass; words that repeat are kept once."""
+        wanted, kept = {line.number: line for line in lines}, {}
+        for number, record in self._records():
+            if number in wanted:
+                fields = self._plain([record[place].strip() for place in self._samples])
+                kept[wanted[number]] = [*map(sys.intern, fields)]
+        return kept
+
+    def _values_of(self, line: _Line, missing: object) -> np.ndarray:
+        """Return the fields of a line that was kept, as labels."""
+        return numbers_or_text(self._kept[line], f"{self.path}, line {line.name!r}", missing)
+
+    def kept_column(self, name: str, missing: object) -> np.ndarray | None:
+        """Return the values of a line of metadata, as labels; None where there is no such line."""
+        line = next((line for line in self._kept if line.name == name), None)
+        return None if line is None else self._values_of(line, missing)
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the fields of each line; of the first only if it does not name the samples."""
@@ -257,22 +268,21 @@ class TransposedSource(OrderedSource):
         """Return the ids of the samples, and the line that they are from; None for the heading."""
         table, where = self._table, str(self.path)
         if asked is not None:
-            return unique_ids(np.array(self._fields(asked)), f"{where}, line {asked.name!r}"), asked.name
+            return unique_ids(np.array(self._kept[asked]), f"{where}, line {asked.name!r}"), asked.name
         names = [table.names[place] for place in self._samples]
         stems = [_STEM_OF_BAM.sub(r"\1", name) for name in names]
         heading = np.array(stems if len({*stems}) == len(names) else names)
         if table.has_names and np.unique(heading).size == heading.size:
             return heading, None
         for line in lines:
-            fields = self._fields(line) if line.is_text else []
-            if len({*fields}) == self.n_rows:
-                return np.array(fields), line.name
+            if line.is_text and len({*self._kept[line]}) == self.n_rows:
+                return np.array(self._kept[line]), line.name
         if table.has_names:
             remedy = "Rename one of the samples, or add their counts up."
             checked_names(heading, self.n_rows, f"{where}, first line", remedy)
         return None, None
 
-    def _told(self, where: str, naming: str | None, counters: list[str]) -> Iterator[str]:
+    def _told(self, where: str, naming: str | None) -> Iterator[str]:
         """Yield what is to be said of how the table was read."""
         metadata = f", below {len(self.metadata):,} of metadata" if self.metadata else ""
         yield Message(
@@ -289,8 +299,6 @@ class TransposedSource(OrderedSource):
         aside = [name for place, name in enumerate(self._table.names) if place not in taken]
         if aside:
             yield f"{where}: columns that are no samples are left out: {shown(aside)}."
-        if counters:
-            yield f"{where}: lines that count reads of no gene are left out: {shown(counters)}."
 
     def _filled(self) -> RowFile:
         bound = min(self.n_rows * self.n_features, 8 * self.path.size)
