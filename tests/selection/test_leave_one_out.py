@@ -302,7 +302,7 @@ def test_the_search_for_tasks_with_gaps_begins_where_conjugate_gradients_are_qui
     whole, gaps = problem(octaves=0), problem(octaves=0)
     gaps.Y[::4, 0] = np.nan
     gaps.score = lambda residuals, rows: -float(np.nanmean(np.square(residuals)))
-    scale = whole.problem.ridge(None, 0).scale()
+    scale = whole.problem.solver(None, 0).scale()
     first, of_gaps = (rule.choose().result.settings["alpha"][0] / scale for rule in (whole, gaps))
     assert (first, of_gaps) == (pytest.approx(0.1), pytest.approx(1.0))
 
