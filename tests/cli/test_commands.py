@@ -339,8 +339,8 @@ def _read(terminal: int) -> bytes:
 
 @pytest.mark.slow
 def test_demo_twice(tmp_path):
-    for _ in range(2):
-        result = run("demo", "--output", tmp_path / "demo", "--json", cwd=tmp_path)
+    command = ["demo", "--output", tmp_path / "demo"]
+    for result in (run(*command, "--json", cwd=tmp_path), *run_many([[*command, "--json"]], tmp_path)):
         assert result.code == 0, result.err
     found = result.json
     linear, exact = found["reference_accuracy"].values()
@@ -348,7 +348,7 @@ def test_demo_twice(tmp_path):
     assert found["metrics"]["accuracy"] > exact - 0.02
     assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == ["digits.model", "digits.npz", "report.html"]
     (tmp_path / "demo" / "digits.npz").write_text("mine")
-    kept = run("demo", "--output", tmp_path / "demo", cwd=tmp_path)
+    [kept] = run_many([command], tmp_path)
     assert kept.code == 2
     assert "not written by 'chimap demo'" in kept.err
 

@@ -200,9 +200,9 @@ def test_one_clear_line(results, name):
 
 
 @pytest.mark.slow
-def test_the_same_from_a_fresh_interpreter(folder, results):
-    for name in ("negative", "output exists"):
-        assert run(*CASES[name][0], cwd=folder) == results[name]
+def test_the_same_from_a_fresh_interpreter(folder):
+    commands = [CASES[name][0] for name in ("negative", "output exists")]
+    assert [run(*command, cwd=folder) for command in commands] == run_many(commands, folder)
 
 
 def test_without_a_command_help_is_shown(folder):

@@ -22,6 +22,7 @@ def source(request, tmp_path_factory):
     return (SOURCES | ECOSYSTEMS)[request.param](tmp_path_factory.mktemp("source"))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("chunk_rows", [1, 7, N_ROWS - 1, N_ROWS, 10_000])
 def test_chunks_give_all_rows_in_order(source, chunk_rows):
     chunks = list(source.chunks(chunk_rows))

@@ -35,16 +35,11 @@ def fails_by_the_folds(estimator):
         MomentsRidgeClassifier(1.0),
         MomentsLasso(n_alphas=5),
         MomentsLasso(0.1),
+        MomentsGroupLasso(alpha=0.1),
     ]
 )
 def test_checks(estimator, check):
     meets(estimator, check, fails_by_the_folds(estimator))
-
-
-@pytest.mark.slow  # its solver is compiled anew in each process
-@every_check([MomentsGroupLasso(alpha=0.1)])
-def test_checks_of_group_lasso(estimator, check):
-    check(estimator)
 
 
 def data(n_rows=300, mean=10.0):

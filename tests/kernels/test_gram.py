@@ -58,6 +58,7 @@ def test_laws_of_a_kernel(kernel, kind):
     assert np.linalg.eigvalsh(K).min() > -1e-13 * own.max()
 
 
+@pytest.mark.covering(1)
 @all_variants
 @pytest.mark.parametrize("kind", SPARSE_KINDS)
 def test_every_kind_of_sparse_rows(kernel, kind):

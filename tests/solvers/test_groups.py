@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from chimap._errors import InputError
 from chimap._validation import DataError
 from chimap.losses import CATALOGUE as LOSSES
-from chimap.losses import Square
+from chimap.losses import Poisson, Square
 from chimap.moments import FoldMoments
 from chimap.penalties import L21
 from chimap.selection import score_path
+from chimap.solvers.catalogue import solver_of
 from chimap.solvers.groups import (
     GroupQuadratic,
     KernelPath,
@@ -18,12 +20,13 @@ from chimap.solvers.groups import (
     SquareProblem,
     follow,
     full_scatter,
+    group_lasso,
     largest_group_alpha,
 )
 from chimap.solvers.lbfgs import over
 from chimap.solvers.sparse import SparsePath, alphas_below
 
-from ..moments.cases import moments_of
+from ..moments.cases import moments_of, rows
 
 GROUPS = [slice(0, 7), [7, 9, 11, 8], slice(12, 30), [10], slice(30, 40)]
 D = 40
@@ -89,6 +92,28 @@ def test_just_below_the_largest_alpha_one_group_is_used():
     above, below = (square.solve(square.largest * f, square.zero()) for f in (1.0001, 0.9999))
     assert not np.any(above.coef)
     assert (penalty_of().norms(below.coef) > 0).sum() == 1
+
+
+@pytest.mark.slow  # the peer is compiled anew in each process
+def test_a_path_is_that_of_skglm_on_the_rows():
+    skglm = pytest.importorskip("skglm")
+    Z, Y = rows(200, 12, 1, mean=10.0)
+    moments, groups = moments_of(Z, Y), np.arange(12).reshape(4, 3)
+    largest = largest_group_alpha(moments, groups)
+    path = group_lasso(moments, largest * np.array([1.001, 0.3, 0.03]), groups)
+    assert path.n_used[0] == 0
+    assert path.residuals.max() < 1e-6
+    Zc, yc = np.asfortranarray(Z - Z.mean(axis=0)), Y[:, 0] - Y[:, 0].mean()
+    weights = np.sqrt([3.0] * 4)
+
+    def error_and_penalty(w, alpha):
+        norms = sum(s * np.linalg.norm(w[g]) for g, s in zip(groups, weights, strict=True))
+        return np.mean((Zc @ w - yc) ** 2) / 2 + alpha * norms
+
+    for alpha, found in zip(path.alphas, path.solutions, strict=True):
+        peer = skglm.GroupLasso(groups.tolist(), alpha, weights, tol=1e-10, fit_intercept=False)
+        expected = error_and_penalty(peer.fit(Zc, yc).coef_, alpha)
+        np.testing.assert_allclose(error_and_penalty(found.coef[:, 0], alpha), expected, rtol=1e-8)
 
 
 @pytest.mark.slow  # the peer is compiled anew in each process
@@ -239,6 +264,11 @@ def test_no_rows_and_targets_that_a_loss_cannot_take():
 def path_of(moments, alphas):
     path = follow(SquareProblem(moments, penalty_of()), alphas)
     return SparsePath(alphas, path, np.array([point.residual for point in path]))
+
+
+def test_a_loss_that_no_parabola_bounds_is_refused_with_what_takes_it():
+    with pytest.raises(InputError, match=r"loss=Poisson.* is not one.*HistogramRegressor with a sum of the kernels"):
+        solver_of(Poisson(), L21)
 
 
 def test_a_fold_without_rows_is_named():

@@ -1,4 +1,4 @@
-"""LASSO, elastic net and group LASSO from moments against libraries on the rows."""
+"""LASSO and elastic net from moments against scikit-learn on the rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from chimap._validation import DataError
 from chimap.moments import Moments, fold_of_rows
 from chimap.penalties import check_groups
 from chimap.selection import score_path
-from chimap.solvers.groups import group_lasso, largest_group_alpha
 from chimap.solvers.sparse import elastic_net, equivalent_rows, held_out_error, largest_alpha
 
 from ..moments.cases import moments_of, rows
@@ -51,32 +50,6 @@ def test_elastic_net_is_that_of_scikit_learn(shape, l1_ratio):
         np.testing.assert_allclose(found.coef, coef, atol=2e-3 * max(np.abs(coef).max(), 1e-12))
         predicted = expected.predict(Z).reshape(Y.shape)
         np.testing.assert_allclose(Z @ found.coef + found.intercept, predicted, atol=1e-3 * Y.std())
-
-
-def groups_of(n, size):
-    return [np.arange(first, min(n, first + size)) for first in range(0, n, size)]
-
-
-@pytest.mark.slow  # skglm is compiled anew in each process
-def test_group_lasso_is_that_of_skglm_on_the_rows():
-    skglm = pytest.importorskip("skglm")
-    Z, Y = rows(200, 12, 1, mean=10.0)
-    moments, groups = moments_of(Z, Y), groups_of(12, 3)
-    largest = largest_group_alpha(moments, groups)
-    path = group_lasso(moments, largest * np.array([1.001, 0.3, 0.03]), groups)
-    assert path.n_used[0] == 0
-    assert path.residuals.max() < 1e-6
-    Zc, yc = np.asfortranarray(Z - Z.mean(axis=0)), Y[:, 0] - Y[:, 0].mean()
-    weights = np.sqrt([3.0] * 4)
-
-    def objective(w, alpha):
-        norms = sum(s * np.linalg.norm(w[g]) for g, s in zip(groups, weights, strict=True))
-        return np.mean((Zc @ w - yc) ** 2) / 2 + alpha * norms
-
-    for alpha, found in zip(path.alphas, path.solutions, strict=True):
-        model = skglm.GroupLasso([g.tolist() for g in groups], alpha, weights, tol=1e-10, fit_intercept=False)
-        expected = objective(model.fit(Zc, yc).coef_, alpha)
-        np.testing.assert_allclose(objective(found.coef[:, 0], alpha), expected, rtol=1e-8)
 
 
 def test_scores_are_those_of_refits():
