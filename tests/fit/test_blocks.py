@@ -15,7 +15,7 @@ from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.features.exact import ExactFeatures
 from chimap.features.landmarks import LandmarkFeatures
-from chimap.recipe import sizes
+from chimap.recipe import block_plan
 from chimap.solvers import blocks
 from chimap.solvers.blocks import BlockRidge
 from tests.histograms import histograms
@@ -63,7 +63,7 @@ def test_the_curve_is_of_rows_that_were_not_seen(fitted):
 @pytest.mark.parametrize("share", [0.0, np.inf], ids=["far", "near"])
 def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypatch, share):
     """An exact solution has no residuals; no checkpoint or limit is needed for it to be looked for."""
-    monkeypatch.setattr(sizes, "MOST_BLOCK_ROWS", 500)
+    monkeypatch.setattr(block_plan, "MOST_BLOCK_ROWS", 500)
     steps = []
     learn = BlockRidge.learn
     monkeypatch.setattr(BlockRidge, "learn", lambda self, block: steps.append(block) or learn(self, block))
@@ -75,7 +75,7 @@ def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypa
     assert len(steps) == (2 * n_blocks - 1 if share == 0 else n_blocks - 1)  # the first is solved with its choice
     assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.95
     steps.clear()
-    monkeypatch.setattr(sizes, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 0)
+    monkeypatch.setattr(block_plan, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 0)
     digits()
     assert len(steps) == n_blocks - 1
 
@@ -84,8 +84,8 @@ def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypa
 def test_a_second_sweep_follows_where_rows_to_come_gain_by_rows_learned_again(monkeypatch, is_saturated):
     for name, value in (("UNCONVERGED", 0.0), ("CORE_SHARE", 0.0)):
         monkeypatch.setattr(blocks, name, value)
-    monkeypatch.setattr(sizes, "MOST_BLOCK_ROWS", 300)
-    monkeypatch.setattr(sizes, "FEWEST_BLOCK_ROWS", 200)
+    monkeypatch.setattr(block_plan, "MOST_BLOCK_ROWS", 300)
+    monkeypatch.setattr(block_plan, "FEWEST_BLOCK_ROWS", 200)
     steps = []
     learn = BlockRidge.learn
     monkeypatch.setattr(BlockRidge, "learn", lambda self, block: steps.append(block) or learn(self, block))
@@ -239,9 +239,9 @@ def test_a_time_limit_ends_the_sweep_with_the_best_machine_so_far():
 
 @pytest.mark.parametrize("share", [0.0, np.inf], ids=["far", "near"])
 def test_rows_that_two_sweeps_can_take_in_are_enough_where_one_is_far_from_the_exact_solution(monkeypatch, share):
-    monkeypatch.setattr(sizes, "MOST_BLOCK_ROWS", 300)
-    monkeypatch.setattr(sizes, "FEWEST_BLOCK_ROWS", 200)
-    monkeypatch.setattr(sizes, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 1100)
+    monkeypatch.setattr(block_plan, "MOST_BLOCK_ROWS", 300)
+    monkeypatch.setattr(block_plan, "FEWEST_BLOCK_ROWS", 200)
+    monkeypatch.setattr(block_plan, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 1100)
     monkeypatch.setattr(blocks, "UNCONVERGED", share)
     monkeypatch.setattr(blocks.Sweep, "_pays_again", lambda sweep, block: True)
     steps = []
@@ -269,7 +269,7 @@ def test_time_that_is_left_goes_into_more_sweeps(monkeypatch):
 
 
 def test_counted_work_limits_the_rows(monkeypatch):
-    monkeypatch.setattr(sizes, "USUAL_SECONDS", 2e-3)
+    monkeypatch.setattr(block_plan, "USUAL_SECONDS", 2e-3)
     model = digits()
     assert model.n_rows_ < 1500
     assert np.isnan(model.held_out_[model.row_numbers_[: model.n_rows_ // 3]]).any()
@@ -277,8 +277,8 @@ def test_counted_work_limits_the_rows(monkeypatch):
 
 @pytest.mark.parametrize("n_landmarks", [1000, 10])
 def test_landmarks_for_all_rows_win_where_they_predict_better(n_landmarks, monkeypatch):
-    monkeypatch.setattr(sizes, "MOST_ROWS", 400)
-    monkeypatch.setattr(sizes, "USUAL_SECONDS", 2e-3)
+    monkeypatch.setattr("chimap.recipe.sizes.MOST_ROWS", 400)
+    monkeypatch.setattr(block_plan, "USUAL_SECONDS", 2e-3)
     monkeypatch.setattr("chimap.fit.landmarks.landmarks_in", lambda seconds, n_rows: n_landmarks)
     model = HistogramClassifier("exp-chi2", random_state=0).fit(DIGITS[:1500], LABELS[:1500])
     takes_all = n_landmarks == 1000
@@ -290,10 +290,10 @@ def test_landmarks_for_all_rows_win_where_they_predict_better(n_landmarks, monke
 
 
 def test_more_seconds_are_more_rows():
-    rows = [blocks.most_rows_within(seconds, 5000, 784) for seconds in (1, 10, 100, 1000)]
+    rows = [block_plan.most_rows_within(seconds, 5000, 784) for seconds in (1, 10, 100, 1000)]
     assert (np.diff(rows) > 0).all()
     for seconds, n in zip((10, 100, 1000), rows[1:], strict=True):
-        assert blocks.block_seconds(n, 5000, 784) == pytest.approx(seconds, rel=1e-3)
+        assert block_plan.block_seconds(n, 5000, 784) == pytest.approx(seconds, rel=1e-3)
 
 
 # --- what such machines can do

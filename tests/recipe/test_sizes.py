@@ -156,7 +156,7 @@ def test_open_settings_get_values_and_others_stay():
     recipe = Recipe.of(HistogramClassifier("exp-chi2", precision="auto", gamma="auto", random_state=0))
     exact = resolved(recipe, ArraySource(X, Y))
     assert exact.resolved == {"features"}
-    assert exact.keeps_rows
+    assert exact.is_exact
     landmarks = resolved(replace(recipe, features="landmarks"), ArraySource(X, Y))
     assert landmarks.resolved == {"gamma", "n_components", "precision"}
     assert (landmarks.gamma, landmarks.n_components) == (2.0, 1000)
@@ -164,16 +164,3 @@ def test_open_settings_get_values_and_others_stay():
     assert batch.features == "fourier"  # too few rows for landmarks that serve later ones
     assert recipe.resolved == frozenset()
     assert recipe.features == recipe.gamma == recipe.precision == "auto"
-
-
-@pytest.mark.parametrize(("columns", "block_rows"), [(117, 6500), (2000, 10_000)], ids=["cheap", "dear"])
-def test_blocks_are_smaller_where_work_is_short_and_most_of_it_would_be_factors(columns, block_rows):
-    recipe = Recipe.of(HistogramRegressor("exp-chi2", memory="64GiB"))
-
-    def plan(n_rows):
-        rows, y = np.broadcast_to(np.float32(1), (n_rows, columns)), np.broadcast_to(0.0, n_rows)
-        return sizes.block_plan(recipe, ArraySource(rows, y))
-
-    assert plan(10**6).block_rows == block_rows
-    assert block_rows < plan(10**6).rows_twice < plan(10**6).n_rows < 10**6
-    assert plan(50_000).block_rows == sizes.MOST_BLOCK_ROWS

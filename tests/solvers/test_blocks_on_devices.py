@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from chimap._validation import DataError
 from chimap.backends import backend_of
 from chimap.features.exact import ExactBlocks, ExactFeatures
-from chimap.solvers.blocks import BlockRidge, KernelHere
+from chimap.solvers.blocks import BlockRidge
 
 torch = pytest.importorskip("torch", reason="the path of devices is tested where torch is installed")
 
@@ -120,24 +120,24 @@ def test_a_block_that_is_singular_to_rounding_is_refused():
 def test_a_kernel_without_a_map_has_no_form_there():
     features = ExactFeatures("minmax").fit(X)
     with pytest.raises(TypeError, match="without a map has no form for a device"):
-        backend_of("cpu:0").placed(KernelHere(features, 10, np.dtype("float64")))
+        backend_of("cpu:0").block_kernel(features)
     assert ExactBlocks([ExactFeatures("chi2"), ExactFeatures("minmax")], COLUMNS).fit(X).summands is None
 
 
 def test_entries_in_columns_that_training_rows_lack_add_to_distances_alone():
     # 22 columns are stored, and with two more they fill a row
     features = ExactFeatures("gaussian").fit(sp.csr_matrix(np.where(np.arange(30) < 8, 0, X)))
-    there = backend_of("cpu:0").placed(KernelHere(features, 10, np.dtype("float64")))
+    there = backend_of("cpu:0").block_kernel(features)
     rows = sp.csr_matrix(X[:20])
     assert rows[:, 4].nnz > 10
-    assert_close(there.outputs(rows, Y), features.outputs(rows, Y), features)
+    assert_close(there.outputs(rows, there.upload(Y)), features.outputs(rows, Y), features)
 
 
 def test_equal_rows_are_no_closer_than_equal():
     rows = np.repeat(1e3 + X[:60], 5, axis=0).astype(np.float32)
     features = ExactFeatures("gaussian", gamma=50.0).fit(rows)
-    there = backend_of("cpu:0").placed(KernelHere(features, 10, np.dtype("float32")))
-    assert there.outputs(rows, np.eye(N)).max() == 1
+    there = backend_of("cpu:0").block_kernel(features)
+    assert there.outputs(rows, there.upload(np.eye(N))).max() == 1
 
 
 def test_strengths_below_the_rounding_of_the_diagonal_count():

@@ -206,21 +206,12 @@ class BlockKernel(Protocol):
         ...
 
 
-class HostKernel(BlockKernel, Protocol):
-    """The same in the memory of this process."""
-
-    @property
-    def features(self) -> KernelSum:
-        """The training rows."""
-        ...
-
-
 class Backend(Protocol):
     """The place where features, their sums and factors are computed.
 
     ``scorer`` maps and multiplies: rows to outputs. ``sums`` and ``block_sums`` map and accumulate. ``cholesky`` and
-    ``eigenpairs`` factorise matrices in the memory of this machine. ``placed`` multiplies, and factorises, values of a
-    kernel that are never in memory together.
+    ``eigenpairs`` factorise matrices in the memory of this machine. ``block_kernel`` multiplies, and factorises, values
+    of a kernel that are never in memory together.
     """
 
     speed: float
@@ -233,8 +224,8 @@ class Backend(Protocol):
         """
         ...
 
-    def placed(self, kernel: HostKernel) -> BlockKernel:
-        """Return the same kernel, computed here. It must have a map (``summands``) wherever that is not the host."""
+    def block_kernel(self, features: KernelSum) -> BlockKernel | None:
+        """Return the values among training rows with a map (``summands``); None on the host: solvers have them."""
         ...
 
     def sums(self, features: RowFeatures, moments: FoldMoments, keep: Keep | None = None) -> Sums:

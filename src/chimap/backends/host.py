@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from chimap import _arrays
 from chimap._types import Rows
-from chimap.backends.base import BlockedFeatures, BlockedMoments, Clock, HostKernel, Keep, RowFeatures
+from chimap.backends.base import BlockedFeatures, BlockedMoments, Clock, Keep, KernelSum, RowFeatures
 from chimap.moments import FoldMoments, Targets
 
 PIECE_ROWS = 2048  # rows of a fold whose features are in memory at once; enough for products at full rate
@@ -118,9 +118,8 @@ class Host:
         """Return True: the memory budget is planned for all that is here."""
         return True
 
-    def placed(self, kernel: HostKernel) -> HostKernel:
-        """Return the kernel itself."""
-        return kernel
+    def block_kernel(self, features: KernelSum) -> None:
+        """Return None: the solver has the values here."""
 
     def sums(self, features: RowFeatures, moments: FoldMoments, keep: Keep | None = None) -> FoldSums:
         """See ``Backend``."""

@@ -24,7 +24,6 @@ from chimap.backends.base import (
     BlockedMoments,
     Cholesky,
     Clock,
-    HostKernel,
     Keep,
     KernelSum,
     RowFeatures,
@@ -373,8 +372,8 @@ class TorchKernel:
     """See ``base.BlockKernel``: the training rows of ``features``, which have a map, on a device."""
 
     def __init__(self, features: KernelSum, device: str):
-        self._features, self._upload = features, Uploads(device)
-        self._rows = [TorchRows(kept, self._upload) for kept, _ in self._summands]
+        self._features, self.upload = features, Uploads(device)
+        self._rows = [TorchRows(kept, self.upload) for kept, _ in self._summands]
 
     @property
     def _summands(self) -> Sequence[tuple[TrainingRows, float | None]]:
@@ -390,18 +389,18 @@ class TorchKernel:
 
     def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
         """See ``BlockKernel``."""
-        out += self._outputs([own.rows[places] for own in self._rows], weights, by.start)
+        out += self._outputs([own.rows[places] for own in self._rows], self.upload(weights), by.start)
 
-    def outputs(self, rows: Rows, weights: np.ndarray) -> np.ndarray:
-        """Return sum_j K(x, x_j) weights_j (m, t), float64, for checked rows x (m, bins) and weights (n, t)."""
+    def outputs(self, rows: Rows, weights: torch.Tensor) -> np.ndarray:
+        """Return sum_j K(x, x_j) weights_j (m, t), float64, for checked rows x (m, bins) and weights (n, t) there."""
         others = self._features.others(rows)
         return self._outputs([own.placed(split) for own, split in zip(self._rows, others, strict=True)], weights)
 
-    def _outputs(self, chosen: list[torch.Tensor], weights: np.ndarray, start: int = 0) -> np.ndarray:
+    def _outputs(self, chosen: list[torch.Tensor], weights: torch.Tensor, start: int = 0) -> np.ndarray:
         """Return the outputs of rows, in the form of each kernel's, by the training rows from ``start`` on."""
         m, (n, t) = chosen[0].shape[0], weights.shape
-        on_device = self._upload(weights).to(chosen[0].dtype)
-        total = torch.zeros((m, t), dtype=torch.float64, device=self._upload.device)
+        weights = weights.to(chosen[0].dtype)
+        total = torch.zeros((m, t), dtype=torch.float64, device=weights.device)
         step = max(_TILE // max(1, m) // _SUMMED, 2) * _SUMMED
         with float32_products("highest"):
             for own, rows, gamma in zip(self._rows, chosen, self._gammas, strict=True):
@@ -409,12 +408,12 @@ class TorchKernel:
                 for first in range(0, n, step):
                     tile = slice(first, min(first + step, n))
                     values = own.values(ahead, gamma, slice(start + tile.start, start + tile.stop))
-                    add_products(values, on_device[tile], total)
+                    add_products(values, weights[tile], total)
         return np.asarray(total.cpu().numpy())
 
     def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> TorchFactor:
         """See ``BlockKernel``."""
-        square, diagonal, places = None, np.zeros(rows.size), self._upload(rows)
+        square, diagonal, places = None, np.zeros(rows.size), self.upload(rows)
         with float32_products("highest"):
             for own, gamma in zip(self._rows, self._gammas, strict=True):
                 chosen = own.rows[places]
@@ -423,7 +422,7 @@ class TorchKernel:
                 del values
                 diagonal += own.squares(chosen) if gamma is None else 1.0
         assert square is not None  # there is at least one kernel
-        return TorchFactor(square, diagonal, row_weights, self._upload)
+        return TorchFactor(square, diagonal, row_weights, self.upload)
 
 
 def add_products(values: torch.Tensor, weights: torch.Tensor, total: torch.Tensor) -> None:
@@ -586,9 +585,9 @@ class Torch:
         """See ``Backend``."""
         return has_room(kernel_bytes(n_rows, n_columns, block_rows, dtype.itemsize), self.device)
 
-    def placed(self, kernel: HostKernel) -> TorchKernel:
+    def block_kernel(self, features: KernelSum) -> TorchKernel:
         """See ``Backend``."""
-        return TorchKernel(kernel.features, self.device)
+        return TorchKernel(features, self.device)
 
     def sums(self, features: RowFeatures, moments: FoldMoments, keep: Keep | None = None) -> TorchFoldSums:
         """See ``Backend``. Raises ValueError if ``keep`` is given, because features stay on the device."""
@@ -638,7 +637,8 @@ class Torch:
                     coef.shape[0],
                 )
             )
-        kernel, weights = TorchKernel(features, self.device), coef.astype(dtype, order="C")
+        kernel = TorchKernel(features, self.device)
+        weights = kernel.upload(coef.astype(dtype, order="C"))
         return lambda rows: kernel.outputs(rows, weights) + intercept
 
     def cholesky(self, square: np.ndarray) -> Cholesky | None:

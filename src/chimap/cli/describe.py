@@ -207,8 +207,9 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     from chimap.fit.plan import largest_job
     from chimap.fit.resolve import resolve
     from chimap.recipe import Recipe
+    from chimap.recipe.block_plan import block_plan
     from chimap.recipe.codecs import RealCodec
-    from chimap.recipe.sizes import block_plan, bytes_of_exact
+    from chimap.recipe.sizes import bytes_of_exact
     from chimap.recipe.task import Task
     from chimap.solvers.blocks import BlockSolver
 
@@ -231,7 +232,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
             "peak_bytes": plan.n_bytes,
             "seconds": plan.first_seconds + plan.seconds,
         }
-    if recipe.keeps_rows:
+    if recipe.is_exact:
         peak = bytes_of_exact(recipe, source)
         return {
             **facts,

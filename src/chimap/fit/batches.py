@@ -36,13 +36,13 @@ from chimap.fit.rows import PreparedRows, sample_rows
 from chimap.losses import Observed, Square
 from chimap.models.model import Model
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
+from chimap.recipe.block_plan import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, mapped_row_bytes, outputs_bytes
 from chimap.recipe.recipe import checked_alpha
-from chimap.recipe.sizes import mapped_row_bytes, outputs_bytes
 from chimap.recipe.task import HeldOutRows, Task
 from chimap.selection.base import USUAL_FOLDS, OpenSettings
 from chimap.selection.choose import ChosenSolution
 from chimap.solvers.base import Evidence, KernelRows, Swept
-from chimap.solvers.blocks import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, core_rows
+from chimap.solvers.blocks import core_rows
 from chimap.solvers.exact import is_shared
 from chimap.solvers.held_out import SCORED_ROWS, HeldOut
 from chimap.solvers.observed import ObservedMoments

@@ -23,12 +23,12 @@ from chimap.fit.resolve import ChooseGamma, resolve, room_for
 from chimap.models.model import Model
 from chimap.models.predict import outputs_of_source
 from chimap.recipe import Recipe, is_auto
+from chimap.recipe.block_plan import USUAL_SECONDS
 from chimap.recipe.sizes import landmarks_in
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.jackknife import parts_of_rows
 from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.selection.scoring import gain_and_error
-from chimap.solvers.blocks import USUAL_SECONDS
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.held_out import HeldOut
 
@@ -153,7 +153,7 @@ def better_of(
     assert y is not None
     others = np.setdiff1d(np.arange(source.n_rows), latest)
     rows, of_rows = ChosenRows(source, others, y[others]), None if groups is None else groups[others]
-    recipe = raced.unchosen("alpha", of=asked).chosen(
+    recipe = raced.without_raced("alpha", of=asked).with_raced(
         features="landmarks", gamma=getattr(model.kernel, "gamma", "mean")
     )
     try:

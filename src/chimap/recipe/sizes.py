@@ -8,29 +8,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap._types import Blocks
-from chimap._validation import MemoryBudgetError, check_blocks
-from chimap.backends import backend_of, on_host
+from chimap._validation import MemoryBudgetError
+from chimap.backends import on_host
 from chimap.data import Source
-from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
 from chimap.features.exact import MOST_ROWS
 from chimap.features.families import FAMILIES, AutomaticFeatures
 from chimap.kernels import Exponential
+from chimap.recipe.block_plan import CHOICE_FACTORS, block_plan, block_seconds, share_of_columns, terms_of
 from chimap.recipe.recipe import Recipe, is_auto
-from chimap.solvers.blocks import (
-    FEWEST_BLOCK_ROWS,
-    MOST_BLOCK_ROWS,
-    USUAL_SECONDS,
-    block_bytes,
-    block_seconds,
-    most_rows_within,
-)
 from chimap.solvers.exact import is_shared
 from chimap.solvers.exact_observed import filling_bytes
 from chimap.solvers.from_moments import RidgeSolver
@@ -41,20 +31,6 @@ _GROWTH = 8  # landmarks per square root of the rows: 2000 for 60,000 rows
 _LESS = 0.8  # factor on the number of landmarks while they do not fit in the memory
 _LEAST = 64  # landmarks; if these do not fit, the budget itself is too small
 MOST_SUMMED = 8192  # features whose products an ordinary machine can sum up
-BLOCK_TERMS = 1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
-_STEP_OF_BLOCKS = 500  # rows by which blocks differ that are tried for the memory
-_FIRST_SHARE = 0.3  # of the seconds of a fit that its first block may take
-_CHOICE = 3  # the first block takes as long as so many factors
-# On a device: rows of a factor, of which a sweep over millions of rows then has as much to do as products, and the
-# factors that a sweep has at least, as each scores the machine before it.
-_MOST_ON_DEVICE, _FEWEST_FACTORS = 20_000, 8
-_OUTPUTS_OF_ROWS = 4  # matrices of targets, weights and outputs of all rows
-# Dense columns whose products take as long as those of an entry of sparse rows, of which the frequent
-# ones are stored dense: 1.2 (fingerprints) to 4.5 (visual words) of them for each entry of a row.
-_SPARSE_ENTRY = 5
-# Of the rows that two sweeps would take in if factors cost nothing. With an eighth of the usual work, R^2 of logP is
-# .9366 for a share of .53, .9389 for .63 and .9376 for .77.
-_SHARE_TWICE = 0.65
 _SUMS = 2e11  # operations per second of two cores, of sums of features
 MOST_ITERATED_ROWS = 3000  # of machines with iterated weights, each strength of which takes half a dozen factors
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch that landmarks for later batches can be chosen from
@@ -90,7 +66,7 @@ def holds_matrix(recipe: Recipe, source: Source) -> bool:
     most = MOST_ITERATED_ROWS if is_iterated(recipe.loss) else MOST_ROWS
     if n > most or bytes_of_exact(recipe, source) > recipe.room:
         return False
-    return limit is None or _CHOICE * block_seconds(n, n, 0) <= limit
+    return limit is None or CHOICE_FACTORS * block_seconds(n, n, 0) <= limit
 
 
 def takes_blocks(recipe: Recipe, source: Source) -> bool:
@@ -131,133 +107,6 @@ def has_form_on_device(recipe: Recipe) -> bool:
     return on_host(recipe.device) or all(kernel.inner is not None for kernel in recipe.exact_kernels)
 
 
-@dataclass(frozen=True)
-class BlockPlan:
-    """How a machine in blocks takes the rows of a source.
-
-    Parameters
-    ----------
-    block_rows : int
-        Rows of the first block, which this machine solves: as many as its memory holds.
-    factor_rows : int
-        Rows of the factors of later blocks: as many, or more on a device that holds them.
-    n_rows : int
-        Rows to learn from: those of the source, or as many as the work allows.
-    seconds : float
-        Seconds of two cores for these rows, by the operations.
-    n_bytes : int
-        Bytes of the rows and of a block.
-    is_held : bool
-        Whether the device, if there is one, has room for the rows and a block.
-    rows_twice : int
-        Rows with which two sweeps are within the work.
-    """
-
-    block_rows: int
-    factor_rows: int
-    n_rows: int
-    seconds: float
-    n_bytes: int
-    is_held: bool
-    rows_twice: int
-
-    def fits(self, room: int) -> bool:
-        """Return whether ``room`` bytes, and the device, hold the rows and a block."""
-        return self.is_held and self.n_bytes <= room
-
-    @property
-    def first_seconds(self) -> float:
-        """Seconds of the first block, on which strength and gamma are chosen too."""
-        return _CHOICE * block_seconds(self.block_rows, self.block_rows, 0)
-
-
-def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
-    """Return how a machine in blocks takes the rows of a source within its memory.
-
-    The work is that of the time limit, or a usual amount. A device does it faster, apart from the
-    first block, which is solved on this machine.
-
-    Blocks are as large as memory allows. Where the work does not allow all rows and most of it would be factors, they
-    are smaller: two sweeps over small blocks come as near to the exact solution as one over blocks of twice the rows,
-    and take in more rows (R^2 of logP, 60,000 rows: .9394 and .9387 in equal time, 5000 and 10,000 rows a block).
-    """
-    backend = backend_of(recipe.device)
-    dtype = recipe.dtype
-    row_bytes = mapped_row_bytes(recipe, source)
-    kept_bytes = row_bytes + outputs_bytes(_targets_of(source))
-    seconds = recipe.time_limit or USUAL_SECONDS
-    stored = int(_terms(recipe, BLOCK_TERMS) * source.n_features * _share_of_columns(recipe.blocks, source))
-    columns = _dense_columns(recipe, source, row_bytes, dtype) if on_host(recipe.device) else stored
-    least = min(FEWEST_BLOCK_ROWS, source.n_rows)
-
-    def of_blocks(block_rows: int) -> BlockPlan:
-        work = seconds * backend.speed
-        n_rows = min(source.n_rows, max(block_rows, most_rows_within(work, block_rows, columns)))
-        needed = int(n_rows * kept_bytes) + block_bytes(block_rows, row_bytes, dtype)
-        return BlockPlan(
-            block_rows,
-            block_rows,
-            n_rows,
-            block_seconds(n_rows, block_rows, columns) / backend.speed,
-            needed,
-            backend.holds(n_rows, stored, block_rows, dtype),
-            most_rows_within(work, block_rows, columns, 2),
-        )
-
-    def factor_rows(plan: BlockPlan) -> int:
-        """Return the rows of factors on the device: the most that it holds besides the rows."""
-        if on_host(recipe.device):
-            return plan.block_rows
-        most = min(_MOST_ON_DEVICE, plan.n_rows // _FEWEST_FACTORS)
-        sizes = range(most, plan.block_rows, -_STEP_OF_BLOCKS)
-        return next((m for m in sizes if backend.holds(plan.n_rows, stored, m, dtype)), plan.block_rows)
-
-    sizes = range(min(MOST_BLOCK_ROWS, source.n_rows), least, -_STEP_OF_BLOCKS)
-    plans = [of_blocks(size) for size in [*sizes, least]]
-    fitting = [p for p in plans if p.fits(recipe.room) and p.first_seconds <= _FIRST_SHARE * seconds]
-    if not fitting:
-        return plans[-1]
-    if fitting[0].n_rows == source.n_rows:
-        return replace(fitting[0], factor_rows=factor_rows(fitting[0]))
-    enough = _SHARE_TWICE * most_rows_within(seconds * backend.speed, 0, columns, 2)
-    return next((plan for plan in fitting if plan.rows_twice >= enough), fitting[-1])
-
-
-def _targets_of(source: Source) -> int:
-    """Return the number of outputs of a machine for the labels of a source, at most."""
-    y = source.labels()
-    if y is None:
-        return 1
-    if y.ndim == 2:
-        return int(y.shape[1])
-    return 1 if y.dtype.kind == "f" else max(1, np.unique(y).size)
-
-
-def outputs_bytes(n_targets: int) -> int:
-    """Return the bytes of the targets, weights and outputs of a row of a machine in blocks."""
-    return _OUTPUTS_OF_ROWS * n_targets * np.dtype(np.float64).itemsize
-
-
-def mapped_row_bytes(recipe: Recipe, source: Source) -> float:
-    """Return the bytes of a mapped row in the precision of the fit."""
-    return float(_terms(recipe, BLOCK_TERMS) * source.row_bytes * _share_of_columns(recipe.blocks, source))
-
-
-def _terms(recipe: Recipe, usual: int) -> int:
-    """Return the features per bin that are asked for, or the usual ones."""
-    if recipe.map is not None:
-        return int(recipe.map._terms_at_most)
-    return usual if is_auto(recipe.n_terms) else int(recipe.n_terms)
-
-
-def _dense_columns(recipe: Recipe, source: Source, row_bytes: float, dtype: np.dtype) -> float:
-    """Return the columns of dense mapped rows whose products take as long as those of the mapped rows."""
-    if not source.is_sparse:
-        return row_bytes / dtype.itemsize
-    entries = row_bytes / (dtype.itemsize + np.dtype(np.int32).itemsize)
-    return min(_SPARSE_ENTRY * entries, float(source.n_features))
-
-
 def takes_wide(recipe: Recipe, source: Source) -> bool:
     """Whether ridge keeps the features of all rows, as an additive map of sparse rows has too many to sum products of.
 
@@ -290,21 +139,12 @@ def _is_of_its_own(y: np.ndarray, weights: np.ndarray | None) -> bool:
 
 def bytes_of_exact(recipe: Recipe, source: Source) -> int:
     """Return the bytes that features="exact" takes for a source with these parameters of an estimator."""
-    mapped_bytes = _terms(recipe, 2) * source.row_bytes * _share_of_columns(recipe.blocks, source)
+    mapped_bytes = terms_of(recipe, 2) * source.row_bytes * share_of_columns(recipe.blocks, source)
     needed = exact_bytes(source.n_rows, mapped_bytes, recipe.dtype) + bytes_beside(recipe.loss, source.n_rows)
     y = source.labels()
     if y is None or not _is_of_its_own(y, source.weights):
         return needed
     return needed + filling_bytes(*y.shape)
-
-
-def _share_of_columns(blocks: Blocks | None, source: Source) -> float:
-    """Return how many columns all blocks have together, which may overlap, as a share of those of the source."""
-    by_place = named_blocks(blocks, source.column_names)
-    if by_place is None:
-        return 1.0
-    _, columns = check_blocks(by_place, source.n_features)
-    return sum(block.size for block in columns) / source.n_features
 
 
 def takes_components(recipe: Recipe) -> bool:

@@ -33,13 +33,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
-from chimap import _threads
 from chimap._messages import Message
 from chimap._progress import Progress
 from chimap._validation import DataError
@@ -49,7 +47,7 @@ from chimap.features.exact import RowKernel, SharedRows
 from chimap.losses import CATALOGUE, Loss, Square, check_loss
 from chimap.moments import of_rows
 from chimap.penalties import L2
-from chimap.solvers.base import Asked, Evidence, KernelRows, Needs, Problem, Solver, Swept, collected
+from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, Swept, required
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution
 from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem, solved_alone
@@ -59,7 +57,6 @@ from chimap.solvers.ridge import LinearSolution
 _DECADES_RAISED = 6  # decades by which the strength of a single step may be raised if rounding makes its block singular
 
 
-MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger blocks gain nothing
 # Rows behind the deviations of predictions: more hardly lower them, and take memory of their square.
 POSTERIOR_ROWS = 3000
 LEFT_OUT_ROWS = 3000  # of the last block that are left out at its end: as many as calibrate well
@@ -75,26 +72,6 @@ MOST_SWEEPS = 4  # within a time limit: the fourth moves scores by less than the
 # the rows of a factor. R^2 of logP after two sweeps over 30,000 rows in blocks of 5000: .9314 with a core of 1000 rows,
 # .9338 with 2000, .9346 with 3000, in 9.7, 12.7 and 17.5 seconds.
 CORE_ROWS, CORE_SHARE = 2000, 0.4
-FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
-USUAL_SECONDS = 120.0  # of counted work that a sweep may do
-# Operations per second of two cores: of products and of factors, and seconds of an exponential with its sum.
-_PRODUCTS, _FACTORS, _VALUE_SECONDS = 2e11, 1e11, 3e-10
-
-
-def block_bytes(block_rows: int, row_bytes: float, dtype: np.dtype) -> int:
-    """Return the bytes of a sweep with blocks of so many rows, besides the rows: see ``exact_bytes``."""
-    columns = block_rows + 512 * _threads.count()
-    return int(dtype.itemsize * block_rows * columns + 3 * block_rows * row_bytes)
-
-
-def block_seconds(n_rows: int, block_rows: int, n_columns: float, n_sweeps: int = 1) -> float:
-    """Return the seconds of sweeps on two cores, by their operations, for mapped rows of so many (dense) columns.
-
-    The first sweep needs half of the pairs of rows.
-    """
-    pairs = (n_sweeps - 0.5) * n_rows**2
-    factors = n_sweeps * n_rows * _factor_operations(block_rows)
-    return 2 * pairs * n_columns / _PRODUCTS + pairs * _VALUE_SECONDS + factors / _FACTORS
 
 
 def core_rows(block_rows: int) -> int:
@@ -102,28 +79,13 @@ def core_rows(block_rows: int) -> int:
     return int(min(CORE_ROWS, CORE_SHARE * block_rows))
 
 
-def _factor_operations(block_rows: int) -> float:
-    """Return the operations of factors for each new row."""
-    return block_rows**3 / 3 / (block_rows - core_rows(block_rows)) if block_rows else 0.0
-
-
-def most_rows_within(seconds: float, block_rows: int, n_columns: float, n_sweeps: int = 1) -> int:
-    """Return the rows that sweeps learn from in so many seconds of two cores."""
-    square = block_seconds(2, 0, n_columns, n_sweeps) / 4
-    linear = n_sweeps * _factor_operations(block_rows) / _FACTORS
-    return int((np.sqrt(linear**2 + 4 * square * seconds) - linear) / (2 * square))
-
-
 class KernelHere:
-    """See ``backends.base.HostKernel``: the values among the rows of a block have one memory, which blocks share."""
+    """See ``backends.base.BlockKernel``: the values among the rows of a block have one memory, which blocks share."""
 
     def __init__(self, features: RowKernel, most_rows: int, dtype: np.dtype, shared: SharedRows | None = None):
-        self.features, self._dtype, self._most_rows = features, dtype, most_rows
+        self._features, self._dtype = features, dtype
         self._products = features if shared is None else shared
-
-    @cached_property
-    def _memory(self) -> np.ndarray:
-        return np.empty(self._most_rows**2, self._dtype)
+        self._memory = np.empty(most_rows**2, dtype)
 
     def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
         """See ``BlockKernel``."""
@@ -133,7 +95,7 @@ class KernelHere:
         """See ``BlockKernel``."""
         m = rows.size
         square = self._memory[: m * m].reshape(m, m)
-        diagonal = self.features.take(rows).gram_into(square)
+        diagonal = self._features.take(rows).gram_into(square)
         return DualRidge(square, diagonal, np.empty((m, 0)), row_weights)
 
 
@@ -188,7 +150,7 @@ class BlockRidge:
         shared: SharedRows | None = None,
     ):
         self._features, self._Y, self._row_weights = features, Y, row_weights
-        self._kernel = backend_of(device).placed(KernelHere(features, most_rows, dtype, shared))
+        self._kernel = backend_of(device).block_kernel(features) or KernelHere(features, most_rows, dtype, shared)
         self._core = np.arange(n_core)
         self.core_residuals = np.zeros((n_core, Y.shape[1]))
         self.alpha, self._intercept, self.lift = alpha, intercept, lift
@@ -236,7 +198,7 @@ class BlockRidge:
         factor = self._kernel.among(rows, None if self._row_weights is None else self._row_weights[rows])
         if core.size:
             outputs += factor.outputs_by_first(self.weights[core])
-        residuals = self._Y[block] - outputs - self._noise(block) * self.weights[block]
+        residuals = self._Y[block] - outputs - self._ridge(block) * self.weights[block]
         change = self._change(factor, rows, np.vstack([self.core_residuals[: core.size], residuals]))
         self.weights[rows] += change
         self.n_seen = max(self.n_seen, block.stop)
@@ -245,9 +207,9 @@ class BlockRidge:
 
     def residuals(self, rows: slice) -> np.ndarray:
         """Return the residuals (m, t) of rows of the latest block, alpha a_i / w_i."""
-        return np.asarray(self._noise(rows) * self.weights[rows])
+        return np.asarray(self._ridge(rows) * self.weights[rows])
 
-    def _noise(self, rows: slice) -> float | np.ndarray:
+    def _ridge(self, rows: slice) -> float | np.ndarray:
         """Return alpha / w of rows."""
         return self.alpha if self._row_weights is None else self.alpha / self._row_weights[rows, None]
 
@@ -313,7 +275,7 @@ class BlockRidge:
                 change = factor.solve_for(residuals, STEPS)
                 if change is not None:
                     core = slice(self._core.size)
-                    self.core_residuals = (10.0**decades - 1) * self._noise(core) * change[core]
+                    self.core_residuals = (10.0**decades - 1) * self._ridge(core) * change[core]
                     return change
         raise DataError(
             Message(
@@ -551,11 +513,12 @@ class BlockProblem(Problem):
     """
 
     needs: ClassVar[Needs] = "blocks"
+    rule = "leave out"
     stage: ClassVar[str] = "blocks"
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
-        self.rows = collected(evidence.kernel, "all rows")
-        self.borders = collected(evidence.borders, "the borders of the blocks of rows")
+        self.rows = required(evidence.kernel, "all rows")
+        self.borders = required(evidence.borders, "the borders of the blocks of rows")
         self._loss, self.loss = loss, check_loss(loss, CATALOGUE)
         self._evidence, self._begun = evidence, evidence.begun
         self._first: KernelProblem | None = None
@@ -581,10 +544,6 @@ class BlockProblem(Problem):
             leading = self.rows.leading(int(self.borders[1]))
             self._first = KernelProblem(self._loss, replace(self._evidence, kernel=leading))
         return self._first
-
-    def rule(self, asked: Asked) -> str | None:
-        """See ``Problem``."""
-        return "leave out"
 
     @property
     def n_rows(self) -> int:

@@ -28,7 +28,8 @@ from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Req
 from chimap.fit.method import Method
 from chimap.fit.rows import PreparedRows
 from chimap.moments import RowFolds, of_rows
-from chimap.recipe.sizes import BlockPlan, block_plan, bytes_of_exact
+from chimap.recipe.block_plan import BlockPlan, block_plan
+from chimap.recipe.sizes import bytes_of_exact
 from chimap.solvers.base import Evidence, KernelRows, Needs
 from chimap.solvers.blocks import core_rows
 from chimap.solvers.exact import is_shared

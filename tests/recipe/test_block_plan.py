@@ -1,0 +1,24 @@
+"""Plans of machines in blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chimap import HistogramRegressor
+from chimap.data import ArraySource
+from chimap.recipe import Recipe
+from chimap.recipe.block_plan import MOST_BLOCK_ROWS, block_plan
+
+
+@pytest.mark.parametrize(("columns", "block_rows"), [(117, 6500), (2000, 10_000)], ids=["cheap", "dear"])
+def test_blocks_are_smaller_where_work_is_short_and_most_of_it_would_be_factors(columns, block_rows):
+    recipe = Recipe.of(HistogramRegressor("exp-chi2", memory="64GiB"))
+
+    def plan(n_rows):
+        rows, y = np.broadcast_to(np.float32(1), (n_rows, columns)), np.broadcast_to(0.0, n_rows)
+        return block_plan(recipe, ArraySource(rows, y))
+
+    assert plan(10**6).block_rows == block_rows
+    assert block_rows < plan(10**6).rows_twice < plan(10**6).n_rows < 10**6
+    assert plan(50_000).block_rows == MOST_BLOCK_ROWS
