@@ -60,7 +60,7 @@ from chimap.fit.method import Method
 from chimap.fit.resolve import resolve
 from chimap.kernels import Kernel
 from chimap.losses import Loss
-from chimap.models import saved
+from chimap.model_files import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.attributes import attributes_of, model_of
 from chimap.models.explain import effects, explain, importance, nearest

@@ -21,7 +21,7 @@ from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, wit
 from chimap.features.additive import AnchorMap
 from chimap.features.covariates import check_takes_bins_only
 from chimap.features.rounded import check_not_rounded
-from chimap.models import saved
+from chimap.model_files import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.model import Model
 from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables

@@ -27,7 +27,7 @@ from chimap.estimators.component_curves import ComponentCurves, component_curves
 from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, RealTargets, without_posterior
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.principal import PCA
-from chimap.models import saved
+from chimap.model_files import saved
 from chimap.models.answers import ClassAnswers
 from chimap.moments import DealtFolds, FoldMoments, Moments, RowWeights, provisional_mean
 from chimap.penalties import check_groups

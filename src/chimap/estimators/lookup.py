@@ -23,7 +23,7 @@ from chimap.features.additive import AnchorMap
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.codes import add_up, check_codes, look_up
 from chimap.losses import Logistic, Loss, SquaredHinge
-from chimap.models import saved
+from chimap.model_files import saved
 from chimap.moments import rows_by_weight
 from chimap.recipe.task import HeldOutRows
 

@@ -16,7 +16,7 @@ from chimap._validation import check_histograms, check_positive, rows_as_fitted,
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, held_out_in_memory
 from chimap.kernels import intersection
-from chimap.models import saved
+from chimap.model_files import saved
 from chimap.moments import rows_by_weight
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import HeldOutRows

@@ -18,13 +18,14 @@ from chimap.data import ArraySource
 from chimap.estimators import LookupClassifier
 from chimap.export.onnx import INPUT_TYPES, onnx_model
 from chimap.export.parts import ModelParts, parts_of
-from chimap.export.tables import WRITERS, BinTables, bin_tables, write_tables
+from chimap.export.tables import WRITERS, BinTables, bin_tables
 from chimap.export.weights import write_weights
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactBlocks
 from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.features.rounded import check_not_rounded
+from chimap.tables import BinFunctions
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -35,34 +36,19 @@ _ROWS = 256
 
 @dataclass(frozen=True)
 class FileCheck:
-    """The predictions of a file compared to those of the model.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows compared.
-    difference : float
-        Largest absolute difference between two scores.
-    size : float
-        Largest absolute score of the model.
-    differing : int
-        Number of labels that differ.
-    probabilities : float or None, default=None
-        Largest absolute difference between two probabilities; None if the file has none.
-    """
+    """The predictions of a file compared to those of the model."""
 
     rows: int
-    difference: float
-    size: float
-    differing: int
-    probabilities: float | None = None
+    difference: float  # largest absolute difference between two scores
+    size: float  # largest absolute score of the model
+    differing: int  # labels that differ
+    probabilities: float | None = None  # largest difference between two; None if the file has none
 
 
 def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarray:
-    """Return synthetic rows (n, bins) in the model's precision.
+    """Return synthetic rows (n, bins) in the precision of the model; a third of the entries and the first row are 0.
 
-    Once prepared, the values have the magnitudes that the features were fitted on; about a third of them are 0, and the
-    first row is empty.
+    Once prepared, the values have the magnitudes that the features were fitted on.
     """
     rng = np.random.default_rng(seed)
     scale = _largest(parts.features, parts.n_bins)
@@ -72,8 +58,8 @@ def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarr
     if kernel is not None and kernel.is_signed:
         X *= rng.choice([-1.0, 1.0], X.shape)
     for place in range(parts.n_bins):
-        X[:, place] = parts.units(place).values(X[:, place])
-    return X.astype(parts.dtype)
+        X[:, place] = parts.preparation.unit_of_bin(place).values(X[:, place])
+    return X.astype(parts.preparation.dtype)
 
 
 def _largest(features: FittedFeatures, n_bins: int) -> np.ndarray:
@@ -120,7 +106,7 @@ def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -
     X = made_rows(parts)
     scores = tables.scores(X)
     expected, answers = _of_model(model, X)
-    differing = 0 if parts.classes is None else int((parts.answers(scores) != answers).sum())
+    differing = 0 if parts.classes is None else int((model.labels_of(scores) != answers).sum())
     return _compared(scores, expected, differing)
 
 
@@ -159,7 +145,7 @@ class Exported:
         Its format.
     n_bytes : int
         Its size in bytes.
-    comparison : Comparison or None, default=None
+    comparison : FileCheck or None, default=None
         The file's predictions compared to the model's on synthetic rows; None if they were not compared.
     error : float or None, default=None
         For tables, the largest error of a score for rows within the range of the tables; None for other formats.
@@ -262,23 +248,22 @@ def export_model(
         )
     check_free(path, overwrite)
     check_writable(path)
-    ending = path.suffix.lower()
+    comparison, error, ending = None, None, path.suffix.lower()
     if chosen == "onnx":
         graph = onnx_model(parts, input_type)
         with replacing(path) as temporary:
             temporary.write_bytes(graph.SerializeToString())
         comparison = compare_onnx(path, model, parts, input_type) if check else None
-        return Exported(path, chosen, path.stat().st_size, comparison)
-    if chosen == "tables":
+    elif chosen == "tables":
         check_not_rounded(model, "a table")
         tables = bin_tables(parts, tolerance)
         with replacing(path) as temporary:
-            write_tables(tables, temporary, ending)
-        comparison = compare_tables(tables, model, parts) if check else None
-        return Exported(path, chosen, path.stat().st_size, comparison, tables.bound)
-    with replacing(path) as temporary:
-        write_weights(parts, temporary, ending)
-    return Exported(path, chosen, path.stat().st_size)
+            WRITERS[ending](tables, temporary)
+        comparison, error = compare_tables(tables, model, parts) if check else None, tables.bound
+    else:
+        with replacing(path) as temporary:
+            write_weights(parts, temporary, ending)
+    return Exported(path, chosen, path.stat().st_size, comparison, error)
 
 
 def _format(path: Path, format: str | None, parts: ModelParts) -> str:
@@ -298,14 +283,8 @@ def _format(path: Path, format: str | None, parts: ModelParts) -> str:
         raise InputError(f"{path}: the file ending selects the format, and must be one of {listed}.")
     if len(formats) == 1:
         return formats[0]
-    return "tables" if _is_additive(parts) else "weights"
-
-
-def _is_additive(parts: ModelParts) -> bool:
-    from chimap.tables import BinFunctions
-
     try:
         BinFunctions(parts.features, parts.coef)
-    except ValueError:
-        return False
-    return True
+    except ValueError:  # the model is not additive
+        return "weights"
+    return "tables"

@@ -40,15 +40,16 @@ def onnx_model(parts: ModelParts, input_type: str | None = None) -> onnx.ModelPr
         If the features or the kernel cannot be expressed in ONNX, or if the graph exceeds the 2 GiB of the format.
     """
     g = Graph()
-    given = parts.dtype if input_type is None else np.dtype(input_type)
+    preparation = parts.preparation
+    given = preparation.dtype if input_type is None else np.dtype(input_type)
     rows = g.info("X", given, ["rows", parts.n_bins])
     x = Value(g, "X", given)
-    if given.kind == "i" or given.itemsize < parts.dtype.itemsize:
-        x = x.cast(parts.dtype)
-    if parts.normalize is not None:
-        x = parts.normalize.onnx(x, parts.blocks, parts.n_bins)
-    if parts.factors is not None:
-        x = x * parts.factors
+    if given.kind == "i" or given.itemsize < preparation.dtype.itemsize:
+        x = x.cast(preparation.dtype)
+    if preparation.normalize is not None:
+        x = preparation.normalize.onnx(x, [block.columns for block in preparation.parts], parts.n_bins)
+    if preparation.factors is not None:
+        x = x * preparation.factors
     outputs = parts.features.onnx(x).cast(np.float64) @ parts.coef + parts.intercept
     declared = _declare_outputs(g, outputs, parts)
     notes = {name: str(value) for name, value in parts.about.items() if value is not None}

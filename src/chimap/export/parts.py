@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,11 +12,10 @@ from chimap._types import JSON
 from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.targets import answers_of, loss_of_answers, task_names
-from chimap.explain.effects import BinUnit
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import check_takes_bins_only
 from chimap.losses import Loss, Square
-from chimap.normalizations import Normalization
+from chimap.recipe.preparation import Preparation
 from chimap.selection.calibration import Calibration, TaskCalibration
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ class ModelParts:
 
         scores(x) = features(x') . coef + intercept
 
-    Here x' is the row x, normalised and then multiplied by ``factors``.
+    Here x' is the row x, prepared: normalised and then multiplied by factors of the columns.
 
     Parameters
     ----------
@@ -40,27 +38,19 @@ class ModelParts:
         The weights of the features.
     intercept : ndarray of shape (t,), float64
         The intercepts of the outputs.
-    normalize : Normalization or None
-        The fitted normalisation of the rows; None for none.
-    blocks : list of ndarray
-        The columns of each block; "l1" divides each block by its sum.
+    preparation : Preparation
+        How rows are prepared. Its precision is float32 for a model that rounds features to bfloat16: the files do not
+        round, so their scores differ from the model's by that rounding.
     classes : ndarray or None
         The labels (0 and 1 for several tasks), or None for a regression.
-    dtype : dtype
-        Precision of the features. It is float32 for a model that rounds them to bfloat16: the files do not round, so
-        their scores differ from the model's by that rounding.
     about : dict
         Kernel, gamma and features in words.
     calibration : Calibration, TaskCalibration or None, default=None
         From scores to probabilities; None for a regression.
     threshold : float, default=0.0
         Scores above it mean the second of two classes.
-    factors : ndarray of shape (bins,) or None, default=None
-        Factors of the columns of the normalised rows; None for none.
     tasks : list of str or None, default=None
         Names of several tasks or targets, or None for a single one.
-    units : callable
-        Returns how values of the bin at a place become those that the features take.
     loss : Loss, default=Square()
         Says how the scores of a regression become predictions.
     """
@@ -68,16 +58,12 @@ class ModelParts:
     features: FittedFeatures
     coef: np.ndarray
     intercept: np.ndarray
-    normalize: Normalization | None
-    blocks: list[np.ndarray]
+    preparation: Preparation
     classes: np.ndarray | None
-    dtype: np.dtype
     about: JSON
     calibration: Calibration | TaskCalibration | None = None
     threshold: float = 0.0
-    factors: np.ndarray | None = None
     tasks: list[str] | None = None
-    units: Callable[[int], BinUnit] = lambda place: BinUnit()
     loss: Loss = field(default_factory=Square)
 
     @property
@@ -102,17 +88,6 @@ class ModelParts:
             return ["prediction"]
         names = [str(label) for label in self.classes.tolist()]
         return names if self.n_outputs > 1 else names[1:]
-
-    def answers(self, scores: np.ndarray) -> np.ndarray:
-        """Return the labels or predicted targets for scores (n, t): (n,), or (n, t) for several tasks."""
-        if self.classes is None:
-            predicted = self.loss.predicted(scores)
-            return predicted[:, 0] if self.tasks is None else predicted
-        if self.tasks is not None:
-            return self.classes[(scores > 0).astype(np.intp)]
-        if self.n_outputs == 1:
-            return self.classes[(scores[:, 0] > self.threshold).astype(np.intp)]
-        return self.classes[scores.argmax(axis=1)]
 
 
 def parts_of(model: BaseEstimator) -> ModelParts:
@@ -139,10 +114,8 @@ def parts_of(model: BaseEstimator) -> ModelParts:
             psi,
             model.coef_.T,
             model.intercept_,
-            None,
-            [],
+            Preparation([], np.dtype(np.float64), None),
             model.classes_,
-            np.dtype(np.float64),
             about,
             answers_of(model).calibration,
         )
@@ -152,7 +125,6 @@ def parts_of(model: BaseEstimator) -> ModelParts:
             f"LookupClassifier and compiled models can be exported; got {type(model).__name__}."
         )
     check_takes_bins_only(model, "an export")
-    preparation = model.fitted.preparation
     tasks, classes = task_names(model), getattr(model, "classes_", None)
     if tasks is not None and classes is not None:
         classes = np.array([0, 1])
@@ -160,15 +132,11 @@ def parts_of(model: BaseEstimator) -> ModelParts:
         model.features_,
         model.coef_.T,
         model.intercept_,
-        preparation.normalize,
-        [block.columns for block in preparation.parts],
+        model.fitted.preparation,
         classes,
-        preparation.dtype,
         model.describe(),
         model.fitted.answers.calibration,
         float(getattr(model, "threshold_", 0.0)),
-        preparation.factors,
         tasks,
-        preparation.unit_of_bin,
         loss_of_answers(model),
     )

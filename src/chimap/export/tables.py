@@ -107,7 +107,8 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         If the model is not a sum over bins, if it divides each of several blocks by the block's sum, or if only some
         blocks may be negative.
     """
-    if parts.normalize is not None and parts.normalize.joins_bins and len(parts.blocks) > 1:
+    normalize, factors = parts.preparation.normalize, parts.preparation.factors
+    if normalize is not None and normalize.joins_bins and len(parts.preparation.parts) > 1:
         raise InputError(
             "tables hold functions of single bins, but this model normalises each of its blocks by the block's sum: "
             "export it as ONNX."
@@ -115,12 +116,12 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
     common: JSON = {
         "intercept": np.asarray(parts.intercept, np.float64),
         "output_names": parts.output_names,
-        "normalize": parts.normalize,
+        "normalize": normalize,
         "threshold": parts.threshold,
     }
     psi = parts.features
     if isinstance(psi, AnchorMap) and psi.has_codes:
-        return _of_rows_as_they_come(_of_codes(psi, parts, common), parts.factors)
+        return _of_rows_as_they_come(_of_codes(psi, parts, common), factors)
     functions = BinFunctions(psi, parts.coef)
     if functions.is_mixed:
         raise InputError(
@@ -154,7 +155,7 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
     tables = BinTables(
         "linear", knots, values, errors, is_signed=functions.is_signed, bound=float(bound.max()), **common
     )
-    return _of_rows_as_they_come(tables, parts.factors)
+    return _of_rows_as_they_come(tables, factors)
 
 
 def _of_rows_as_they_come(tables: BinTables, factors: np.ndarray | None) -> BinTables:
@@ -172,17 +173,6 @@ def _of_codes(psi: AnchorMap, parts: ModelParts, common: JSON) -> BinTables:
     values = psi.tables_by_bin(parts.coef.T)[:, :half]
     knots = psi.lower_borders()
     return BinTables("steps", knots, values, np.zeros(parts.n_bins), is_signed=psi.kernel_.is_signed, **common)
-
-
-def write_tables(tables: BinTables, path: Path, ending: str) -> None:
-    """Write the tables to ``path`` in the format of ``ending``: .npz, .json or .csv.
-
-    Raises
-    ------
-    ValueError
-        If a CSV file cannot hold them.
-    """
-    WRITERS[ending](tables, path)
 
 
 def _write_npz(tables: BinTables, path: Path) -> None:
@@ -248,3 +238,4 @@ def _write_csv(tables: BinTables, path: Path) -> None:
 
 
 WRITERS = {".npz": _write_npz, ".json": _write_json, ".csv": _write_csv}
+"""Functions that write tables to a path, by its ending; a CSV file cannot hold all of them."""

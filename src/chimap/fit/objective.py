@@ -113,7 +113,7 @@ class PenalisedLoss:
         if self.groups is not None:
             evidence = replace(evidence, penalty=self.groups.penalty(features))
         problem = self.solver.problem(self.loss, evidence)
-        choice = choose(problem, self.open, evidence.asked, evidence.witnesses, clock, progress)
+        choice = choose(problem, self.open, evidence.witnesses, clock, progress)
         if not self.solver.leaves_out:
             return choice
         return replace(choice, attributes={**choice.attributes, "kernel_": features.kernel_})
@@ -125,7 +125,7 @@ def objective_of(recipe: Recipe, has_gaps: bool = False, ends_at: float | None =
     if recipe.learner is not None:
         objective: PenalisedLoss = recipe.learner.objective_for(recipe, loss)
         return objective
-    if recipe.keeps_rows:
+    if recipe.is_exact:
         left_open = OpenSettings(alpha, is_auto(recipe.gamma), is_settled="alpha" in recipe.raced)
         return PenalisedLoss(loss, left_open, solver_name=recipe.solver or KernelSolver.name, ends_at=ends_at)
     if has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``

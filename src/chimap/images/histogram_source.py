@@ -81,10 +81,7 @@ class ImageSource(ArraySource):
 
 
 def fingerprint_of(images: ImageSet) -> JSON:
-    """Return plain values that change when the images change.
-
-    They are the name, the number of images, and digests of the names, the labels and the contents of up to 16 files.
-    """
+    """Return name, number and digests of the images: of names, labels and the contents of up to 16 files."""
     sample = np.unique(np.linspace(0, len(images) - 1, 16).astype(np.int64))
     contents = [np.frombuffer(images.files.read(images.names[i]), np.uint8) for i in sample]
     return {

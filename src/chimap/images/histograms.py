@@ -25,7 +25,7 @@ from chimap.images.pyramid import Pyramid
 from chimap.images.reading.image_set import ImageSet
 from chimap.images.reading.reader import ImageReader, counted
 from chimap.images.vocabulary import CODINGS, Coding, Keep, Vocabulary, WordLearner, forget
-from chimap.models import saved
+from chimap.model_files import saved
 
 Described: TypeAlias = str | Descriptor | Sequence[str | Descriptor] | Mapping[str, str | Descriptor]
 """Descriptors as users pass them: a name or an object, a sequence of these, or a mapping from names to these."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -186,17 +186,13 @@ class Pyramid:
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """A grid in a region.
+    """A grid in a region."""
 
-    columns: the columns of the level in a row. inside: the points in the region. bins: their columns within the level,
-    (n, k). box: the bounding box of the region, (top, left, bottom, right).
-    """
-
-    columns: slice
-    inside: Coded
-    bins: np.ndarray
+    columns: slice  # of the level, in a row
+    inside: Coded  # the points in the region
+    bins: np.ndarray  # their columns within the level, (n, k)
     grid: tuple[int, int]
-    box: tuple[int, int, int, int]
+    box: tuple[int, int, int, int]  # around the region: top, left, bottom, right
 
     def counts(self, n_words: int) -> np.ndarray:
         """Return the sum of the weights of the points in each column of the level."""
@@ -204,12 +200,9 @@ class _Level:
         return np.bincount(self.bins.ravel(), weights, minlength=self.grid[0] * self.grid[1] * n_words)
 
     def pixels(self) -> Iterator[tuple[slice, slice]]:
-        """Yield the pixels of each cell, row by row; a cell smaller than a pixel gets one pixel."""
+        """Return the pixels of each cell, row by row; a cell smaller than a pixel gets one pixel."""
         top, left, bottom, right = self.box
-        rows, columns = _edges(top, bottom, self.grid[0]), _edges(left, right, self.grid[1])
-        for row in rows:
-            for column in columns:
-                yield row, column
+        return product(_edges(top, bottom, self.grid[0]), _edges(left, right, self.grid[1]))
 
 
 def _region(

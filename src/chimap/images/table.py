@@ -30,15 +30,11 @@ _JOB, _WORDS, _LOCK = "job", "words", "lock"
 
 
 class TablePart(NamedTuple):
-    """A finished part of the table.
+    """A finished part of the table."""
 
-    rows: (n, columns) float32. images: indices of the images of the rows, (n,). broken: why other images have no row,
-    by name.
-    """
-
-    rows: np.ndarray
-    images: np.ndarray
-    broken: dict[str, str]
+    rows: np.ndarray  # (n, columns) float32
+    images: np.ndarray  # indices of the images of the rows, (n,)
+    broken: dict[str, str]  # why other images have no row, by name
 
 
 class PartFolder:
@@ -186,24 +182,12 @@ def columns_of(part: TablePart, images: ImageSet) -> JSON:
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """Summary of a table that was written.
-
-    Parameters
-    ----------
-    histograms : ImageHistograms
-        The fitted histograms.
-    n_rows : int
-        Number of rows written.
-    broken : dict of str to str
-        Reason why each broken image has no row, by name.
-    n_resumed : int
-        Number of images that an earlier call had described.
-    """
+    """Summary of a table that was written."""
 
     histograms: ImageHistograms
     n_rows: int
-    broken: dict[str, str]
-    n_resumed: int
+    broken: dict[str, str]  # why an image has no row, by its name
+    n_resumed: int  # images that an earlier call had described
 
 
 def write_table(
@@ -215,39 +199,11 @@ def write_table(
     strict: bool = False,
     overwrite: bool = False,
 ) -> WrittenTable:
-    """Write the histograms of all images to a Parquet file or a Zarr store.
+    """Write the histograms of all images to a file: ``.parquet`` or ``.zarr``, with columns X, y, if any, and name.
 
     The output appears only when it is complete. Until then the work lies in a folder next to it, OUTPUT.parts, from
-    which another call with the same images and settings resumes.
-
-    Parameters
-    ----------
-    images : ImageSet
-        The images, with one label per image or none.
-    histograms : ImageHistograms
-        If they are not fitted, they learn their words from these images first.
-    output : str or Path
-        ``.parquet``, with the columns X, y (where there are labels) and name; or ``.zarr``, with arrays of these names.
-    progress : Progress or None, default=None
-        Display of progress.
-    strict : bool, default=False
-        Whether a broken image is an error. Otherwise it has no row.
-    overwrite : bool, default=False
-        Whether an existing output is replaced.
-
-    Returns
-    -------
-    WrittenTable
-        The fitted histograms and what was written.
-
-    Raises
-    ------
-    DataError
-        If the folder of parts belongs to other images or settings.
-    ValueError
-        If the output has another ending.
-    FileExistsError
-        If the output exists, unless ``overwrite``.
+    which another call with the same images and settings resumes. Histograms that are not fitted learn their words from
+    these images first. With ``strict`` a broken image is an error; otherwise it has no row.
     """
     output, progress = Path(output), progress or Progress()
     _files.check_free(output, overwrite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -250,8 +251,24 @@ class WordLearner:
         return vectors[seen]
 
 
+class Coding(ABC):
+    """How points count for words."""
+
+    @abstractmethod
+    def code(self, points: Points, vocabulary: Vocabulary) -> Coded:
+        """Return the points with the words that they count for.
+
+        Parameters
+        ----------
+        points : Points
+            n points, with vectors of the vocabulary's dimensions.
+        vocabulary : Vocabulary
+            The words.
+        """
+
+
 @dataclass(frozen=True)
-class HardCoding:
+class HardCoding(Coding):
     """Coding in which each point counts once, for its nearest word.
 
     Examples
@@ -264,25 +281,12 @@ class HardCoding:
     """
 
     def code(self, points: Points, vocabulary: Vocabulary) -> Coded:
-        """Return the points with the index of their nearest word.
-
-        Parameters
-        ----------
-        points : Points
-            n points, with vectors of the vocabulary's dimensions.
-        vocabulary : Vocabulary
-            The words.
-
-        Returns
-        -------
-        Coded
-            The n points, with ``words`` of shape (n, 1) and no weights.
-        """
+        """Return the points with the index of their nearest word, ``words`` of shape (n, 1), and no weights."""
         return Coded(points.x, points.y, vocabulary.nearest(points.vectors)[0])
 
 
 @dataclass(frozen=True)
-class SoftCoding:
+class SoftCoding(Coding):
     """Coding in which each point is shared between its nearest words (a kernel codebook).
 
     The weight of a word is proportional to exp(-distance^2 / (2 width^2)), and the weights of a point sum to 1.
@@ -319,20 +323,7 @@ class SoftCoding:
             check_positive(self.width, "width")
 
     def code(self, points: Points, vocabulary: Vocabulary) -> Coded:
-        """Return the points with their nearest words and the share of each word.
-
-        Parameters
-        ----------
-        points : Points
-            n points, with vectors of the vocabulary's dimensions.
-        vocabulary : Vocabulary
-            The words.
-
-        Returns
-        -------
-        Coded
-            The n points, with ``words`` and ``weights`` of shape (n, n_nearest), nearest word first.
-        """
+        """Return the points with ``words`` and ``weights`` of shape (n, n_nearest), nearest word first."""
         words, distances = vocabulary.nearest(points.vectors, min(self.n_nearest, len(vocabulary.centres)))
         width = self.width or vocabulary.spread or 1.0
         distances -= distances[:, :1]  # the nearest word weighs 1, so that far points do not underflow
@@ -341,5 +332,4 @@ class SoftCoding:
         return Coded(points.x, points.y, words, weights)
 
 
-Coding = HardCoding | SoftCoding
 CODINGS: dict[str, Coding] = {"hard": HardCoding(), "soft": SoftCoding()}

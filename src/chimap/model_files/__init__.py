@@ -1,5 +1,6 @@
 """Model files, which hold arrays and plain metadata but no code."""
 
-from chimap.model_files.model_file import Transformer, load, register
+from chimap.model_files.model_file import load, register
+from chimap.model_files.saved import Transformer
 
 __all__ = ["Transformer", "load", "register"]

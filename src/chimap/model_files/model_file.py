@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _files
-from chimap._types import ArrayLike, MatrixLike, Transformed
 from chimap._validation import DataError
 from chimap.model_files.values import decode, encode, register
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-__all__ = ["Transformer", "damage_told", "decode", "encode", "load", "register", "save"]
+__all__ = ["damage_told", "decode", "encode", "load", "register", "save"]
 
 
 def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:
@@ -122,46 +120,3 @@ def damage_told(path: str | Path) -> Iterator[None]:
         raise DataError(f"{path} is damaged: its metadata are nested too deep. Write it again.") from error
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError) as error:
         raise DataError(f"{path} is damaged: {error}. Write it again.") from error
-
-
-class Transformer(TransformerMixin):
-    """scikit-learn's ``TransformerMixin`` with types, and ``save`` to a file that ``chimap.load`` opens."""
-
-    def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **fit_params: object) -> Transformed:
-        """Fit to rows and transform them.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            The rows.
-        y : array-like, default=None
-            Targets, if the transformer uses them.
-        **fit_params : dict
-            Further arguments of ``fit``.
-
-        Returns
-        -------
-        ndarray or CSR matrix of shape (n, features)
-            The features; CSR if the rows are sparse and the features can be.
-        """
-        transformed: Transformed = super().fit_transform(X, y, **fit_params)
-        return transformed
-
-    def save(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write the fitted transformer to a file of safetensors and JSON, which is safe to open: it holds no code.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        overwrite : bool, default=False
-            Whether to replace an existing file.
-
-        Raises
-        ------
-        FileExistsError
-            If the path exists and ``overwrite`` is False.
-        DataError
-            If a setting cannot be written, such as a function.
-        """
-        save(self, path, overwrite=overwrite)

@@ -47,7 +47,7 @@ from chimap.features.exact import RowKernel, SharedRows
 from chimap.losses import CATALOGUE, Loss, Square, check_loss
 from chimap.moments import of_rows
 from chimap.penalties import L2
-from chimap.solvers.base import Asked, Evidence, KernelRows, Needs, Problem, Solver, Swept, collected
+from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, Swept, required
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution
 from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem, solved_alone
@@ -515,11 +515,12 @@ class BlockProblem(Problem):
     """
 
     needs: ClassVar[Needs] = "blocks"
+    rule = "leave out"
     stage: ClassVar[str] = "blocks"
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
-        self.rows = collected(evidence.kernel, "all rows")
-        self.borders = collected(evidence.borders, "the borders of the blocks of rows")
+        self.rows = required(evidence.kernel, "all rows")
+        self.borders = required(evidence.borders, "the borders of the blocks of rows")
         self._loss, self.loss = loss, check_loss(loss, CATALOGUE)
         self._evidence, self._begun = evidence, evidence.begun
         self._first: KernelProblem | None = None
@@ -545,10 +546,6 @@ class BlockProblem(Problem):
             leading = self.rows.leading(int(self.borders[1]))
             self._first = KernelProblem(self._loss, replace(self._evidence, kernel=leading))
         return self._first
-
-    def rule(self, asked: Asked) -> str | None:
-        """See ``Problem``."""
-        return "leave out"
 
     @property
     def n_rows(self) -> int:

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from chimap.images.reading import decoding as image_decoding
-from chimap.images.reading.open_images import ImageError, decode_image, decode_mask
+from chimap.images.reading.decoding import ImageError, decode_image, decode_mask
 
 from .pictures import encoded, pixels
 

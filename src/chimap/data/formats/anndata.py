@@ -23,7 +23,7 @@ from chimap.data.formats.stored_matrices import (
     label_column,
     names_for,
 )
-from chimap.data.io.containers import Container, ZarrContainer, children, container_of, is_group, is_store
+from chimap.data.io.containers import ZarrContainer, children, container_of, is_group, is_store
 from chimap.data.io.files import is_folder
 from chimap.data.label_files import Labels
 from chimap.data.label_kinds import is_text, texts_of
@@ -56,15 +56,13 @@ class AnnDataSource(KeyedSource):
     joined by it. Reference: anndata.readthedocs.io, "On-disk format".
     """
 
+    _kind = staticmethod(container_of)
     _remedy_for_names: ClassVar[str] = REMEDY_FOR_NAMES
 
     def _checked_ids(self, ids: np.ndarray, where: str) -> np.ndarray:
         names = names_for(ids, self.n_rows, where)
         self.notes = (*self.notes, *_notes_on_repeats(names, where))
         return names
-
-    def _container_at(self, address: str) -> Container:
-        return container_of(address)
 
     def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
         where = self._container.address

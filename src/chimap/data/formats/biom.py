@@ -26,7 +26,7 @@ from chimap.data.formats.stored_matrices import (
     label_column,
 )
 from chimap.data.formats.transposed import TransposedSource
-from chimap.data.io.containers import Container, Hdf5Container, children
+from chimap.data.io.containers import Hdf5Container, children
 from chimap.data.io.files import existing_file
 from chimap.data.label_files import Labels, labels_elsewhere
 from chimap.data.labels import clean_labels
@@ -168,11 +168,9 @@ class BiomSource(KeyedSource):
     may be a column of the metadata of the samples, ``y`` or ``label`` by default.
     """
 
+    _kind = Hdf5Container
     _remedy_for_ids: ClassVar[str] = REMEDY_FOR_SAMPLES
     _remedy_for_names: ClassVar[str] = REMEDY_FOR_OBSERVATIONS
-
-    def _container_at(self, address: str) -> Container:
-        return Hdf5Container(address)
 
     def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
         where = self._container.address

@@ -18,7 +18,7 @@ from chimap._unicode import composed
 from chimap._validation import DataError
 from chimap.data.formats.biom import BiomJsonSource, BiomSource
 from chimap.data.formats.records import BATCH, Batch, Records
-from chimap.data.io.containers import Container, Hdf5Container
+from chimap.data.io.containers import Hdf5Container
 from chimap.data.io.files import (
     LARGEST_RATIO,
     LEAST_UNPACKED,
@@ -213,18 +213,8 @@ def _member(address: str, is_wanted: Callable[[str], object], missing: str, reme
     raise DataError(f"{address}: an artifact of type {kind[1] if kind else 'unknown'}, which has {missing}. {remedy}")
 
 
-class QzaSource(BiomSource):
-    """The samples of a feature table of BIOM 2 in an artifact, which is unpacked to a temporary file.
-
-    HDF5 is not read in order.
-    """
-
-    def _container_at(self, address: str) -> Container:
-        return _Artifact(address)
-
-
 class _Artifact(Hdf5Container):
-    """The HDF5 file in an artifact."""
+    """The HDF5 file in an artifact, which is unpacked to a temporary file: HDF5 is not read in order."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -260,3 +250,9 @@ class _Artifact(Hdf5Container):
                 shutil.copyfileobj(packed, unpacked)
         unpacked.flush()
         return unpacked
+
+
+class QzaSource(BiomSource):
+    """The samples of a feature table of BIOM 2 in an artifact."""
+
+    _kind = _Artifact

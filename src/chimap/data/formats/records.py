@@ -43,18 +43,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def object_of(line: bytes, where: str) -> JSON:
-    """Return the object that a line holds; ``where`` is for errors.
-
-    Bytes that are not text in UTF-8 come as lone surrogates.
+def _object_of(line: bytes, where: str) -> JSON:
+    """Return the object that a line holds; bytes that are not text in UTF-8 come as lone surrogates.
 
     Raises DataError for a line that is not a JSON object, and for a key that comes twice.
-
-    >>> object_of(b'{"counts": {"red": 3}}', "rows.jsonl, line 1")
-    {'counts': {'red': 3}}
     """
     try:
-        record = json.loads(_as_text(line), object_pairs_hook=unique_keys)
+        # JSON finds out about UTF-16, which has zeros near its beginning, itself.
+        text = line if 0 in line[:4] else line.decode("utf-8-sig", "surrogateescape")
+        record = json.loads(text, object_pairs_hook=unique_keys)
     except KeyError as error:
         raise DataError(
             f"{where}: the key {error} comes twice in one object. Add the two values up, or rename one of them."
@@ -69,11 +66,6 @@ def object_of(line: bytes, where: str) -> JSON:
             '{"id": "a", "counts": {"word": 2}, "label": "b"}.'
         )
     return record
-
-
-def _as_text(line: bytes) -> str | bytes:
-    """Return a line of JSON as text if it begins as UTF-8 does; JSON finds out about UTF-16 itself."""
-    return line if 0 in line[:4] else line.decode("utf-8-sig", "surrogateescape")
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> JSON:
@@ -231,7 +223,7 @@ class JsonRecords(Records):
         self._file = self.stored = existing_file(address)
         self.address = self._file.address
         keys: dict[str, None] = {}
-        for _, record in self._objects():
+        for record in self._objects():
             keys.update(dict.fromkeys(record))
         self.columns = list(keys)
         if not keys:
@@ -242,7 +234,7 @@ class JsonRecords(Records):
     def batches(self, columns: list[str]) -> Iterator[Batch]:
         """Yield batches as ``Records`` does."""
         batch: Batch = []
-        for _, record in self._objects():
+        for record in self._objects():
             values = (record.get(name) for name in columns)
             batch.append(tuple(_decoded(value) if isinstance(value, str) else value for value in values))
             if len(batch) == BATCH:
@@ -251,14 +243,13 @@ class JsonRecords(Records):
         if batch:
             yield batch
 
-    def _objects(self) -> Iterator[tuple[int, JSON]]:
+    def _objects(self) -> Iterator[JSON]:
         number = 0
         with decompressed(self._file) as stream:
             while line := read_piece(self._file, stream, 0, f"line {number + 1}"):
                 number += 1
-                if line.isspace():
-                    continue
-                yield number, object_of(line, f"{self.address}, line {number}")
+                if not line.isspace():
+                    yield _object_of(line, f"{self.address}, line {number}")
 
 
 class FolderRecords(Records):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
@@ -346,19 +346,20 @@ class ContainerSource(RangeSource):
 
 
 class KeyedSource(ContainerSource):
-    """A source over one matrix of a container; a subclass finds it (``_container_at``, ``_found``).
+    """A source over one matrix of a container of the kind ``_kind``; a subclass finds it in ``_found``.
 
     ``_remedy_for_ids`` and ``_remedy_for_names`` say what to do about ids of rows, and names of columns, that come
     twice.
     """
 
+    _kind: Callable[[str], Container]
     _remedy_for_ids: ClassVar[str]
     _remedy_for_names: ClassVar[str]
 
     def __init__(self, path: str | os.PathLike[str], labels: Labels = None, member: str | None = None) -> None:
         address, member_of_path = split_member(path)
         member = member or member_of_path
-        self._container = self._container_at(address)
+        self._container = self._kind(address)
         self.name = self._container.name if member is None else f"{self._container.name}::{member}"
         with self._container.opened() as root, self._container.naming():
             arrays = self._found(root, None if member is None else member.strip("/"), labels)
@@ -376,10 +377,6 @@ class KeyedSource(ContainerSource):
     def _checked_ids(self, ids: np.ndarray, where: str) -> np.ndarray:
         """Return the ids of the rows as text. Raises DataError for another number of them, and for repeats."""
         return checked_names(ids, self.n_rows, where, self._remedy_for_ids)
-
-    @abstractmethod
-    def _container_at(self, address: str) -> Container:
-        """Return the container of the file or folder. Raises FileNotFoundError if it does not exist."""
 
     @abstractmethod
     def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:

@@ -96,9 +96,9 @@ class SvmlightSource(StreamSource):
         self.n_rows = scan.n_rows
         if widest > LARGEST_WIDTH:
             raise DataError(
-                f"{self.path}, line {scan.widest_line}: column {scan.largest:,} makes rows of {widest:,} columns; "
-                "at most "
-                f"{LARGEST_WIDTH:,} can be read. Is the number right? Correct the line, or hash the columns into fewer."
+                f"{self.path}, line {scan.widest_line}: column {scan.largest:,} makes rows of {widest:,} columns; at "
+                f"most {LARGEST_WIDTH:,} can be read. Is the number right? Correct the line, or hash the columns into "
+                "fewer."
             )
         self.row_bytes = csr_row_bytes(scan.n_values, self.n_rows, self.dtype)
         replacing_labels = read_labels(labels, self.n_rows)
@@ -186,7 +186,8 @@ def _blocks(path: DataFile) -> Iterator[tuple[int, bytes]]:
 
 def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[CSR, np.ndarray]:
     """Return CSR rows with columns as written, and labels. Raises DataError for the first line that is at fault."""
-    _refuse_grouped_digits(block, where, first_line, lowest)
+    if b"_" in block:  # Python and scikit-learn read 1_000 as 1000; comments may contain it
+        _refuse_faults(block, where, first_line, lowest, among=b"_")
     try:
         from sklearn.datasets import load_svmlight_file  # slow to import, and other files do not need it
 
@@ -196,20 +197,14 @@ def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[CSR,
         reason = "an infinite label, or a column below the first"
     except (ValueError, OverflowError) as error:
         reason = str(error)
-    for number, line in enumerate(_lines(block), first_line):
-        fault = _fault(line, lowest)
-        if fault:
-            raise DataError(f"{where}, line {number}: {fault}")
+    _refuse_faults(block, where, first_line, lowest)
     raise DataError(f"{where}, line {first_line} or one of the next: {reason}. Give 'label column:value ...'.")
 
 
-def _refuse_grouped_digits(block: bytes, where: str, first_line: int, lowest: int) -> None:
-    """Refuse numbers such as 1_000, which Python and scikit-learn read as 1000; comments may contain them."""
-    if b"_" not in block:
-        return
+def _refuse_faults(block: bytes, where: str, first_line: int, lowest: int, among: bytes = b"") -> None:
+    """Raise DataError for the first line that is at fault, of those that hold the bytes ``among``."""
     for number, line in enumerate(_lines(block), first_line):
-        fault = _fault(line, lowest) if b"_" in line else None
-        if fault:
+        if among in line and (fault := _fault(line, lowest)) is not None:
             raise DataError(f"{where}, line {number}: {fault}")
 
 

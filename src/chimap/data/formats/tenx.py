@@ -14,7 +14,7 @@ from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.stored_matrices import CsrRows, Keyed, KeyedSource, checked_names
-from chimap.data.io.containers import Container, Hdf5Container, children, is_group
+from chimap.data.io.containers import Hdf5Container, children, is_group
 from chimap.data.io.files import (
     DataFile,
     StoredFiles,
@@ -63,8 +63,7 @@ class TenXFolderSource(MatrixMarketSource):
         self.row_ids = checked_names(np.array(cells), self.n_rows, str(barcodes), _REMEDY_FOR_CELLS)
         ids = np.array([line[0] for line in features])
         symbols = np.array([line[1] if len(line) > 1 else line[0] for line in features])
-        self.column_names = _gene_names(ids, symbols, str(genes))
-        self.other_names = _other_names(self.column_names, ids, symbols)
+        self.column_names, self.other_names = _gene_names(ids, symbols, str(genes))
         if all(len(line) > 2 for line in features):
             self.column_kinds = tuple(line[2] for line in features)
 
@@ -76,11 +75,9 @@ class TenXHdf5Source(KeyedSource):
     ``TenXFolderSource``.
     """
 
+    _kind = Hdf5Container
     _remedy_for_ids: ClassVar[str] = _REMEDY_FOR_CELLS
     _remedy_for_names: ClassVar[str] = _REMEDY_FOR_GENES
-
-    def _container_at(self, address: str) -> Container:
-        return Hdf5Container(address)
 
     def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
         groups = _groups(root)
@@ -102,17 +99,17 @@ class TenXHdf5Source(KeyedSource):
         n_features, n_cells = (int(n) for n in group["shape"][...])
         # CSC of features by cells has the same arrays as CSR of cells by features.
         rows = CsrRows(group, key, (n_cells, n_features), where)
-        ids, symbols = (self._container.values(array) for array in _features(group, where))
-        names = np.array(_gene_names(np.asarray(ids, str), np.asarray(symbols, str), where))
+        ids, symbols = (np.asarray(self._container.values(array), str) for array in _features(group, where))
+        names, other_names = _gene_names(ids, symbols, where)
         kinds = self._container.values(group["features/feature_type"]) if "features/feature_type" in group else None
         return Keyed(
             rows,
             self._container.values(group["barcodes"]),
-            names,
+            np.array(names),
             [],
             None,
             kinds=None if kinds is None else tuple(map(str, kinds.tolist())),
-            other_names=_other_names(tuple(names.tolist()), np.asarray(ids, str), np.asarray(symbols, str)),
+            other_names=other_names,
         )
 
 
@@ -160,17 +157,16 @@ def _features(group: Group, where: str) -> tuple[StoredArray, StoredArray]:
     )
 
 
-def _gene_names(ids: np.ndarray, symbols: np.ndarray, where: str) -> tuple[str, ...]:
-    """Return the symbol of each gene if no other gene has it, else its id; ids must be unique."""
+def _gene_names(ids: np.ndarray, symbols: np.ndarray, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the symbol of each gene if no other gene has it, else its id, and the other of the two.
+
+    Ids must be unique.
+    """
     checked_names(ids, ids.size, f"{where}, ids of features", _REMEDY_FOR_GENES)
     _, place, count = np.unique(symbols, return_inverse=True, return_counts=True)
     alone = (count[place] == 1) & ~np.isin(symbols, ids)
-    return composed_names(np.where(alone, symbols, ids).tolist())
-
-
-def _other_names(names: tuple[str, ...], ids: np.ndarray, symbols: np.ndarray) -> tuple[str, ...]:
-    """Return the id of each gene that goes by its symbol, and the symbol of each that goes by its id."""
-    return composed_names(np.where(np.array(names) == symbols, ids, symbols).tolist())
+    names, others = (np.where(alone, *pair) for pair in ((symbols, ids), (ids, symbols)))
+    return composed_names(names.tolist()), composed_names(others.tolist())
 
 
 def _runs_in(folder: str) -> list[str]:

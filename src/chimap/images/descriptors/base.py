@@ -95,11 +95,25 @@ class Descriptor(ABC):
 
     @abstractmethod
     def n_words_of(self, n_learned: int) -> int:
-        """Return the number of words, given the number of those that were learned."""
+        """Return the number of words.
+
+        Parameters
+        ----------
+        n_learned : int
+            Number of words that were learned; 0 if none are.
+        """
 
     @abstractmethod
     def coded_by(self, code: Callable[[Points], Coded], image: np.ndarray) -> Coded:
-        """Return the points of an image (H, W, 3), uint8, and their words; ``code`` finds words that were learned."""
+        """Return the points of an image and their words.
+
+        Parameters
+        ----------
+        code : callable
+            Returns points with the words that were learned.
+        image : ndarray of shape (H, W, 3), uint8
+            The image; (H, W) is gray.
+        """
 
 
 class LocalDescriptor(Descriptor):

@@ -134,19 +134,8 @@ class WindowDetector:
         output, sign = _output(model, target)
         self.intercept = sign * float(model.intercept_[output])
         functions = BinFunctions(model.features_, sign * model.coef_.T[:, [output]])
-        levels, n_levels = list(histograms.levels_.values()), len(histograms.grids)
         self._scans = [
-            kind(
-                Layout(
-                    histograms,
-                    number,
-                    self.window,
-                    self.step,
-                    list(zip(histograms.grids, levels[number * n_levels :], strict=False)),
-                ),
-                functions,
-            )
-            for number, kind in enumerate(kinds)
+            kind(Layout(histograms, number, self.window, self.step), functions) for number, kind in enumerate(kinds)
         ]
 
     def scores(self, image: np.ndarray) -> np.ndarray:

@@ -21,17 +21,18 @@ from chimap.tables.functions import BinFunctions, PlaceSums
 
 
 class Layout(NamedTuple):
-    """The windows of a scan, and the columns of a descriptor in their rows.
-
-    number: index of the descriptor. window: (height, width) in pixels. step: distance between neighbouring windows in
-    pixels. levels: (grid, columns) of each level.
-    """
+    """The windows of a scan, and the columns of a descriptor in their rows."""
 
     histograms: ImageHistograms
-    number: int
-    window: tuple[int, int]
-    step: int
-    levels: list[tuple[tuple[int, int], slice]]
+    number: int  # of the descriptor
+    window: tuple[int, int]  # height and width in pixels
+    step: int  # pixels between neighbouring windows
+
+    @property
+    def levels(self) -> list[tuple[tuple[int, int], slice]]:
+        """The grid and the columns of each level."""
+        grids, columns = self.histograms.grids, [*self.histograms.levels_.values()]
+        return [*zip(grids, columns[self.number * len(grids) :], strict=False)]
 
     @property
     def descriptor(self) -> Any:

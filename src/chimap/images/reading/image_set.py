@@ -98,7 +98,7 @@ class ImageSet:
         ImageError
             If the file is broken; the message names it.
         """
-        return self.cut(i, decode_image(self.files.read(self.names[i]), self.where(i)))
+        return self._window(i, decode_image(self.files.read(self.names[i]), self.where(i)))
 
     def open(self, i: int) -> tuple[Image, tuple[int, int]]:
         """Open image i without decoding it.
@@ -128,23 +128,10 @@ class ImageSet:
         picture : PIL.Image.Image
             The image from ``open``.
         """
-        return self.cut(i, picture_pixels(picture, self.where(i)))
+        return self._window(i, picture_pixels(picture, self.where(i)))
 
-    def cut(self, i: int, image: np.ndarray) -> np.ndarray:
-        """Return the window of image i.
-
-        Parameters
-        ----------
-        i : int
-            Index of the image.
-        image : ndarray of shape (H, W, 3), uint8
-            Pixels of the whole file.
-
-        Raises
-        ------
-        ImageError
-            If the window is not entirely inside the image.
-        """
+    def _window(self, i: int, image: np.ndarray) -> np.ndarray:
+        """Return the window of image i. Raises ImageError if it is not entirely inside the image."""
         if self.windows is None:
             return image
         left, top, right, bottom = self.windows[i]

@@ -20,7 +20,7 @@ from chimap.data.label_files import Labels, read_labels
 from chimap.data.label_kinds import numbers_or_text
 from chimap.data.labels import check_labels
 from chimap.data.table import only_label
-from chimap.images.reading.decoding import ImageError, decode_image, decode_mask
+from chimap.images.reading.decoding import ImageError
 from chimap.images.reading.files import FolderFiles, ImageFiles, open_files
 from chimap.images.reading.image_set import ImageSet
 
@@ -30,13 +30,9 @@ if TYPE_CHECKING:
 
 # folders at the top that are splits of a data set rather than classes
 SPLITS = {
-    "train": "train",
-    "training": "train",
-    "val": "val",
-    "valid": "val",
-    "validation": "val",
-    "test": "test",
-    "testing": "test",
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "validation"), "val"),
+    **dict.fromkeys(("test", "testing"), "test"),
 }
 
 
@@ -264,8 +260,6 @@ def _holds_bytes(types: ModuleType, kind: pa.DataType) -> bool:
     return bool(types.is_binary(kind) or types.is_large_binary(kind))
 
 
-__all__ = ["ImageSet", "ImageError", "open_images", "decode_image", "decode_mask"]
-
 TABLES = (".csv", ".tsv")
 
 
@@ -328,11 +322,5 @@ def open_images(path: str | os.PathLike[str] | ImageSet, labels: Labels = None) 
     has_images = any(map(is_image_name, files.paths))
     if is_folder(address) and not has_images and any(path.endswith(PARQUET) for path in files.paths):
         return parquet_images(address, labels)
-    return _labelled(class_folders(files), labels)
-
-
-def _labelled(images: ImageSet, labels: Labels) -> ImageSet:
-    """Return the set with other labels; None leaves those that it has."""
-    if labels is None:
-        return images
-    return replace(images, labels=read_labels(labels, len(images)))
+    images = class_folders(files)
+    return images if labels is None else replace(images, labels=read_labels(labels, len(images)))
