@@ -16,7 +16,7 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, Blocks, Rows
-from chimap._validation import check_choice, check_positive
+from chimap._validation import check_choice, check_positive, is_auto
 from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.data.views import bins_of
@@ -32,7 +32,7 @@ from chimap.fit.objective import PenalisedLoss, checked_components, objective_of
 from chimap.fit.rows import PreparedRows
 from chimap.losses import Observed
 from chimap.normalizations import Normalization
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.recipe import PRECISIONS, checked_alpha
