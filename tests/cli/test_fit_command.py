@@ -29,7 +29,7 @@ def every_settings():
         yield from (c.settings for c in features_of_kernel(asked, candidate, LEARNED, LOOK, [64], 3000))
         for n_rows, n_bins in ((100, 10), (100_000, 10), (100_000, 100_000)):
             recipe = recipe_for_all(candidate.recipe, asked, LEARNED, n_rows=n_rows, n_bins=n_bins, fits=True)
-            yield recipe.chosen(scoring="roc_auc").choice
+            yield recipe.with_raced(scoring="roc_auc").raced_settings
 
 
 @pytest.mark.parametrize("settings", [*every_settings()], ids=str)

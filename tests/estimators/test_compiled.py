@@ -96,7 +96,7 @@ def test_rows_are_normalised_as_the_race_chose(fitted):
     models, X, _ = fitted
     chosen = clone(models["normalised"]).fit(X[:200], fitted[2][:200])
     chosen.set_params(normalize=None)
-    chosen.model_ = replace(chosen.fitted, recipe=chosen.fitted.recipe.chosen(normalize="l1"))
+    chosen.model_ = replace(chosen.fitted, recipe=chosen.fitted.recipe.with_raced(normalize="l1"))
     np.testing.assert_array_equal(chosen.compile()._outputs(X), models["normalised"].compile()._outputs(X))
 
 

@@ -189,7 +189,7 @@ def test_exact_machines_of_blocks(tmp_path):
 def test_settings_that_the_race_chose_are_exported(tmp_path):
     model = fitted(3 * X, normalize="sqrt")
     model.set_params(normalize=None)
-    chosen = replace(model.fitted.recipe, normalize=None).chosen(normalize="sqrt")
+    chosen = replace(model.fitted.recipe, normalize=None).with_raced(normalize="sqrt")
     model.model_ = replace(model.fitted, recipe=chosen)
     agree(model, tmp_path, 5 * X)
 

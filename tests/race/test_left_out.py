@@ -18,7 +18,7 @@ LABELS = (X[:, 0] + RNG.normal(0, 2, 40) > 3).astype(int)
 
 def exact(kernel, loss="square", **more):
     """The recipe of a candidate."""
-    return Recipe("HistogramClassifier", True).chosen(kernel=kernel, features="exact", loss=loss, **more)
+    return Recipe("HistogramClassifier", True).with_raced(kernel=kernel, features="exact", loss=loss, **more)
 
 
 def trials(y=LABELS, codec=ClassCodec, weights=None, alphas=(0.7,), scoring=None):

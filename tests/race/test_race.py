@@ -348,7 +348,7 @@ def test_work_bounds_a_race_of_separate_fits_too(settings, monkeypatch):
     task, source, groups = Task.of(ArraySource(X, y), recipe)
     running = [Race.on(recipe, source, task, groups, fit_candidate) for _ in range(2)]
     for entered in running:
-        entered(Candidate("exp-chi2", ASKED.chosen(kernel="exp-chi2", normalize=None)), min(entered.splits_of))
+        entered(Candidate("exp-chi2", ASKED.with_raced(kernel="exp-chi2", normalize=None)), min(entered.splits_of))
     assert running[0].work == running[1].work > 0
     assert len(clone(model).fit(X, y).race_.trials) > 1
     monkeypatch.setattr("chimap.race.runner.MOST_SECONDS", 1e-9)

@@ -46,8 +46,8 @@ def test_weights_of_bins_are_not_learned_for_what_is_far_behind():
     few = race_on(*digits(200))
     many = replace(few, leaves_out=False)
     trials = [
-        Trial(Candidate("a", ASKED.chosen(loss="squared_hinge")), 0, 100, 0.9, 0.0, deviations=(0.01, -0.01, 0.0)),
-        Trial(Candidate("b", ASKED.chosen(loss="square")), 0, 100, 0.7, 0.0, deviations=(-0.01, 0.01, 0.0)),
+        Trial(Candidate("a", ASKED.with_raced(loss="squared_hinge")), 0, 100, 0.9, 0.0, deviations=(0.01, -0.01, 0.0)),
+        Trial(Candidate("b", ASKED.with_raced(loss="square")), 0, 100, 0.7, 0.0, deviations=(-0.01, 0.01, 0.0)),
     ]
     assert _leader(many, RaceResult(trials, "accuracy", 50, 0.0)) is None
     near = [trials[0], replace(trials[1], score=0.89)]
@@ -70,7 +70,7 @@ def noisy_race():
     running = race_on(rows, y)
     trials = list[Trial]()
     for kernel, gamma, at, score in (("chi2", {}, 1, 0.9), ("exp-chi2", {"gamma": "auto"}, 0, 0.8)):
-        recipe = ASKED.chosen(kernel=kernel, normalize=None, loss="square", **gamma)
+        recipe = ASKED.with_raced(kernel=kernel, normalize=None, loss="square", **gamma)
         trials.append(Trial(Candidate(kernel, recipe), at, 150, score, 0.0))
     return running, RaceResult(trials, "accuracy", 50, 0.0)
 
@@ -93,7 +93,7 @@ LINEAR_MARGINS = {"kernel": "chi2", "normalize": None, "features": "additive", "
 @pytest.mark.usefixtures("many_rows")
 def test_a_winner_with_margins_goes_on_to_a_screening_where_bins_say_nothing():
     running, result = noisy_race()
-    winner = Trial(Candidate("margins", ASKED.chosen(**MARGINS)), 1, 150, 0.97, 0.0)
+    winner = Trial(Candidate("margins", ASKED.with_raced(**MARGINS)), 1, 150, 0.97, 0.0)
     won = replace(result, trials=[winner, *result.trials])
     assert list(promoted(running, won, 128))[-1] is winner
     told = race_on(running.rows[:, :64], running.y)
@@ -103,7 +103,7 @@ def test_a_winner_with_margins_goes_on_to_a_screening_where_bins_say_nothing():
 @pytest.mark.parametrize("settings", [MARGINS, LINEAR_MARGINS])
 def test_margins_leave_out_bins_that_say_nothing_by_two_fits_a_split(settings):
     running, _ = noisy_race()
-    trial = Trial(Candidate("margins", ASKED.chosen(**settings)), 0, max(running.splits_of), 0.0, 0.0)
+    trial = Trial(Candidate("margins", ASKED.with_raced(**settings)), 0, max(running.splits_of), 0.0, 0.0)
     fits = []
     progress = Progress()
     progress.advance = lambda *_: fits.append(1)
@@ -135,7 +135,7 @@ def raced_on(memory, **settings):
     X, y = digits(400)
     model = HistogramClassifier("exp-chi2", bin_weights="learn", memory=memory, random_state=0, **settings)
     recipe, result = weigh_bins(*task_of(model, X, y), fit_candidate, Progress())
-    return result, recipe.choice
+    return result, recipe.raced_settings
 
 
 @pytest.mark.usefixtures("many_rows")
@@ -163,7 +163,7 @@ def test_fits_that_a_budget_does_not_hold_beside_the_sample_leave_bins_equal():
 def test_learning_begins_with_a_screening_of_each_split_and_ends_with_one_of_all_rows(normalize, monkeypatch):
     running, result = noisy_race()
     first, given = replace(result.trials[0], n_rows=max(running.splits_of)), []
-    first = replace(first, candidate=Candidate("normalised", first.candidate.recipe.chosen(normalize=normalize)))
+    first = replace(first, candidate=Candidate("normalised", first.candidate.recipe.with_raced(normalize=normalize)))
 
     def learn(weigh, equal, screened, trial, most_rounds, is_few):
         given.append((equal, screened))

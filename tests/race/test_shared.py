@@ -33,7 +33,7 @@ def trials(y=LABELS, rows=X, alphas=None, codec=ClassCodec, scoring=None, dtype=
 
 def settings(kernel, normalize=None, features="exact", loss="square", **more):
     """The recipe of a candidate."""
-    return Recipe("HistogramClassifier", True, n_terms=2).chosen(
+    return Recipe("HistogramClassifier", True, n_terms=2).with_raced(
         kernel=kernel, normalize=normalize, features=features, loss=loss, **more
     )
 

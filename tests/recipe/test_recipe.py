@@ -35,20 +35,20 @@ def test_a_recipe_is_frozen_and_a_race_makes_another_one():
     asked = Recipe.of(HistogramClassifier(alpha=[1.0, 2.0]))
     with pytest.raises(FrozenInstanceError):
         asked.kernel = "chi2"
-    raced = asked.chosen(kernel="chi2", alpha=2.0)
-    assert raced.choice == {"kernel": "chi2", "alpha": 2.0}
-    assert asked.choice == {}
+    raced = asked.with_raced(kernel="chi2", alpha=2.0)
+    assert raced.raced_settings == {"kernel": "chi2", "alpha": 2.0}
+    assert asked.raced_settings == {}
     assert is_auto(asked.kernel)
-    open_again = raced.unchosen("alpha", of=asked)
-    assert open_again.choice == {"kernel": "chi2"}
+    open_again = raced.without_raced("alpha", of=asked)
+    assert open_again.raced_settings == {"kernel": "chi2"}
     assert open_again.alpha is asked.alpha
 
 
 def test_values_of_open_settings_are_not_the_choice_of_a_race():
-    recipe = Recipe.of(HistogramClassifier()).chosen(kernel="exp-chi2").with_values(features="exact")
+    recipe = Recipe.of(HistogramClassifier()).with_raced(kernel="exp-chi2").with_values(features="exact")
     assert recipe.resolved == {"features"}
     assert recipe.raced == {"kernel"}
-    assert recipe.keeps_rows
+    assert recipe.is_exact
 
 
 def test_a_generator_gives_another_seed_to_each_recipe_and_a_number_the_same():

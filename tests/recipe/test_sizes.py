@@ -156,7 +156,7 @@ def test_open_settings_get_values_and_others_stay():
     recipe = Recipe.of(HistogramClassifier("exp-chi2", precision="auto", gamma="auto", random_state=0))
     exact = resolved(recipe, ArraySource(X, Y))
     assert exact.resolved == {"features"}
-    assert exact.keeps_rows
+    assert exact.is_exact
     landmarks = resolved(replace(recipe, features="landmarks"), ArraySource(X, Y))
     assert landmarks.resolved == {"gamma", "n_components", "precision"}
     assert (landmarks.gamma, landmarks.n_components) == (2.0, 1000)

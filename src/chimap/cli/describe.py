@@ -232,7 +232,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
             "peak_bytes": plan.n_bytes,
             "seconds": plan.first_seconds + plan.seconds,
         }
-    if recipe.keeps_rows:
+    if recipe.is_exact:
         peak = bytes_of_exact(recipe, source)
         return {
             **facts,

@@ -36,7 +36,7 @@ from chimap.models.model import Model
 from chimap.moments import rows_by_weight
 from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_alpha
-from chimap.recipe.task import HeldOutRows, Task, checked_groups
+from chimap.recipe.task import HeldOutRows, checked_groups
 from chimap.recipe.weights import checked_sample_weight
 from chimap.selection import SelectionResult
 from chimap.selection.base import OpenSettings, fold_count
@@ -352,7 +352,7 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
         learned = {name: vars(self)[name] for name in _SHOWN if name in vars(self)}
         return Model(
             self._recipe(),
-            Task(self._codec),
+            self._task,
             self.n_features_in_,
             fitted_names(self),
             features,

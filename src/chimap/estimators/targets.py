@@ -28,8 +28,8 @@ from chimap.losses import Loss, Square
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.unassigned import checked_share, is_unassigned, marked
 from chimap.moments import Targets, fold_of_rows
-from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, TaskCodec, with_positive
-from chimap.recipe.task import HeldOutRows, Task, classes_in, classes_of, row_weights
+from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, with_positive
+from chimap.recipe.task import HeldOutRows, Task, classes_in, row_weights
 from chimap.recipe.weights import checked_sample_weight, counts_in
 from chimap.selection.base import USUAL_FOLDS
 from chimap.selection.calibration import Calibration, TaskCalibration
@@ -511,9 +511,14 @@ class Encoding:
         """Learn the classes, or the range of the targets, from all of y."""
         codec = (ClassCodec if is_classifier(self) else RealCodec).of(y)
         self._codec = codec if self.positive is None else with_positive(codec, self.positive)
-        classes = classes_of(self._codec, has_objects=False)
-        if classes is not None:
-            self.classes_, self.multilabel_ = classes, isinstance(self._codec, TaskCodec)
+        task = self._task
+        if task.classes is not None:
+            self.classes_, self.multilabel_ = task.classes, task.is_multilabel
+
+    @property
+    def _task(self) -> Task:
+        """The targets, as a fit with a recipe has them."""
+        return Task(self._codec, class_weight=vars(self).get("class_weight_"), threshold=self.threshold)
 
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
         """Learn how outputs become answers from outputs for rows that the machine has not seen."""
@@ -521,15 +526,7 @@ class Encoding:
             of_targets = RealAnswers.of(held_out)
             self._conformal, self.noise_variance_ = of_targets.conformal, of_targets.noise
             return
-        answers = ClassAnswers.of(
-            held_out,
-            self.classes_,
-            self._n_targets,
-            is_multilabel=self.multilabel_,
-            class_weight=self.class_weight_,
-            threshold=self.threshold,
-            positive=Task(self._codec).positive,
-        )
+        answers = ClassAnswers.of(held_out, self._task)
         self._calibration, self._conformal = answers.calibration, answers.conformal
         if answers.threshold is None:
             self.__dict__.pop("threshold_", None)

@@ -39,7 +39,7 @@ from chimap.fit.objective import PenalisedLoss, objective_of
 from chimap.fit.resolve import advice_on_components, gamma_sample, resolve
 from chimap.fit.rows import PreparedRows
 from chimap.losses import Observed
-from chimap.models.answers import ClassAnswers, Distances, RealAnswers
+from chimap.models.answers import Distances, learned_answers
 from chimap.models.model import Model
 from chimap.race.choose import race
 from chimap.race.trials import RaceResult
@@ -150,11 +150,11 @@ def _raced(
     choice = None if checkpoint is None else checkpoint.choice(recipe)
     asked, raced = recipe, None
     if choice is not None:
-        recipe, raced = replace(recipe, seed=choice.seed).chosen(**choice.chosen), choice.race
+        recipe, raced = replace(recipe, seed=choice.seed).with_raced(**choice.chosen), choice.race
     elif races:
-        recipe, raced = race(recipe, source, task, groups, fit_candidate, progress, request.keeps_rows)
+        recipe, raced = race(recipe, source, task, groups, fit_candidate, progress, request.may_keep_rows)
     if checkpoint is not None:
-        checkpoint.keep(asked, Choice(recipe.seed, recipe.choice, raced))
+        checkpoint.keep(asked, Choice(recipe.seed, recipe.raced_settings, raced))
     return recipe, raced
 
 
@@ -253,21 +253,6 @@ def model_of_fit(
     recipe, loss = replace(method.recipe, seed=fitted.seed), learned.loss
     plain = loss.loss if isinstance(loss, Observed) else loss
     task = replace(task, codec=fitted.codec)
-    classes = task.classes
-    answers: ClassAnswers | RealAnswers = (
-        RealAnswers.of(held_out, plain)
-        if classes is None
-        else ClassAnswers.of(
-            held_out,
-            classes,
-            task.n_targets,
-            is_multilabel=task.is_multilabel,
-            class_weight=task.class_weight,
-            threshold=task.threshold,
-            positive=task.positive,
-            distances=distances,
-        )
-    )
     attributes: JSON = {**learned.attributes, **fitted.attributes}
     normalization = attributes.pop("normalization_", None)
     kernel = attributes.pop("kernel_", fitted.features.kernel_)
@@ -288,7 +273,7 @@ def model_of_fit(
         kernel,
         coef,
         intercept,
-        answers,
+        learned_answers(task, held_out, plain, distances),
         normalization,
         shift,
         learned.posterior() if has_posterior else None,

@@ -153,7 +153,7 @@ def better_of(
     assert y is not None
     others = np.setdiff1d(np.arange(source.n_rows), latest)
     rows, of_rows = ChosenRows(source, others, y[others]), None if groups is None else groups[others]
-    recipe = raced.unchosen("alpha", of=asked).chosen(
+    recipe = raced.without_raced("alpha", of=asked).with_raced(
         features="landmarks", gamma=getattr(model.kernel, "gamma", "mean")
     )
     try:

@@ -125,7 +125,7 @@ def objective_of(recipe: Recipe, has_gaps: bool = False, ends_at: float | None =
     if recipe.learner is not None:
         objective: PenalisedLoss = recipe.learner.objective_for(recipe, loss)
         return objective
-    if recipe.keeps_rows:
+    if recipe.is_exact:
         left_open = OpenSettings(alpha, is_auto(recipe.gamma), is_settled="alpha" in recipe.raced)
         return PenalisedLoss(loss, left_open, solver_name=recipe.solver or KernelSolver.name, ends_at=ends_at)
     if has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``

@@ -77,9 +77,9 @@ def resolve(
     MemoryBudgetError
         If not even a few landmarks fit in the memory budget.
     """
-    names_exact = recipe.keeps_rows and "features" not in recipe.raced
+    names_exact = recipe.is_exact and "features" not in recipe.raced
     if (
-        request.keeps_rows
+        request.may_keep_rows
         and is_auto(recipe.features)
         and (takes_exact(recipe, source) or takes_blocks(recipe, source))
     ):
@@ -89,7 +89,7 @@ def resolve(
         if is_auto(recipe.n_terms):
             recipe = recipe.with_values(n_terms=BLOCK_TERMS)
     check_sizes(recipe)
-    if is_auto(recipe.gamma) and not recipe.keeps_rows:
+    if is_auto(recipe.gamma) and not recipe.is_exact:
         recipe = recipe.with_values(gamma=choose_gamma(recipe, source, groups))
     if request.is_batch:
         features = features_of_a_batch(recipe, source.n_rows)
@@ -97,7 +97,7 @@ def resolve(
     if is_auto(recipe.n_components) and takes_landmarks(recipe):
         check = room_for(recipe, source, task, groups)
         recipe = recipe.with_values(n_components=landmarks_within(source.n_rows, check))
-    if source.is_sparse and request.keeps_rows and not request.has_checkpoint and takes_wide(recipe, source):
+    if source.is_sparse and request.may_keep_rows and not request.has_checkpoint and takes_wide(recipe, source):
         recipe = recipe.with_values(solver=WideRidgeSolver.name)
     if is_auto(recipe.precision) and _may_be_rounded(recipe):
         recipe = recipe.with_values(precision=automatic_precision(recipe.device))
@@ -109,7 +109,7 @@ def _is_solved_in_blocks(recipe: Recipe, source: Source, request: Request, names
 
     names_exact: whether the user named exact machines, which then have a matrix of all rows wherever memory holds one.
     """
-    if not recipe.keeps_rows or recipe.learner is not None or not RidgeSolver().supports(recipe.loss):
+    if not recipe.is_exact or recipe.learner is not None or not RidgeSolver().supports(recipe.loss):
         return False
     if request.is_batch or source.n_rows <= FEWEST_BLOCK_ROWS:
         return request.is_batch
@@ -120,7 +120,7 @@ def _is_solved_in_blocks(recipe: Recipe, source: Source, request: Request, names
 
 def _may_be_rounded(recipe: Recipe) -> bool:
     """Whether features are summed up, so that they may be rounded first; other solvers take them as they are."""
-    return not recipe.keeps_rows and recipe.solver is None and recipe.n_principal is None
+    return not recipe.is_exact and recipe.solver is None and recipe.n_principal is None
 
 
 def room_for(recipe: Recipe, source: Source, task: Task, groups: np.ndarray | None = None) -> Callable[[int], None]:
@@ -140,7 +140,7 @@ def advice_on_components(recipe: Recipe, source: Source, task: Task) -> str:
     It is empty if not even one fits, or if the settings do not give their number.
     """
     n = recipe.n_components
-    if recipe.keeps_rows or isinstance(n, str) or not takes_components(recipe):
+    if recipe.is_exact or isinstance(n, str) or not takes_components(recipe):
         return ""
     fewest = Method.of(recipe, source.column_names, has_gaps=task.has_gaps).most_principal or 1
     most = most_components(fewest, n, room_for(recipe, source, task))

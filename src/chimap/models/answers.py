@@ -13,7 +13,7 @@ import numpy as np
 from chimap._errors import InputError
 from chimap.losses import Loss, Square
 from chimap.moments import of_entries
-from chimap.recipe.task import HeldOutRows, chosen_threshold, counts_of
+from chimap.recipe.task import HeldOutRows, Task, chosen_threshold, counts_of
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, Novelty
 
@@ -46,24 +46,14 @@ class ClassAnswers:
     novelty: Novelty | None = None
 
     @classmethod
-    def of(
-        cls,
-        held_out: HeldOutRows | None,
-        classes: np.ndarray,
-        n_targets: int,
-        *,
-        is_multilabel: bool = False,
-        class_weight: np.ndarray | None = None,
-        threshold: str | float | None = None,
-        distances: Distances | None = None,
-        positive: int | None = None,
-    ) -> ClassAnswers:
+    def of(cls, held_out: HeldOutRows | None, task: Task, distances: Distances | None = None) -> ClassAnswers:
         """Learn the calibration, the sets and the threshold from outputs for rows that the machine has not seen.
 
         distances: of left-out rows to the nearest of the others, if the machine keeps rows.
         """
-        conformal: Conformal | None = None
-        counts = counts_of(held_out, class_weight, classes)
+        classes, n_targets, is_multilabel, conformal = task.classes, task.n_targets, task.is_multilabel, None
+        assert classes is not None
+        counts = counts_of(held_out, task.class_weight, classes)
         calibration: Calibration | TaskCalibration
         if held_out is None:
             calibration = TaskCalibration.unknown(n_targets) if is_multilabel else Calibration(1.0, np.zeros(n_targets))
@@ -80,7 +70,9 @@ class ClassAnswers:
             calibration = Calibration.of(held_out.outputs, place, held_out.counted(held_out.weights))
             scores = -calibration.log(held_out.outputs)[np.arange(place.size), place]
             conformal = Conformal(scores[:, None], counts)
-        chosen = None if threshold is None else chosen_threshold(threshold, held_out, classes, counts, positive)
+        chosen = None
+        if task.threshold is not None:
+            chosen = chosen_threshold(task.threshold, held_out, classes, counts, task.positive)
         novelty = None
         if held_out is not None and not is_multilabel:
             novelty = novelty_of(-largest(held_out.outputs), counts, distances)
@@ -158,6 +150,13 @@ class RealAnswers:
         """Return lower and upper ends: (n, 2) or, with several targets, (n, t, 2)."""
         ends = self.loss.interval(self.loss.predicted(outputs), known(self.conformal).threshold(alpha))
         return ends[:, 0] if ends.shape[1] == 1 else ends
+
+
+def learned_answers(
+    task: Task, held_out: HeldOutRows | None, loss: Loss | None, distances: Distances | None = None
+) -> ClassAnswers | RealAnswers:
+    """Return how outputs become the answers of a task; see ``ClassAnswers.of`` and ``RealAnswers.of``."""
+    return RealAnswers.of(held_out, loss) if task.classes is None else ClassAnswers.of(held_out, task, distances)
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def _attributes(model: Model) -> JSON:
         "_posterior": model.posterior,
         "_conformal": answers.conformal,
         "_seed": recipe.seed,
-        "chosen_": recipe.choice,
+        "chosen_": recipe.raced_settings,
         "_taken": {name: getattr(recipe, name) for name in sorted(recipe.resolved)},
     }
     if isinstance(answers, ClassAnswers):
@@ -93,7 +93,7 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns:
     def take(name: str, usual: Any = None) -> Any:
         return left.pop(name, usual)
 
-    recipe = asked.chosen(**(take("chosen_") or {}))
+    recipe = asked.with_raced(**(take("chosen_") or {}))
     recipe = replace(recipe.with_values(**(take("_taken") or {})), seed=take("_seed", recipe.seed))
     recipe = replace(recipe, bin_weights=take("bin_weights_", recipe.given_bin_weights))
     name = recipe.normalize

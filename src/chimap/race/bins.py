@@ -99,7 +99,7 @@ def learn_bins(
     is_screened = screened is not None and best == 1
     unweighed, learned = outcomes[0], outcomes[best]
     weights = rounds[best].weights.mean(axis=0)
-    recipe = first.candidate.recipe.chosen(bin_weights="learn")
+    recipe = first.candidate.recipe.with_raced(bin_weights="learn")
     candidate = Candidate(f"{first.candidate.name}, learned bins", recipe)
     trial = learned.trial(candidate, first.round, first.n_rows, time.perf_counter() - began)
     n_errors = 1 if is_screened and not is_few else _ERRORS
@@ -223,7 +223,7 @@ class WeighedBins:
         assert self._machines is not None
         race, leader = self.race, self.race.leaders.get(split[0].size)
         fitted = self._machines.best(
-            self.recipe.chosen(bin_weights=weights),
+            self.recipe.with_raced(bin_weights=weights),
             [split],
             race.best.get(self.candidate.name),
             lambda score, outputs: len(race.splits) > 1 or leader is None or score > leader.score + SAME,
@@ -232,7 +232,7 @@ class WeighedBins:
 
     def _weighed_fit(self, weights: np.ndarray, split: Split) -> tuple[Outcome, Callable[[], np.ndarray]]:
         recipe = self.beside_sample
-        fitted = self.race.fitted(recipe.chosen(bin_weights=weights), split[0])
+        fitted = self.race.fitted(recipe.with_raced(bin_weights=weights), split[0])
 
         def following() -> np.ndarray:
             model = fitted.mapped()
@@ -348,7 +348,7 @@ def weigh_bins(
             return _bins_raced(bins, progress)
     except MemoryBudgetError as error:
         _warn_of_equal_bins(error)
-        return asked.chosen(bin_weights=None), None
+        return asked.with_raced(bin_weights=None), None
 
 
 def _bins_within(asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit) -> WeighedBins:
@@ -380,7 +380,7 @@ def _bins_raced(bins: WeighedBins, progress: Progress) -> tuple[Recipe, RaceResu
     first = outcome.trial(candidate, 0, n_rows, time.perf_counter() - began)
     learned = bins.learn(first, progress)
     result = RaceResult([first], race.measure, race.n_held_out, first.seconds, [first])
-    return race.asked.chosen(bin_weights=learned.weights), with_bins(result, learned)
+    return race.asked.with_raced(bin_weights=learned.weights), with_bins(result, learned)
 
 
 def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:

@@ -235,14 +235,14 @@ class KernelSpec:
     def candidate(self, asked: Recipe, has_family: bool = True) -> Candidate:
         """Return the candidate of a race for this recipe; without a family it runs whatever its like score."""
         loss = {"ridge": _ridge_loss(asked), "margins": "hinge", "exact margins": "squared_hinge"}[self.method]
-        recipe = asked.chosen(kernel=self.kernel, normalize=self.normalize, features=self.features, loss=loss)
+        recipe = asked.with_raced(kernel=self.kernel, normalize=self.normalize, features=self.features, loss=loss)
         if self.has_gamma:
-            recipe = recipe.chosen(gamma=AUTO)
+            recipe = recipe.with_raced(gamma=AUTO)
         return Candidate(self.name, recipe, self.is_baseline, self.shares, self.family if has_family else "")
 
     def candidate_within(self, asked: Recipe) -> Candidate:
         """Return the candidate with this kernel and normalisation; features, loss and gamma are those of the recipe."""
-        recipe = asked.chosen(kernel=self.kernel, normalize=self.normalize)
+        recipe = asked.with_raced(kernel=self.kernel, normalize=self.normalize)
         return Candidate(_name(self.kernel, self.normalize), recipe, self.is_baseline)
 
 
@@ -453,11 +453,11 @@ def named_candidate(asked: Recipe, normalize: str | None, takes: Callable[[Recip
     there are none.
     """
     kernel = asked.kernel
-    recipe = asked.chosen(kernel=kernel, gamma=asked.gamma, normalize=normalize)
+    recipe = asked.with_raced(kernel=kernel, gamma=asked.gamma, normalize=normalize)
     name = kernel.name if isinstance(kernel, Kernel) else str(kernel)
     if not isinstance(asked.normalize, str | None):
         name += f", {normalize or 'raw'} rows"
-    exact = recipe.chosen(features="exact", loss=_ridge_loss(asked))
+    exact = recipe.with_raced(features="exact", loss=_ridge_loss(asked))
     is_exact = takes is not None and not isinstance(kernel, list | tuple) and takes(exact)
     return Candidate(name, exact if is_exact else recipe)
 
@@ -477,13 +477,13 @@ def candidates_of_kernel(
     normalizations = _normalizations_of(resolved, look)
     if normalize is not None:
         normalizations = [None if each is None else each.name for each in checked_normalizations(normalize)]
-    exact = asked.chosen(kernel=kernel, features="exact", loss=_ridge_loss(asked))
+    exact = asked.with_raced(kernel=kernel, features="exact", loss=_ridge_loss(asked))
     if isinstance(resolved, Exponential | Gaussian):
-        exact = exact.chosen(gamma=gamma)
+        exact = exact.with_raced(gamma=gamma)
     return [
         *(spec.candidate(asked) for spec in entries(look) if spec.is_baseline),
         *(
-            Candidate(_name(kernel, normalization), exact.chosen(normalize=normalization))
+            Candidate(_name(kernel, normalization), exact.with_raced(normalize=normalization))
             for normalization in normalizations
         ),
     ]
@@ -507,18 +507,18 @@ def features_of_kernel(
     which bounds the landmarks.
     """
     exact = winner.recipe
-    kernel, recipe = (replace(exact, gamma=1.0).exact_kernel, exact.unchosen("features", "loss", of=asked))
+    kernel, recipe = (replace(exact, gamma=1.0).exact_kernel, exact.without_raced("features", "loss", of=asked))
     if "gamma" in recipe.raced:
-        recipe = recipe.chosen(gamma=learned.get("gamma", recipe.gamma))
+        recipe = recipe.with_raced(gamma=learned.get("gamma", recipe.gamma))
     recipes: list[Recipe] = []
     if isinstance(kernel, AdditiveKernel) and any(f.takes(kernel) for f in FAMILIES["additive"]):
         losses = [_ridge_loss(asked), *(["hinge"] if look.takes_margins else [])]
-        recipes += [recipe.chosen(features="additive", loss=loss) for loss in losses]
+        recipes += [recipe.with_raced(features="additive", loss=loss) for loss in losses]
     for features in ("landmarks", "fourier"):
         has_features = any(family.takes(kernel) for family in FAMILIES[features])
         if has_features and not isinstance(kernel, AdditiveKernel | Linear):
             recipes += [
-                recipe.chosen(features=features, loss=_ridge_loss(asked), n_components=n)
+                recipe.with_raced(features=features, loss=_ridge_loss(asked), n_components=n)
                 for n in sizes
                 if features == "fourier" or n <= n_rows
             ]
@@ -547,15 +547,15 @@ def recipe_for_all(
     mapped bins.
     """
     if has_features(recipe, "landmarks"):
-        return recipe.unchosen("n_components", of=asked)  # chosen again to suit all rows
+        return recipe.without_raced("n_components", of=asked)  # chosen again to suit all rows
     if not has_features(recipe, "exact") or (fits and (n_rows <= MOST_ROWS or "gamma" in recipe.raced)):
         return recipe
     if "gamma" in recipe.raced:
-        return recipe.chosen(features="landmarks", gamma=learned.get("gamma", "mean"))
+        return recipe.with_raced(features="landmarks", gamma=learned.get("gamma", "mean"))
     if recipe.exact_kernel.inner is None:
-        return recipe.chosen(features="landmarks")
+        return recipe.with_raced(features="landmarks")
     n_terms = 2 if is_sparse or 2 * n_bins <= MOST_SUMMED else 1
-    return recipe.chosen(features="additive", n_terms=n_terms)
+    return recipe.with_raced(features="additive", n_terms=n_terms)
 
 
 def has_features(recipe: Recipe, name: str) -> bool:

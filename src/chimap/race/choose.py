@@ -123,7 +123,7 @@ def _raced(
             result = with_bins(result, bins)
             weights = bins.weights if result.trials[0] is bins.trial else weights
     chosen = for_all(result.trials[0])
-    return chosen if weights is None else chosen.chosen(bin_weights=weights), result
+    return chosen if weights is None else chosen.with_raced(bin_weights=weights), result
 
 
 def _entered(running: Race, source: Source) -> list[Candidate]:
@@ -146,7 +146,7 @@ def _entered(running: Race, source: Source) -> list[Candidate]:
 def final_recipe(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Recipe:
     """Return the recipe of a candidate for all rows of the source."""
     asked, raced = running.asked, trial.candidate.recipe
-    plain = raced.chosen(bin_weights=None)
+    plain = raced.with_raced(bin_weights=None)
     fits = keeps_rows and (holds_matrix(plain, source) or takes_blocks(plain, source))
     recipe = recipe_for_all(
         raced,
@@ -158,9 +158,9 @@ def final_recipe(running: Race, trial: Trial, source: Source, keeps_rows: bool =
         is_sparse=source.is_sparse,
     )
     is_exact = has_features(recipe, "exact")
-    recipe = recipe.chosen(scoring=running.scoring if is_exact else None)
+    recipe = recipe.with_raced(scoring=running.scoring if is_exact else None)
     is_wide = has_features(raced, "exact") and has_features(recipe, "additive") and takes_wide(recipe, source)
-    return recipe.chosen(**_raced_strengths(running, trial, source.n_rows)) if is_exact or is_wide else recipe
+    return recipe.with_raced(**_raced_strengths(running, trial, source.n_rows)) if is_exact or is_wide else recipe
 
 
 def _raced_strengths(running: Race, trial: Trial, n_rows: int) -> dict[str, float]:
@@ -202,7 +202,7 @@ def _as_fitted(
             return _less_saturated(result, for_all), replaced
         n_landmarks = min(landmarks_of(n_rows), first.n_rows)
         title = f"{first.candidate.name}, {n_landmarks:,} landmarks"
-        sized = recipe.unchosen("scoring", of=running.asked).chosen(n_components=n_landmarks)
+        sized = recipe.without_raced("scoring", of=running.asked).with_raced(n_components=n_landmarks)
         trial = trial_of(Candidate(title, sized), running, first.round, first.n_rows)
         replaced[title] = first
         result = result.in_place_of(first, trial)

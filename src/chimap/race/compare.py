@@ -306,11 +306,11 @@ class _Bench:
             if kind in tried or _is_same_machine(recipe, trial.candidate.recipe):
                 continue
             tried.add(kind)
-            sized = recipe.unchosen("scoring", of=asked)
+            sized = recipe.without_raced("scoring", of=asked)
             if recipe.features == "landmarks":
                 # As many landmarks as suit all rows, up to the number of rows of the race.
                 n_landmarks = min(landmarks_of(self._source.n_rows), self._rounds[-1])
-                sized = sized.chosen(n_components=n_landmarks)
+                sized = sized.with_raced(n_components=n_landmarks)
             self._rehearse(variant_of(trial.candidate, sized), recipe)
 
     def fit_seconds(self, chosen: Entrant) -> float:
@@ -323,7 +323,7 @@ class _Bench:
         if blocks is not None:
             return blocks.first_seconds + blocks.seconds
         recipe, n, n_rows = self._recipes[chosen.name], self._rounds[-1], self._source.n_rows
-        if recipe.keeps_rows:
+        if recipe.is_exact:
             fits = [(n_fitted, sum(self._stages(recipe, n_fitted).values())) for n_fitted in self._rounds[-2:]]
             return seconds_of_exact(fits, n_rows)
         return seconds_of_pass(self._stages(recipe, n), n, n_rows)
@@ -331,7 +331,7 @@ class _Bench:
     def blocks_of(self, chosen: Entrant) -> BlockPlan | None:
         """Return how an exact machine takes all rows block by block; None for others, and where one matrix fits."""
         recipe = self._finals.get(chosen.name)
-        if recipe is None or not recipe.keeps_rows or bytes_of_exact(recipe, self._source) <= recipe.room:
+        if recipe is None or not recipe.is_exact or bytes_of_exact(recipe, self._source) <= recipe.room:
             return None
         return block_plan(recipe, self._source)
 
@@ -369,7 +369,7 @@ class _Bench:
             runs,
             trial.deviations,
             candidate.is_baseline,
-            None if for_all is None else for_all.choice,
+            None if for_all is None else for_all.raced_settings,
             trial.error,
         )
 
@@ -380,7 +380,9 @@ class _Bench:
 
 def _is_same_machine(one: Recipe, other: Recipe) -> bool:
     """Whether recipes differ only in what a fit chooses by itself."""
-    chosen = [{name: value for name, value in recipe.choice.items() if name not in _CHOSEN} for recipe in (one, other)]
+    chosen = [
+        {name: value for name, value in recipe.raced_settings.items() if name not in _CHOSEN} for recipe in (one, other)
+    ]
     return chosen[0] == chosen[1]
 
 

@@ -264,7 +264,7 @@ class Race:
         rounds keep it, because strength and gamma depend little on the number of rows. If few rows are held out in
         turn, the last round, which covers all of them, searches beyond it.
         """
-        leaves_out = self.leaves_out and recipe.keeps_rows
+        leaves_out = self.leaves_out and recipe.is_exact
         everything = np.arange(self.rows.shape[0])
         splits = [(everything, everything)] if leaves_out else self.splits_at(n_rows)
         last_setting = self.best.get(candidate.name)
@@ -426,7 +426,7 @@ def work_of_fit(fitted: Model, rows: Rows) -> float:
     """
     # Folds share the strengths, but each takes a factor.
     n_scored = 1 if fitted.selection is None else max(np.shape(fitted.selection.scores))
-    if fitted.recipe.keeps_rows:
+    if fitted.recipe.is_exact:
         return UNCOUNTED_SECONDS + _of_kernel_matrix(fitted, rows, n_scored) / _ON_KERNELS
     n, n_features = float(rows.shape[0]), float(fitted.features._n_features_out)
     # A map that keeps zeros works bin by bin, which takes no time besides what follows.

@@ -43,7 +43,7 @@ class Candidate:
     Attributes
     ----------
     settings : dict
-        What the recipe sets of those settings that the race leaves open (``Recipe.choice``).
+        What the recipe sets of those settings that the race leaves open (``Recipe.raced_settings``).
     """
 
     name: str
@@ -53,7 +53,7 @@ class Candidate:
     family: str
 
     def __init__(self, name: str, recipe: Recipe, is_baseline: bool = False, shares: str = "", family: str = ""):
-        self.name, self.recipe, self.settings = name, recipe, recipe.choice
+        self.name, self.recipe, self.settings = name, recipe, recipe.raced_settings
         self.is_baseline, self.shares, self.family = is_baseline, shares, family
 
     def __repr__(self) -> str:

@@ -1,8 +1,9 @@
 """The settings of a fit: typed, frozen and complete.
 
 ``Recipe.of`` reads them from an estimator. A race replaces those that are open by what it has found
-(``Recipe.chosen``), and ``fit.resolve`` gives every other ``AUTO`` its value for the rows at hand. Whatever reads a
-setting afterwards reads it from the recipe, and changes nothing there.
+(``Recipe.with_raced``), and ``fit.resolve`` gives every other ``AUTO`` its value for the rows at hand, but alpha, and
+gamma of exact machines, which left-out rows choose (``selection.choose``). Whatever reads a setting afterwards reads it
+from the recipe, and changes nothing there.
 """
 
 from __future__ import annotations
@@ -152,16 +153,16 @@ class Recipe:
 
     # --- what a race changes
 
-    def chosen(self, **settings: Any) -> Recipe:
+    def with_raced(self, **settings: Any) -> Recipe:
         """Return the recipe with settings that a race has chosen."""
         return replace(self, **settings, raced=self.raced | settings.keys())
 
-    def unchosen(self, *names: str, of: Recipe) -> Recipe:
+    def without_raced(self, *names: str, of: Recipe) -> Recipe:
         """Return the recipe with these settings as another recipe, from before the race, has them."""
         return replace(self, **{name: getattr(of, name) for name in names}, raced=self.raced - {*names})
 
     @property
-    def choice(self) -> Parameters:
+    def raced_settings(self) -> Parameters:
         """The settings that a race has chosen, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name in self.raced}
 
@@ -197,7 +198,7 @@ class Recipe:
         return self.precision == "bfloat16"
 
     @property
-    def keeps_rows(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether the fit keeps every row, with features="exact"."""
         return isinstance(self.features, str) and self.features == "exact"
 

@@ -148,7 +148,12 @@ class Task:
     @property
     def classes(self) -> np.ndarray | None:
         """The classes, or the numbers of the tasks; None for real targets."""
-        return classes_of(self.codec, self.has_objects)
+        codec = self.codec
+        if isinstance(codec, TaskCodec):
+            return np.arange(codec.n_targets)
+        if not isinstance(codec, ClassCodec):
+            return None
+        return codec.classes.astype(object) if self.has_objects and is_text(codec.classes) else codec.classes
 
     def weighed(self, batch: Source, recipe: Recipe) -> Source:
         """Return the rows of a batch that count, with the weights of classes that were given by label."""
@@ -178,15 +183,6 @@ def codec_of(recipe: Recipe, y: np.ndarray) -> Codec:
         codec = RealCodec.of_loss(loss).of(y)
     check_scoring(recipe.scoring, codec)
     return codec if recipe.positive is None else with_positive(codec, recipe.positive)
-
-
-def classes_of(codec: Codec, has_objects: bool) -> np.ndarray | None:
-    """Return the classes, or the numbers of the tasks; None for real targets."""
-    if isinstance(codec, TaskCodec):
-        return np.arange(codec.n_targets)
-    if not isinstance(codec, ClassCodec):
-        return None
-    return codec.classes.astype(object) if has_objects and is_text(codec.classes) else codec.classes
 
 
 # --- weights

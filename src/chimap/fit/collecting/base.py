@@ -67,7 +67,7 @@ class Request:
     has_distances: bool = False
 
     @property
-    def keeps_rows(self) -> bool:
+    def may_keep_rows(self) -> bool:
         """Whether the fit may keep all rows, as exact machines do."""
         return self.can_keep and not self.has_unlabelled and not self.is_batch
 
