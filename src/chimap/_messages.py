@@ -161,3 +161,12 @@ def shown(names: Sequence[str], most: int = _MOST_NAMES_SHOWN) -> str:
     ('a, b, ...', 'none')
     """
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "") or "none"
+
+
+def quoted_names(names: Sequence[object], most: int = 8) -> str:
+    """Return names in quotes as a list for a message.
+
+    >>> quoted_names(["a", "b", "c"], most=2), quoted_names([])
+    ("'a', 'b', ...", 'none')
+    """
+    return shown([repr(str(name)) for name in names[:most]], most) + (", ..." if len(names) > most else "")

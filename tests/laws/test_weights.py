@@ -254,6 +254,7 @@ def test_the_choice_of_alpha(selection):
 OF_THE_MEAN_LOSS = ("lasso", "group lasso", "online")  # strengths beside a mean loss
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("scale", [4.0, 2.0**-20])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_equal_weights_change_nothing(name, scale):

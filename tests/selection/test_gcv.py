@@ -18,10 +18,10 @@ from chimap.selection.gcv import (
     GcvScore,
     GcvScorer,
     GeneralisedCrossValidation,
+    alpha_ratio,
     choose_by_gcv,
     curvature_at,
     half_of,
-    scaled,
 )
 from chimap.selection.scoring import HeldOutScore
 from chimap.solvers.from_moments import RidgeProblem
@@ -251,7 +251,7 @@ def test_strengths_grow_by_the_root_of_the_scatters():
     whole = moments_of(Z, Y)
     half = whole.of_features(half_of(10))
     variances = Z.var(axis=0)
-    assert scaled(half, whole) == pytest.approx(np.sqrt(variances.sum() / variances[::2].sum()))
+    assert alpha_ratio(half, whole) == pytest.approx(np.sqrt(variances.sum() / variances[::2].sum()))
 
 
 def test_the_score_decides_between_the_strength_and_the_share_of_the_half(coarse):

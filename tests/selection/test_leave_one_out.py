@@ -222,13 +222,13 @@ def test_the_strongest_that_was_tried_is_named_if_none_is_large_enough(monkeypat
 
 def test_gammas_come_from_one_matrix():
     rule = problem()
-    machine = rule.problem.ridge(None, 0)
+    machine = rule.problem.solver(None, 0)
     for octaves in (2, -1, 0):
-        square = rule.problem.ridge(None, octaves).square
+        square = rule.problem.solver(None, octaves).square
         U, below = rule.problem.features.rows_.dense, np.tril_indices(120, -1)
         expected = np.exp(-rule.problem.gamma(octaves) * np.square(U[:, None] - U).sum(axis=2))
         np.testing.assert_allclose(square[below], expected[below], rtol=1e-9)
-    assert machine is rule.problem.ridge(None, 0)
+    assert machine is rule.problem.solver(None, 0)
 
 
 def test_of_equal_scores_the_smaller_weighted_error_is_better():
@@ -302,7 +302,7 @@ def test_the_search_for_tasks_with_gaps_begins_where_conjugate_gradients_are_qui
     whole, gaps = problem(octaves=0), problem(octaves=0)
     gaps.Y[::4, 0] = np.nan
     gaps.score = lambda residuals, rows: -float(np.nanmean(np.square(residuals)))
-    scale = whole.problem.ridge(None, 0).scale()
+    scale = whole.problem.solver(None, 0).scale()
     first, of_gaps = (rule.choose().result.settings["alpha"][0] / scale for rule in (whole, gaps))
     assert (first, of_gaps) == (pytest.approx(0.1), pytest.approx(1.0))
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from chimap._errors import InputError
 from chimap._validation import DataError
 from chimap.losses import CATALOGUE as LOSSES
-from chimap.losses import Square
+from chimap.losses import Poisson, Square
 from chimap.moments import FoldMoments
 from chimap.penalties import L21
 from chimap.selection import score_path
+from chimap.solvers.catalogue import solver_of
 from chimap.solvers.groups import (
     GroupQuadratic,
     KernelPath,
@@ -262,6 +264,11 @@ def test_no_rows_and_targets_that_a_loss_cannot_take():
 def path_of(moments, alphas):
     path = follow(SquareProblem(moments, penalty_of()), alphas)
     return SparsePath(alphas, path, np.array([point.residual for point in path]))
+
+
+def test_a_loss_that_no_parabola_bounds_is_refused_with_what_takes_it():
+    with pytest.raises(InputError, match=r"loss=Poisson.* is not one.*HistogramRegressor with a sum of the kernels"):
+        solver_of(Poisson(), L21)
 
 
 def test_a_fold_without_rows_is_named():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from chimap.data.formats.csv import CsvSource, TextTable
 from chimap.data.formats.fields import Reading
 from chimap.data.formats.mothur import is_shared
 from chimap.data.formats.records import LINES, has_records, records_of
-from chimap.data.formats.transposed import is_transposed
+from chimap.data.formats.text_tables import is_transposed
 from chimap.data.io.files import existing_file, is_address, uncompressed_name
 from chimap.data.label_files import IGNORE_LABELS, Labels
 from chimap.data.labels import task_column
 from chimap.data.source import Source
-from chimap.data.table import ColumnChoice, places_of
+from chimap.data.table import ColumnChoice, is_path, places_of
 from chimap.data.views import WithLabels
 
 
@@ -43,15 +43,6 @@ def task_words(data: object, labels: object) -> str | list[str] | None:
     return labels if has_columns(data) and not os.path.exists(labels) else None
 
 
-@dataclass(frozen=True)
-class _Candidates:
-    """The columns that labels may name, and whether they would be bins otherwise."""
-
-    names: Sequence[str]
-    are_bins: bool
-    where: str
-
-
 def with_tasks(
     read: Callable[[Labels, ColumnChoice], Source],
     data: object,
@@ -64,46 +55,49 @@ def with_tasks(
     ``read(labels, choice)`` returns the source of the data, and ``words`` name the columns of labels, see
     ``task_words``. Raises DataError if the data have no named columns, or a word names none of them.
     """
-    found = _candidates(read, data, choice, reading)
-    names = [found.names[i] for i in places_of(found.names, words, found.where, "labels")]
+    columns, are_bins, where = _candidates(read, data, choice, reading)
+    names = [columns[i] for i in places_of(columns, words, where, "labels")]
     if len(names) == 1:
         return read(names[0], choice)
 
     def labelled_by(name: str) -> Source:
-        others = tuple(other for other in names if other != name) if found.are_bins else ()
+        others = tuple(other for other in names if other != name) if are_bins else ()
         return read(name, replace(choice, aside=(*choice.aside, *others)))
 
     # The labels are given by name. Otherwise a column called y or label would be taken for them instead of a bin.
     source = labelled_by(names[0])
-    columns = []
+    tasks = []
     for name in names:
         values = (source if name == names[0] else labelled_by(name)).labels()
         assert values is not None  # the labels are named
-        columns.append(task_column(values, f"{found.where}, column {name!r}"))
-    return WithLabels(source, np.column_stack(columns), tuple(names))
+        tasks.append(task_column(values, f"{where}, column {name!r}"))
+    return WithLabels(source, np.column_stack(tasks), tuple(names))
 
 
 def _candidates(
     read: Callable[[Labels, ColumnChoice], Source], data: object, choice: ColumnChoice, reading: Reading | None
-) -> _Candidates:
-    """Return the columns that labels may name. They are read without any row where the kind of data allows it."""
+) -> tuple[Sequence[str], bool, str]:
+    """Return the columns that labels may name, whether they would be bins otherwise, and the name of the data.
+
+    They are read without any row where the kind of data allows it.
+    """
     columns = [str(name) for name in names_of(data)] if is_frame(data) else stream_columns(data)
     if columns is not None:
-        return _Candidates(columns, True, type(data).__name__)
-    address = os.fspath(data) if isinstance(data, str | os.PathLike) else ""
+        return columns, True, type(data).__name__
+    address = os.fspath(data) if is_path(data) else ""
     if uncompressed_name(address).endswith(LINES) or (reading is not None and has_records(address)):
-        return _Candidates(records_of(address).columns, False, address)
+        return records_of(address).columns, False, address
     if uncompressed_name(address).endswith(PARQUET + IPC):
-        return _Candidates(records_of(address).columns, True, address)
+        return records_of(address).columns, True, address
     opened = read(IGNORE_LABELS, replace(choice, names=None, columns=None, exclude=None))
     if opened.metadata:
-        return _Candidates(opened.metadata, False, opened.name)
+        return opened.metadata, False, opened.name
     if opened.column_names is None:
         raise DataError(
             f"{opened.name}: its columns have no names, so none of them can be named as labels. Give the labels as a "
             "matrix."
         )
-    return _Candidates(opened.column_names, True, opened.name)
+    return opened.column_names, True, opened.name
 
 
 def text_columns(path: str) -> list[str]:

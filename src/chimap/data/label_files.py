@@ -103,7 +103,7 @@ def read_labels(labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile 
     missing = None
     if isinstance(labels, MarkedLabels):
         missing, labels = labels.missing, labels.labels
-    if not isinstance(labels, str | os.PathLike):
+    if not is_path(labels):
         return clean_labels(labels, n_rows, "labels")
     address, member = split_member(labels)
     if address == "":
@@ -114,8 +114,12 @@ def read_labels(labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile 
     if member is None:
         address, column = split_column(address)
     path = existing_file(address)
-    ending = path.suffix
-    if member is not None and ending != ".npz":
+    where = f"labels in {path}"
+    if path.suffix == ".npz":
+        member, column = split_column(member or "y")
+        where = f"{where}::{member}"
+        return clean_labels(one_column(Archive(path).read(member), column, where), n_rows, where)
+    if member is not None:
         raise DataError(
             Message(
                 "{}: only .npz files have members, and only tables (.csv, .tsv, .txt, .parquet, .feather) have "
@@ -125,19 +129,21 @@ def read_labels(labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile 
                 remedy_after(path.address),
             )
         )
-    if ending == ".npy":
-        return clean_labels(one_column(read_npy(path), column, str(labels)), n_rows, f"labels in {path}")
-    if ending == ".npz":
-        member, column = split_column(member or "y")
-        y = one_column(Archive(path).read(member), column, f"labels in {path}::{member}")
-        return clean_labels(y, n_rows, f"labels in {path}::{member}")
+    if path.suffix == ".npy":
+        return clean_labels(one_column(read_npy(path), column, str(labels)), n_rows, where)
+    return clean_labels(numbers_or_text(_texts_in(path, n_rows), where, missing), n_rows, where)
+
+
+def _texts_in(path: DataFile, n_rows: int) -> list[str]:
+    """Return the labels in a text file, without a heading above those of a table, and blank lines below the others."""
     delimiter = {".csv": ",", ".tsv": "\t"}.get(uncompressed_name(path.name)[-4:])
-    texts = read_lines(path) if delimiter is None else read_table(path, delimiter)
-    while delimiter is None and len(texts) > n_rows and not texts[-1]:
-        texts.pop()  # blank lines at the end, more than there are rows
-    if delimiter is not None and len(texts) == n_rows + 1:
-        texts = texts[1:]  # one line more than rows: a heading
-    return clean_labels(numbers_or_text(texts, f"labels in {path}", missing), n_rows, f"labels in {path}")
+    if delimiter is not None:
+        texts = read_table(path, delimiter)
+        return texts[1:] if len(texts) == n_rows + 1 else texts
+    texts = read_lines(path)
+    while len(texts) > n_rows and not texts[-1]:
+        texts.pop()
+    return texts
 
 
 def split_column(name: str) -> tuple[str, int | None]:
@@ -259,7 +265,7 @@ def marked(labels: Labels, missing: object) -> Labels | MarkedLabels:
 
     A text file must be read with that value in mind, because it decides whether the labels are numbers.
     """
-    if missing is None or not isinstance(labels, str | os.PathLike):
+    if missing is None or not is_path(labels):
         return labels
     text = os.fspath(labels)
     is_text = not text.lower().endswith((".npy", ".npz")) and (is_address(text) or os.path.isfile(text))

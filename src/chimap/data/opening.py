@@ -22,7 +22,7 @@ from chimap.data.formats.fields import Reading
 from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.svmlight import SvmlightSource
-from chimap.data.formats.transposed import text_table
+from chimap.data.formats.text_tables import text_table
 from chimap.data.formats.words import WordCounts
 from chimap.data.io.files import split_member
 from chimap.data.joins import NoSharedIdsError, is_join, joined, values_by_id

@@ -10,7 +10,7 @@ from typing import NoReturn
 import numpy as np
 
 from chimap import _arrays
-from chimap._messages import Message
+from chimap._messages import Message, quoted_names
 from chimap._types import Rows
 from chimap._unicode import composed_names
 from chimap._validation import DataError
@@ -18,7 +18,6 @@ from chimap._validation import DataError
 LEAST_MASS = 0.8  # share of the training mass from which other columns are taken as zero
 MISSING_COLUMNS = ("zero", "refuse")
 _LEAST_ZEROS = 0.05  # share of entries of rows of fractions, such as percentages, that are counts
-_MOST_NAMES_SHOWN = 8
 _EXAMPLES = 3
 _ENSEMBL = re.compile(r"(ENS[A-Z]*\d{11})(\.\d+)?")
 
@@ -158,13 +157,13 @@ class Overlap:
     def refuse(self, where: str, overlap: str = "", remedy: str = "") -> NoReturn:
         """Raise DataError for the bins that have no column, with examples of names on both sides."""
         missing, unused = self._missing(), self._unused()
-        here = f" Columns that the model does not know: {_listed(unused, _EXAMPLES)}." if unused else ""
+        here = f" Columns that the model does not know: {quoted_names(unused, _EXAMPLES)}." if unused else ""
         raise DataError(
             Message(
                 "{}: no column {}, which the model was fitted on ({:,} of {:,} columns are missing).{} Columns are "
                 "matched by name; add them, or rename those that have another name.{}{}",
                 where,
-                _listed(missing),
+                quoted_names(missing),
                 len(missing),
                 len(self.bins),
                 overlap,
@@ -199,7 +198,7 @@ class Overlap:
             "{missing_columns='refuse'}.",
             where,
             overlap,
-            _listed(self._missing(), _EXAMPLES),
+            quoted_names(self._missing(), _EXAMPLES),
         )
 
     def _missing(self) -> list[str]:
@@ -216,7 +215,3 @@ def _alone(words: Iterable[tuple[str, int]]) -> dict[str, int]:
     for word, place in words:
         places.setdefault(word, []).append(place)
     return {word: found[0] for word, found in places.items() if len(found) == 1}
-
-
-def _listed(names: Sequence[str], most: int = _MOST_NAMES_SHOWN) -> str:
-    return ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "") or "none"

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chimap._errors import InputError
 from chimap._frames import INDEX
-from chimap._messages import Message
+from chimap._messages import Message, quoted_names
 from chimap._types import Blocks, Columns
 from chimap._unicode import composed_names
 from chimap._validation import DataError
@@ -22,6 +22,9 @@ from chimap.data.clades import of_rank
 from chimap.data.label_kinds import is_missing, is_text, texts_of
 from chimap.data.overlap import Overlap
 from chimap.data.remedies import readings_of
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 # By which HTSeq and STAR report reads that belong to no gene, among the genes.
 COUNTER = re.compile(
@@ -91,9 +94,9 @@ class ColumnChoice:
         """
         known = {*(self.names or ()), *self.aside, *(() if self.columns is None else map(str, words_of(self.columns)))}
         there = [name for name in LABEL_NAMES if name in names and name not in known]
-        if len(there) > 1 and self.exclude is not None:
-            excluded = {names[place] for place in places_of(names, self.exclude, where, "exclude")}
-            there = [name for name in there if name not in excluded] or there
+        if len(there) > 1:
+            excluded = self.excluded(names, where)
+            there = [name for name in there if names.index(name) not in excluded] or there
         return only_label(there, where)
 
     def usual_id(self, names: Sequence[str], where: str) -> int | None:
@@ -107,9 +110,9 @@ class ColumnChoice:
         if self.columns is not None:
             bins |= {names[place] for place in places_of(names, self.columns, where, "columns")}
         there = [name for name in ID_NAMES if name in names and name not in bins and name not in self.aside]
-        if self.exclude is not None and there:
-            excluded = {names[place] for place in places_of(names, self.exclude, where, "exclude")}
-            there = [name for name in there if name not in excluded]
+        if there:
+            excluded = self.excluded(names, where)
+            there = [name for name in there if names.index(name) not in excluded]
         if len(there) > 1:
             message = Message(
                 "{}: {!r} and {!r} may both name the rows. Name one of them with {id=}.",
@@ -120,6 +123,10 @@ class ColumnChoice:
             )
             raise DataError(message)
         return names.index(there[0]) if there else None
+
+    def excluded(self, names: Sequence[str], where: str) -> set[int]:
+        """Return the positions of the columns that are left out. Raises DataError for a name that is not there."""
+        return set() if self.exclude is None else {*places_of(names, self.exclude, where, "exclude")}
 
     def said(self) -> list[object]:
         """Return all words that may name columns, together with slices and positions."""
@@ -258,7 +265,7 @@ def roles_of(
         Names of the columns.
     label : int or None
         Position of the labels.
-    choice : Choice
+    choice : ColumnChoice
         The caller's choice.
     where : str
         The file, for errors.
@@ -274,11 +281,9 @@ def roles_of(
     """
     names, indices = composed_names(names), {*index}
     aside = [
-        place_of_name
-        for place_of_name, name in enumerate(names)
-        if place_of_name != label
-        and has_names
-        and (name in indices or (INDEX.fullmatch(name) and (name or not place_of_name)))
+        i
+        for i, name in enumerate(names)
+        if has_names and i != label and (name in indices or (INDEX.fullmatch(name) and (name or i == 0)))
     ]
     if choice.id is not None:
         aside.insert(0, place_of(names, choice.id, where, "id"))
@@ -288,48 +293,53 @@ def roles_of(
         aside.append(usual)
     id_place = aside[0] if aside else None
     aside += _present(names, choice.aside, has_names)
-    candidates = [
-        place_of_name for place_of_name in range(len(names)) if place_of_name != label and place_of_name not in {*aside}
-    ]
+    taken = {label, *aside}
+    candidates = [i for i in range(len(names)) if i not in taken]
     if choice.names is not None and has_names:
-        wanted, free = {*composed_names(choice.names)}, {*candidates}
-        among = [i for i, name in enumerate(names) if i in free or name in wanted]
-        overlap = Overlap.of(choice.names, [names[i] for i in among], other_bins=choice.other_names)
-        bins = [among[place] for place in overlap.places.tolist() if place >= 0]
-        if not bins:
-            overlap.refuse(where)
-        taken = {*bins}
-        unknown = tuple(names[i] for i in candidates if i not in taken)
-        return Roles(bins, label, id_place, True, unknown, is_index=is_index)
-    explicit = choice.columns is not None
-    counters = counters_among(names, candidates) if has_names and not explicit else []
-    bins = [i for i in candidates if i not in counters]
+        return _roles_as_fitted(names, candidates, Roles([], label, id_place, True, is_index=is_index), choice, where)
+    doubts: tuple[str, ...] = ()
+    bins = candidates
     if choice.columns is not None:
         besides = {label, *_present(names, choice.aside, has_names)}
         bins = [i for i in places_of(names, choice.columns, where, "columns") if i not in besides]
-    if choice.exclude is not None:
-        left_out = {*places_of(names, choice.exclude, where, "exclude")}
-        bins = [i for i in bins if i not in left_out]
+    elif has_names:
+        counters = counters_among(names, candidates)
+        bins = [i for i in candidates if i not in counters]
+        doubts = counters_note([names[i] for i in counters], where)
+    excluded = choice.excluded(names, where)
+    bins = [i for i in bins if i not in excluded]
     if choice.rank is not None:
         bins = [bins[i] for i in of_rank([names[i] for i in bins], choice.rank, where)]
     if not bins:
         raise DataError(f"{where}: no columns are left besides labels and ids. Give rows of bins.")
-    like_labels = [names[i] for i in bins if names[i] in LABEL_NAMES] if has_names and not explicit else []
-    doubts = (
-        *counters_note([names[i] for i in counters], where),
-        *(
-            Message(
-                "{}: {!r} is taken for a bin. If it holds labels, name it with {labels=}, or set it aside with "
-                "{exclude=}.",
-                where,
-                name,
-                name,
-                name,
-            )
-            for name in like_labels
-        ),
+    if has_names and choice.columns is None:
+        doubts = (*doubts, *(_like_labels(names[i], where) for i in bins if names[i] in LABEL_NAMES))
+    return Roles(bins, label, id_place, choice.columns is not None, (), doubts, is_index)
+
+
+def _roles_as_fitted(
+    names: Sequence[str], candidates: Sequence[int], others: Roles, choice: ColumnChoice, where: str
+) -> Roles:
+    """Return the roles where the bins are the columns of a model."""
+    assert choice.names is not None  # the caller asked
+    wanted, free = {*composed_names(choice.names)}, {*candidates}
+    among = [i for i, name in enumerate(names) if i in free or name in wanted]
+    overlap = Overlap.of(choice.names, [names[i] for i in among], other_bins=choice.other_names)
+    bins = [among[place] for place in overlap.places.tolist() if place >= 0]
+    if not bins:
+        overlap.refuse(where)
+    return replace(others, bins=bins, unknown=tuple(names[i] for i in sorted(free.difference(bins))))
+
+
+def _like_labels(name: str, where: str) -> Message:
+    """Return the note on a bin that is called like labels."""
+    return Message(
+        "{}: {!r} is taken for a bin. If it holds labels, name it with {labels=}, or set it aside with {exclude=}.",
+        where,
+        name,
+        name,
+        name,
     )
-    return Roles(bins, label, id_place, explicit, (), doubts, is_index)
 
 
 def counters_among(names: Sequence[str], places: Iterable[int]) -> list[int]:
@@ -341,7 +351,13 @@ def counters_note(names: Sequence[str], where: str) -> tuple[str, ...]:
     """Return the note on bins that count reads of no gene, if there are any."""
     if not names:
         return ()
-    return (Message("{}: {} count reads of no gene and are left out. {columns} has them.", where, _shown(names)),)
+    return (
+        Message(
+            "{}: counts of reads of no gene are left out: {}. To have them, name the bins with {columns}.",
+            where,
+            quoted_names(names),
+        ),
+    )
 
 
 def only_label(names: Sequence[str], where: str) -> str | None:
@@ -371,7 +387,7 @@ def check_same_names(names: Sequence[str], first: Sequence[str], where: str) -> 
     ours, theirs = {*names}, {*first}
     unknown, missing = ([name for name in names if name not in theirs], [name for name in first if name not in ours])
     if unknown or missing:
-        faults = [f"{what} {_shown(faulty)}" for what, faulty in (("has", unknown), ("lacks", missing)) if faulty]
+        faults = [f"{what} {quoted_names(faulty)}" for what, faulty in (("has", unknown), ("lacks", missing)) if faulty]
         raise DataError(
             f"{where}: it {' and '.join(faults)}, unlike the first. Columns are matched by name, and all parts need "
             "the same ones."
@@ -383,7 +399,7 @@ def ignored(names: Sequence[str], where: str) -> tuple[str, ...]:
     if not names:
         return ()
     what = "column" if len(names) == 1 else f"{len(names):,} columns"
-    return (f"{where}: {what} {_shown(names, 4)} ignored: unknown to the fitted model.",)
+    return (f"{where}: {what} {quoted_names(names, 4)} ignored: unknown to the fitted model.",)
 
 
 def places_of(names: Sequence[str], words: Columns | Sequence[str | int], where: str, argument: str) -> list[int]:
@@ -451,7 +467,7 @@ def _matching(
     else:
         places = [int(word) % n] if word.removeprefix("-").isdecimal() and -n <= int(word) < n else []
     if not places:
-        there = instead(str(word), names, f"there are {_shown(names)}")
+        there = instead(str(word), names, f"there are {quoted_names(names)}")
         raise NoColumnError(f"{where}: no column {word!r} ({argument}){there}.")
     return places
 
@@ -502,17 +518,13 @@ def _block(block: Any, names: Sequence[str] | None) -> Columns:
     return places_of(names, block, "blocks", "blocks")
 
 
-def _shown(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "")
-
-
 def as_names(names: Iterable[object]) -> tuple[str, ...] | None:
     """Return names of columns as a tuple of text, or None where two are the same."""
     plain = composed_names(names)
     return plain if len({*plain}) == len(plain) else None
 
 
-def is_path(value: object) -> bool:
+def is_path(value: object) -> TypeIs[str | os.PathLike[str]]:
     """Return whether a value names a file."""
     return isinstance(value, str | os.PathLike)
 
@@ -531,6 +543,23 @@ def index_notes(name: str, ids: np.ndarray, where: str) -> tuple[str, ...]:
         return ()
     reason = "has no name and is set aside as the index of a data frame, although its values repeat"
     return (f"{where}: the first column {reason}. If it is a bin, give it a name in the first line.",)
+
+
+def named_rows(
+    roles: Roles, names: Sequence[str], where: str, ids: np.ndarray | None, candidate: IdCandidate | None
+) -> tuple[Roles, np.ndarray | None, tuple[str, ...]]:
+    """Return the roles of columns, the ids of the rows and notes, once the columns that may hold ids have been read.
+
+    ``ids`` are the values, as text, of the column that ``roles`` says; ``candidate`` was given those of the first.
+    """
+    if roles.id is not None and ids is not None:
+        name = names[roles.id]
+        notes = (*roles.notes(where, name), *index_notes(name, ids, where))
+        return roles, ids if roles.is_index else unique_ids(ids, where), notes
+    ids = None if candidate is None else candidate.ids()
+    if candidate is None or ids is None:
+        return roles, None, roles.notes(where, None)
+    return roles.named_by(candidate), ids, (*roles.notes(where, candidate.name), naming_note(candidate.name, where))
 
 
 def check_not_counting(name: str, n_rows: int, where: str) -> None:

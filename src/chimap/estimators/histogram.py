@@ -358,7 +358,7 @@ class HistogramRegressor(RealTargets, HistogramModel):
     quantile : float or sequence of float, default=0.5
         The quantile that ``loss="quantile"`` predicts, between 0 and 1. Several, which ascend, are predicted together:
         ``predict`` then returns a column for each, sorted in each row, and ``predict_set`` intervals from the outermost
-        two.
+        two. Each is moved so that its share of held-out rows is below it.
     class_weight : None, default=None
         Not used in regression; must be None.
     threshold : None, default=None

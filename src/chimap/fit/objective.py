@@ -15,11 +15,11 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message, Setting
-from chimap._validation import check_choice, check_positive
+from chimap._validation import check_choice, check_positive, is_auto
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named
 from chimap.penalties import L2, L21
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock
 from chimap.recipe.recipe import checked_alpha
 from chimap.recipe.sizes import has_form_on_device
@@ -113,7 +113,7 @@ class PenalisedLoss:
         if self.groups is not None:
             evidence = replace(evidence, penalty=self.groups.penalty(features))
         problem = self.solver.problem(self.loss, evidence)
-        choice = choose(problem, self.open, evidence.asked, evidence.witnesses, clock, progress)
+        choice = choose(problem, self.open, evidence.witnesses, clock, progress)
         if not self.solver.leaves_out:
             return choice
         return replace(choice, attributes={**choice.attributes, "kernel_": features.kernel_})

@@ -32,7 +32,7 @@ from chimap.selection.base import OpenSettings
 from chimap.selection.choose import compare
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
 from chimap.solvers.base import Evidence
-from chimap.solvers.groups import GroupPassesProblem, GroupProblem, largest_alpha
+from chimap.solvers.groups import GroupDescent, GroupPassesProblem, GroupProblem, largest_alpha
 from chimap.solvers.passes import loss_of, unshifted
 from chimap.solvers.widths import ObjectiveSlopes
 
@@ -168,7 +168,7 @@ class ChannelObjective(WidthObjective):
 
     def _solve(self, plain: BlockFeatures, whole: Moments, alpha: float) -> tuple[GroupSolution, float]:
         """Return the weights, starting from the last ones, and the objective without weights."""
-        problem: SquareProblem | LossProblem
+        problem: GroupDescent
         if self.loss == Square():
             problem = SquareProblem(whole, self.groups, TOLERANCE)
         else:
@@ -212,8 +212,8 @@ class ChannelDesign(WidthDesign):
 
     def first_alpha(self, features: Adaptable, rows: TuningRows, method: Method) -> float:
         """Return the given strength, or the best one by the folds of the tuning rows at the widths to start from."""
-        if isinstance(self.tuning.alpha, float):
-            return self.tuning.alpha
+        if self.tuning.fixed_alpha is not None:
+            return self.tuning.fixed_alpha
         plain = features.at(features.start_)
         moments = rows.moments(plain, method.recipe.dtype)
         with rows.clock("choose alpha"):

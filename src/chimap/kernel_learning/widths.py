@@ -486,6 +486,11 @@ class Tuning:
     n_folds: int
     is_classifier: bool
 
+    @property
+    def fixed_alpha(self) -> float | None:
+        """The strength, if one is given."""
+        return self.alpha if isinstance(self.alpha, float) else None
+
 
 @dataclass(frozen=True)
 class WidthDesign(Design):
@@ -546,7 +551,7 @@ class WidthDesign(Design):
             tuning.max_iter,
             tuning.tol,
             tuning.patience,
-            isinstance(tuning.alpha, float),
+            tuning.fixed_alpha is not None,
         )
         is_small = tuned.n_rows * features.n_components <= MOST_ENTRIES_OF_ONE_THREAD
         with _threads.one_thread() if is_small else nullcontext():
@@ -559,13 +564,12 @@ class WidthDesign(Design):
 
     def first_alpha(self, features: Adaptable, rows: TuningRows, method: Method) -> float:
         """Return the given strength, or the best one at the widths to start from."""
-        alpha = self.tuning.alpha
-        if isinstance(alpha, float):
-            return alpha
+        if self.tuning.fixed_alpha is not None:
+            return self.tuning.fixed_alpha
         moments = rows.moments(features.at(features.start_), method.recipe.dtype)
         whole = moments.whole()
         with rows.clock("choose alpha"):
-            _, best = compare(RidgeProblem(moments, spans=False), OpenSettings(alpha))
+            _, best = compare(RidgeProblem(moments, spans=False), OpenSettings(self.tuning.alpha))
         return max(best, least_alpha(whole, method.recipe.dtype))
 
     def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:

@@ -64,6 +64,10 @@ class Observed(Loss):
         """Check that ``loss`` takes all targets that are not missing."""
         self.loss.check_targets(target[~np.isnan(target)])
 
+    def offsets(self, target: np.ndarray, score: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
+        """See ``Loss``."""
+        return self.loss.offsets(target, score, weights)
+
 
 @dataclass(frozen=True)
 class ObservedCurvature(Loss):

@@ -205,6 +205,11 @@ class OpenSettings:
     near: float | None = None
     least: float = 0.0
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether one strength is given."""
+        return isinstance(self.alpha, float)
+
     def path_below(self, largest: float, share: float) -> np.ndarray:
         """Return descending strengths: those given, or a path from the largest to a share of it."""
         if self.alpha is None:

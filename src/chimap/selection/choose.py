@@ -18,7 +18,7 @@ from chimap.selection.gcv import GeneralisedCrossValidation
 from chimap.selection.holdout import HeldOutMoments, HoldOut, PathHoldOut
 from chimap.selection.learning_curve import LearningCurve, curve_of
 from chimap.selection.leave_one_out import LeavingOut
-from chimap.solvers.base import Asked, Problem
+from chimap.solvers.base import Problem
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
@@ -106,11 +106,7 @@ class ChosenSolution:
 
 
 def compare(
-    problem: Problem,
-    open: OpenSettings,
-    asked: Asked = "folds",
-    clock: Stopwatch | None = None,
-    progress: Progress | None = None,
+    problem: Problem, open: OpenSettings, clock: Stopwatch | None = None, progress: Progress | None = None
 ) -> tuple[Compared, float]:
     """Compare what is open by the rule of the problem; return what was found, and the strength to take.
 
@@ -119,7 +115,7 @@ def compare(
 
     Parameters
     ----------
-    problem, open, asked, clock, progress
+    problem, open, clock, progress
         See ``choose``.
 
     Returns
@@ -130,8 +126,8 @@ def compare(
         The strength.
     """
     clock, progress = clock or Stopwatch(), progress or Progress()
-    name, compared = problem.rule(asked), Compared(None, problem)
-    if name is not None and (RULES[name].compares_more or not isinstance(open.alpha, float)):
+    name, compared = problem.rule, Compared(None, problem)
+    if name is not None and (RULES[name].compares_more or not open.is_fixed):
         rule = RULES[name](progress.advance)
         with clock("choose alpha"):
             progress.stage("alpha", rule.usual_scores, problem.counts)
@@ -147,7 +143,6 @@ def compare(
 def choose(
     problem: Problem,
     open: OpenSettings,
-    asked: Asked = "folds",
     witnesses: Witnesses | None = None,
     clock: Stopwatch | None = None,
     progress: Progress | None = None,
@@ -162,8 +157,6 @@ def choose(
         The problem of a solver.
     open : OpenSettings
         What is open.
-    asked : str, default="folds"
-        How it is to be chosen.
     witnesses : Witnesses or None, default=None
         Rows whose held-out outputs are wanted.
     clock : Stopwatch or None, default=None
@@ -177,7 +170,7 @@ def choose(
         The solution, and how it was chosen.
     """
     clock, progress = clock or Stopwatch(), progress or Progress()
-    compared, alpha = compare(problem, open, asked, clock, progress)
+    compared, alpha = compare(problem, open, clock, progress)
     problem, solution = compared.problem, compared.solution
     if solution is None:
         with clock(problem.stage):

@@ -17,7 +17,7 @@ from chimap._validation import check_positive
 from chimap.moments import FoldMoments, Moments
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.selection.folds import check_folds, choose_alpha
-from chimap.solvers.base import collected
+from chimap.solvers.base import required
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.principal import PrincipalProblem, PrincipalRidge, leading
 
@@ -211,7 +211,7 @@ class ComponentFolds(Selection):
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``; without given strengths, compare decades about the mean scatter."""
         alphas = problem.usual_alpha() * DECADES if open.alpha is None else np.atleast_1d(open.alpha)
-        components = collected(problem.components, "numbers of components")
+        components = required(problem.components, "numbers of components")
         result = score_leading(
             problem.moments, problem.whole, components.borders, components.numbers, alphas, self._on_score
         )

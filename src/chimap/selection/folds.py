@@ -399,6 +399,6 @@ class PathFolds(Selection):
         """See ``Selection``."""
         alphas = open.path_below(problem.largest, problem.smallest)
         problem.along(alphas)
-        if isinstance(open.alpha, float) or problem.n_folds == 1:
+        if open.is_fixed or problem.n_folds == 1:
             return Compared(None, problem, alpha=float(alphas[alphas.size // 2]))
         return Compared(score_path(problem.moments, problem.whole, alphas, problem.path_of), problem)

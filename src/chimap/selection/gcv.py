@@ -237,7 +237,7 @@ def half_of(n_features: int) -> np.ndarray:
     return np.arange(0, n_features, 2)
 
 
-def scaled(half: Moments, whole: Moments) -> float:
+def alpha_ratio(half: Moments, whole: Moments) -> float:
     """Return by how much a strength of the half grows with all features.
 
     Half of the random features make half of the kernel, so that their strength is half as large; landmarks make all of
@@ -409,13 +409,14 @@ def choose_by_gcv(
     >>> solution.coef.ravel().round(1).tolist(), chosen.rule
     ([1.0, 2.0, 3.0], 'gcv')
     """
-    best, result, _ = _chosen(whole, alphas, on_score, scale, seed, scored_rows, dtype, n_rows)
+    given = None if isinstance(alphas, str) else alphas
+    best, result, _ = with_left_out(whole, given, on_score, scale, seed, scored_rows, dtype, n_rows)
     return best, result
 
 
-def _chosen(
+def with_left_out(
     whole: Moments,
-    alphas: Sequence[float] | str,
+    alphas: Sequence[float] | None,
     on_score: Callable[[float, float], None] | None,
     scale: float | None,
     seed: int,
@@ -423,7 +424,7 @@ def _chosen(
     dtype: DTypeLike,
     n_rows: float | None,
 ) -> tuple[LinearSolution, SelectionResult, np.ndarray | None]:
-    """Do the same, and also return the left-out outputs of the scored rows, if they made the final choice."""
+    """Return what ``choose_by_gcv`` does (None for a search), and the left-out outputs that made the final choice."""
     if whole.n_rows < FEWEST_ROWS:
         raise DataError(
             Message("{} rows are too few to choose {alpha} by gcv. Give {alpha} as one number.", whole.n_rows)
@@ -432,10 +433,10 @@ def _chosen(
     usual = float(whole.scatter_diagonal().mean()) if scale is None else scale
     usual = max(usual, float(np.finfo(np.float32).tiny))
     coarse = None
-    if isinstance(alphas, str) and whole.n_features >= FEWEST_FEATURES_TO_HALVE:
+    if alphas is None and whole.n_features >= FEWEST_FEATURES_TO_HALVE:
         coarse = _of_half(whole, usual, seed, scored_rows, precision, n_rows)
     scorer = GcvScorer(whole, seed, on_score, precision, n_rows)
-    if isinstance(alphas, str):
+    if alphas is None:
         if coarse is None or not _confirm(scorer, coarse, usual):
             coarse = None
             _descend(scorer, 0.1 * usual, usual)
@@ -447,7 +448,7 @@ def _chosen(
     if final_choice is not None and coarse is not None:
         best = final_choice.or_share(best, coarse.share)
     elif final_choice is not None:
-        best = final_choice.between(best, None if isinstance(alphas, str) else alphas)
+        best = final_choice.between(best, alphas)
     compared = sorted(scorer.scores.values(), key=lambda score: score.alpha)
     settings = {
         "alpha": np.array([score.alpha for score in compared]),
@@ -485,7 +486,7 @@ def _of_half(
     share = 1.0
     if scored_rows is not None:
         share = FinalChoice(scorer, scored_rows.of_features(chosen)).between(top, None).alpha / top.alpha
-    return CoarseChoice(top.alpha * scaled(half, whole), curvature, share)
+    return CoarseChoice(top.alpha * alpha_ratio(half, whole), curvature, share)
 
 
 def _confirm(scorer: GcvScorer, coarse: CoarseChoice, scale: float) -> bool:
@@ -555,8 +556,8 @@ class GeneralisedCrossValidation(Selection):
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
-        strengths = "auto" if open.alpha is None else np.atleast_1d(open.alpha).tolist()
-        weights, result, left_out = _chosen(
+        strengths = None if open.alpha is None else np.atleast_1d(open.alpha).tolist()
+        weights, result, left_out = with_left_out(
             problem.whole,
             strengths,
             lambda alpha, score: self._on_score(),

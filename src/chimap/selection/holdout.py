@@ -179,7 +179,7 @@ class PathHoldOut(Selection):
 
     def choose(self, problem: GroupPassesProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
-        if isinstance(open.alpha, float) or problem.n_folds == 1:
+        if open.is_fixed or problem.n_folds == 1:
             alphas = open.path_below(problem.largest, problem.smallest)
             alphas = alphas if alphas.size == 1 else alphas[: alphas.size // 2 + 1]
             problem.along(alphas)

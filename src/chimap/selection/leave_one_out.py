@@ -87,7 +87,7 @@ class Stage(SettingSearch[_SettingTrial]):
         self.least_error = _ROUNDING_SHARE * float(np.nanmean(np.square(rule.Y)))
         self._octaves = 0
         self._kept: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
-        self._scale = scale or max(self._ridge(0).scale(), float(np.finfo(np.float32).eps))
+        self._scale = scale or max(self._solver(0).scale(), float(np.finfo(np.float32).eps))
 
     @property
     def scale(self) -> float:
@@ -101,7 +101,7 @@ class Stage(SettingSearch[_SettingTrial]):
             for place in range(best[0] - 1, -1, -1):
                 best = (place, 0) if self.better((place, 0), best) else best
             return self.climb(best)
-        return self.climb(self.downhill(self._ridge(0).begins_at))
+        return self.climb(self.downhill(self._solver(0).begins_at))
 
     def solved_from(self, setting: Setting) -> Setting:
         """Return ``weakest_solved``; raise DataError if no strength can be solved."""
@@ -140,7 +140,7 @@ class Stage(SettingSearch[_SettingTrial]):
     def scored(self, setting: Setting, alpha: float) -> _SettingTrial:
         """See ``SettingSearch``; the solution is kept if it is the best so far."""
         n_rows = self.numbers.size
-        solution = self._ridge(setting[1]).solve(alpha)
+        solution = self._solver(setting[1]).solve(alpha)
         if solution is None:
             return _SettingTrial(-np.inf, np.inf, alpha, n_rows)
         residuals, scored = self._residuals(solution, self.first)
@@ -153,7 +153,7 @@ class Stage(SettingSearch[_SettingTrial]):
         if self._kept is None or trial.beats(self.trials[self._kept[0]]):
             self._kept = setting, solution, residuals, scored
             if self.rows is None:  # the curve is that of the machine of all rows
-                self.grown = self._grown(self._ridge(setting[1]), residuals, scored)
+                self.grown = self._grown(self._solver(setting[1]), residuals, scored)
         if self.rule.on_score is not None:
             self.rule.on_score(alpha, trial.score)
         return trial
@@ -187,20 +187,20 @@ class Stage(SettingSearch[_SettingTrial]):
 
     def finished(self, setting: Setting, solution: DualSolution) -> DualSolution:
         """See ``ExactSolver``."""
-        return self._ridge(setting[1]).finished(solution)
+        return self._solver(setting[1]).finished(solution)
 
     def _residuals(self, solution: DualSolution, first: int) -> tuple[np.ndarray, np.ndarray]:
         """Return residuals of rows from ``first`` on, or of the groups that begin there, and the places of the rows."""
-        ridge = self._ridge(self._octaves)
+        ridge = self._solver(self._octaves)
         if self.groups is None:
             return ridge.leave_one_out(solution, first), np.arange(first, self.numbers.size)
         groups = [group for group in self.groups if group[0] >= first] or self.groups[-1:]
         return np.concatenate(ridge.leave_out(solution, groups)), np.concatenate(groups)
 
-    def _ridge(self, octaves: int) -> ExactSolver:
+    def _solver(self, octaves: int) -> ExactSolver:
         self._octaves = octaves
         # Not an attribute: it would keep the matrix of other rows in memory.
-        return self.rule.problem.ridge(self.rows, octaves)
+        return self.rule.problem.solver(self.rows, octaves)
 
 
 FEW_ROWS = 3000  # up to as many rows, all settings are compared on all rows

@@ -8,9 +8,9 @@ a dozen tasks computes 8000 areas.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -89,8 +89,27 @@ OF_POSITIVE = ("f1", "precision", "recall", "jaccard", "average_precision")
 _TEMPERATURES = (-3.0, 3.0)  # range of the search for a factor of the outputs, in decades
 
 
+class OutputScore(ABC):
+    """A score, greater is better, of linear outputs (n, t) for the rows at some places."""
+
+    sample_weight: np.ndarray | None
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the score in tables."""
+
+    @abstractmethod
+    def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
+        """Return the score of the outputs of ``rows``; NaN if it is not defined for them."""
+
+    def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
+        """Return the scores (k,) without the rows of each part; ``parts`` (n,) has the part of each row, from 0."""
+        return scores_without(lambda kept: self(outputs[kept], rows[kept]), parts)
+
+
 @dataclass(frozen=True)
-class HeldOutScore:
+class HeldOutScore(OutputScore):
     """A score, greater is better, of linear outputs (n, t) for held-out rows.
 
     Parameters
@@ -128,7 +147,7 @@ class HeldOutScore:
         two = self._two_classes
         if two is not None and self.scoring in OF_POSITIVE:
             return f"{self.scoring} of {two[self._positive]}"
-        return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+        return _scorer_name(self.scoring)
 
     def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
         """Return the score of the outputs of some rows; NaN if it is not defined for them (the AUC of one class)."""
@@ -139,16 +158,12 @@ class HeldOutScore:
             return r_squared(y.reshape(outputs.shape), outputs, weight)
         if self.scoring == "roc_auc" and self.classes is not None and self.classes.size == 2:
             return area_under_curve(y == self.classes[1], outputs[:, 0], weight)
-        from sklearn.metrics import check_scoring
-
         classes = self.classes
         if (two := self._two_classes) is not None:  # scorers know the positive class by the label 1
             y, classes = (y == two[self._positive]).astype(np.intp), np.array([0, 1])
             outputs = outputs if self._positive == 1 else -outputs
         model = _Regressor() if classes is None else _Classifier(classes, y)
-        scorer = check_scoring(model, self.scoring)
-        weights = {} if weight is None else {"sample_weight": weight}
-        return scored(scorer, self.scoring, model, outputs, y, **weights)
+        return scored(self.scoring, model, outputs, y, weight)
 
     @property
     def _positive(self) -> int:
@@ -160,13 +175,9 @@ class HeldOutScore:
         has_two = isinstance(self.scoring, str) and self.classes is not None and self.classes.size == 2
         return self.classes if has_two else None
 
-    def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
-        """See ``OutputScore``."""
-        return scores_without(lambda kept: self(outputs[kept], rows[kept]), parts)
-
 
 @dataclass(frozen=True)
-class LossScore:
+class LossScore(OutputScore):
     """The share of a loss that predictions explain, or a scorer of predictions, for losses with a score of their own.
 
     D^2 = 1 - deviance of the predictions / deviance of the best constant, averaged over targets; 1 is perfect.
@@ -201,7 +212,7 @@ class LossScore:
         """Name of the score in tables."""
         if self.scoring is None:
             return self.loss.score_name
-        return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+        return _scorer_name(self.scoring)
 
     def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
         """See ``OutputScore``."""
@@ -209,15 +220,7 @@ class LossScore:
         predicted = self.loss.predicted(outputs)
         if self.scoring is None:
             return explained(self.loss, y, predicted, weight)
-        from sklearn.metrics import check_scoring
-
-        model = _Regressor()
-        weights = {} if weight is None else {"sample_weight": weight}
-        return scored(check_scoring(model, self.scoring), self.scoring, model, predicted, y, **weights)
-
-    def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
-        """See ``OutputScore``."""
-        return scores_without(lambda kept: self(outputs[kept], rows[kept]), parts)
+        return scored(self.scoring, _Regressor(), predicted, y, weight)
 
 
 def explained(loss: Loss, targets: np.ndarray, predictions: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -241,28 +244,6 @@ def explained(loss: Loss, targets: np.ndarray, predictions: np.ndarray, weights:
     return float(np.mean(shares)) if shares else float("nan")
 
 
-class OutputScore(Protocol):
-    """A score, greater is better, of linear outputs (n, t) for the rows at some places."""
-
-    @property
-    def name(self) -> str:
-        """Name of the score in tables."""
-        ...
-
-    @property
-    def sample_weight(self) -> np.ndarray | None:
-        """Weights of all rows, (n,), or None."""
-        ...
-
-    def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
-        """Return the score of the outputs of ``rows``; NaN if it is not defined for them."""
-        ...
-
-    def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
-        """Return the scores (k,) without the rows of each part; ``parts`` (n,) has the part of each row, from 0."""
-        ...
-
-
 def gain_and_error(
     score: OutputScore, before: np.ndarray, after: np.ndarray, rows: np.ndarray, parts: np.ndarray
 ) -> tuple[float, float]:
@@ -276,7 +257,7 @@ def gain_and_error(
 
 
 @dataclass(frozen=True)
-class MeanScore:
+class MeanScore(OutputScore):
     """The mean score of several tasks, from the entries that are not missing.
 
     Parameters
@@ -331,7 +312,7 @@ class MeanScore:
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """See ``OutputScore``; areas under curves take one sort for all parts."""
         if not self._is_area:
-            return scores_without(lambda kept: self(outputs[kept], rows[kept]), parts)
+            return super().without_each(outputs, rows, parts)
         curves, entry_weights = SortedOutputs.of(self.Y[rows] == 1, outputs), self._seen(outputs, rows)
         return np.array(
             [_mean(curves.areas(entry_weights * (parts != part)[:, None])) for part in range(int(parts.max()) + 1)]
@@ -352,6 +333,10 @@ class MeanScore:
         weights = self._weights(rows)
         is_seen = np.isfinite(outputs) & ~np.isnan(self.Y[rows])
         return np.where(is_seen, 1.0 if weights is None else weights, 0.0)
+
+
+def _scorer_name(scoring: Scoring) -> str:
+    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
 
 
 def _mean(scores: np.ndarray) -> float:
@@ -377,11 +362,14 @@ def r_squared(targets: np.ndarray, outputs: np.ndarray, weights: np.ndarray | No
 
 
 def scored(
-    scorer: Callable[..., float], scoring: Scoring, model: BaseEstimator, X: np.ndarray, y: np.ndarray, **more: object
+    scoring: Scoring, model: BaseEstimator, outputs: np.ndarray, y: np.ndarray, weights: np.ndarray | None
 ) -> float:
     """Return the result of a scorer; raise DataError, with its name, for any exception of a user's scorer."""
+    from sklearn.metrics import check_scoring
+
+    scorer, more = check_scoring(model, scoring), {} if weights is None else {"sample_weight": weights}
     try:
-        return float(scorer(model, X, y, **more))
+        return float(scorer(model, outputs, y, **more))
     except Exception as error:
         raise DataError(Message("{scoring=} raised {}: {}", scoring, type(error).__name__, error)) from error
 

@@ -265,7 +265,7 @@ class Evidence:
     unit: float = 1.0
 
 
-def collected(part: Part | None, kind: str) -> Part:
+def required(part: Part | None, kind: str) -> Part:
     """Return a part of the evidence. Raise TypeError, naming its kind, if the passes have not collected it."""
     if part is None:
         raise TypeError(f"the solver needs {kind}, which the passes have not collected.")
@@ -303,12 +303,10 @@ class Problem(ABC):
     def n_rows(self) -> int:
         """Number of rows over all folds."""
 
+    @property
     @abstractmethod
-    def rule(self, asked: Asked) -> str | None:
-        """Return the name of the rule (``selection.choose.RULES``) that chooses what is open, asked for in this way.
-
-        None if there are too few rows for any.
-        """
+    def rule(self) -> str | None:
+        """Name of the rule (``selection.choose.RULES``) that chooses what is open; None with too few rows for any."""
 
     @abstractmethod
     def usual_alpha(self) -> float:
@@ -351,7 +349,8 @@ class TrialProblem(Problem):
 
     moments: FoldMoments | None = None
 
-    def rule(self, asked: Asked) -> str | None:
+    @property
+    def rule(self) -> str | None:
         """See ``Problem``."""
         return "holdout" if self.n_folds > 1 else None
 

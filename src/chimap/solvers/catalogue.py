@@ -51,4 +51,12 @@ def solver_of(loss: str | Loss, penalty: type = L2) -> Solver:
     for solver in SOLVERS.values():
         if solver.supports(loss, penalty):
             return solver
+    if penalty is not L2:
+        raise InputError(
+            Message(
+                "weights of several kernels are learned for losses that a parabola bounds, and {loss=} is not one. Use "
+                "{loss='square'}, or HistogramRegressor with a sum of the kernels, which takes {loss='poisson'}.",
+                loss,
+            )
+        )
     raise InputError(Message("no solver minimises {loss=}.", loss))

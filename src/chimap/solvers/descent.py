@@ -81,8 +81,10 @@ def descend(
     max_evaluations : int
         Number of evaluations after which it stops.
 
-    References ---------- Anderson, Iterative procedures for nonlinear integral equations (1965); Bertrand and Massias,
-    Anderson acceleration of coordinate descent (2021), for the safeguard.
+    References
+    ----------
+    Anderson, Iterative procedures for nonlinear integral equations (1965); Bertrand and Massias, Anderson acceleration
+    of coordinate descent (2021), for the safeguard.
     """
     at = evaluate(x)
     evaluations, mixing = 1, _Mixing(at.values.size == 1)

@@ -157,7 +157,7 @@ class DualRidge(ExactSolver):
         steps: int = STEPS,
     ):
         self.square, self.diagonal, self.Y, self._steps = square, diagonal, Y, steps
-        self._noise = np.ones(Y.shape[0]) if row_weights is None else 1 / row_weights
+        self.inverse_weights = np.ones(Y.shape[0]) if row_weights is None else 1 / row_weights  # (n,)
         self.factor_of: float | None = None  # strength of the factor in memory
         self._ones = self._sum = np.empty(0)
 
@@ -165,11 +165,6 @@ class DualRidge(ExactSolver):
     def n_rows(self) -> int:
         """Number of rows n."""
         return int(self.Y.shape[0])
-
-    @property
-    def noise(self) -> np.ndarray:
-        """1 / w (n,), of the weights of the rows."""
-        return self._noise
 
     def scale(self) -> float:
         """See ``ExactSolver``."""
@@ -179,7 +174,7 @@ class DualRidge(ExactSolver):
             for i in range(0, n, TILE)
         )
         scatter = float(self.diagonal.mean() - (2 * below + self.diagonal.sum()) / n**2)
-        return scatter * float(np.mean(1 / self._noise))
+        return scatter * float(np.mean(1 / self.inverse_weights))
 
     def solve(self, alpha: float) -> DualSolution | None:
         """See ``ExactSolver``."""
@@ -306,12 +301,12 @@ class DualRidge(ExactSolver):
                 square[rows, start : start + TILE] = square[start : start + TILE, rows].T
 
         _threads.tasks(range(0, n, TILE), tile)
-        square[np.diag_indices(n)] = self.diagonal + alpha * self._noise
+        square[np.diag_indices(n)] = self.diagonal + alpha * self.inverse_weights
 
     def _product(self, A: np.ndarray, alpha: float) -> np.ndarray:
         """Return (K + alpha / w) A in float64."""
         square, n = self.square, self.n_rows
-        out = (self.diagonal + alpha * self._noise)[:, None] * A
+        out = (self.diagonal + alpha * self.inverse_weights)[:, None] * A
 
         def tile(first: int) -> None:
             rows = slice(first, min(first + TILE, n))

@@ -175,7 +175,7 @@ class DualIterated(ExactSolver):
             return None
         ridge, solution, z = solved
         weights = solution.weights[:, 0]
-        return DualPoint(weights, float(solution.intercept[0]), z - ridge.noise * alpha * weights)
+        return DualPoint(weights, float(solution.intercept[0]), z - ridge.inverse_weights * alpha * weights)
 
     def _solved(
         self, t: int, alpha: float, outputs: np.ndarray, bend: Callable[[np.ndarray, np.ndarray], np.ndarray]

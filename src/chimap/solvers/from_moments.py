@@ -20,7 +20,7 @@ from scipy.linalg import qr
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
 from chimap.penalties import L2
-from chimap.solvers.base import Asked, Components, Evidence, Needs, Problem, Solver, collected
+from chimap.solvers.base import Asked, Components, Evidence, Needs, Problem, Solver, required
 from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import (
     HeldOut,
@@ -61,6 +61,8 @@ class RidgeProblem(Problem):
         The weight that counts as one row.
     components : Components or None, default=None
         Numbers of principal components to choose from, if the features are coordinates along components.
+    asked : str, default="folds"
+        How the open settings are to be chosen.
 
     Attributes
     ----------
@@ -80,8 +82,9 @@ class RidgeProblem(Problem):
         scored_rows: ScoredRows | None = None,
         unit: float = 1.0,
         components: Components | None = None,
+        asked: Asked = "folds",
     ):
-        self.unit, self.components = unit, components
+        self.unit, self.components, self.asked = unit, components, asked
         whole = moments.whole()
         self.scale = float(whole.scatter_diagonal().mean())
         self._shifts, self._mean, self._n_features = whole.shifts, whole.mean, whole.n_features
@@ -117,12 +120,13 @@ class RidgeProblem(Problem):
         """See ``Problem``."""
         return self.whole.n_rows
 
-    def rule(self, asked: Asked) -> str | None:
+    @property
+    def rule(self) -> str | None:
         """See ``Problem``."""
         if self.components is not None:
             return "component folds"
-        if self.n_folds > 1 and asked != "gcv":
-            return "held-out moments" if asked == "holdout" and self.n_folds == 2 else "folds"
+        if self.n_folds > 1 and self.asked != "gcv":
+            return "held-out moments" if self.asked == "holdout" and self.n_folds == 2 else "folds"
         return "gcv" if self.n_rows >= FEWEST_ROWS else None
 
     def usual_alpha(self) -> float:
@@ -226,7 +230,7 @@ class RidgeSolver(Solver):
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> RidgeProblem:
         """See ``Solver``."""
-        moments = collected(evidence.moments, "moments")
+        moments = required(evidence.moments, "moments")
         components = evidence.components
         return RidgeProblem(
             moments,
@@ -235,6 +239,7 @@ class RidgeSolver(Solver):
             scored_rows=evidence.scored_rows,
             unit=evidence.unit,
             components=components,
+            asked=evidence.asked,
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.solvers.base import Asked, Needs, PlacedScore, Problem
+from chimap.solvers.base import Needs, PlacedScore, Problem
 from chimap.solvers.exact import DualSolution, ExactSolver, lift
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.kernel_matrix import EXACT_MACHINES
@@ -54,6 +54,7 @@ class GramProblem(Problem):
     """
 
     needs: ClassVar[Needs] = "kernel"
+    rule = "fold machines"
 
     def __init__(
         self,
@@ -78,10 +79,6 @@ class GramProblem(Problem):
     def n_rows(self) -> int:
         """See ``Problem``."""
         return self.Y.shape[0]
-
-    def rule(self, asked: Asked) -> str | None:
-        """See ``Problem``."""
-        return "fold machines"
 
     def strengths(self, alpha: float | Sequence[float] | None) -> np.ndarray:
         """Return the strengths to compare, ascending: those given, or some about the scale of the matrix."""

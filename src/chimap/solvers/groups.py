@@ -24,6 +24,7 @@ The group solver of skglm (0.5) on equivalent rows (``sparse.equivalent_rows``) 
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, starmap
@@ -39,7 +40,7 @@ from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, Square
 from chimap.model_files import register
 from chimap.moments import Moments, Symmetric
 from chimap.penalties import L2, L21
-from chimap.solvers.base import Asked, Evidence, Needs, Problem, Solver, collected
+from chimap.solvers.base import Evidence, Needs, Problem, Solver, required
 from chimap.solvers.descent import Descent, ObjectiveValue, descend
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds
 from chimap.solvers.lbfgs import Rows
@@ -213,7 +214,42 @@ class KernelPath:
         return (self.weights > 0).any(axis=1).sum(axis=1)
 
 
-class SquareProblem:
+class GroupDescent(ABC):
+    """sum loss + alpha sum_g weight_g |w_g|_2 over rows, b not penalised: what ``follow`` solves along a path."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """Smallest strength at which all weights are zero."""
+
+    @property
+    @abstractmethod
+    def at_zero(self) -> float:
+        """Objective at zero weights."""
+
+    @abstractmethod
+    def zero(self) -> LinearSolution:
+        """Return zero weights with the best intercepts."""
+
+    @abstractmethod
+    def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
+        """Return the minimum at a strength.
+
+        Parameters
+        ----------
+        alpha : float
+            Strength of the penalty.
+        start : LinearSolution
+            Weights to start from.
+
+        Returns
+        -------
+        GroupSolution
+            Weights (D, t) and intercepts (t,). A ConvergenceWarning is issued if they miss the tolerance.
+        """
+
+
+class SquareProblem(GroupDescent):
     """Minimise sum (z'w + b - y)^2 / 2 + alpha sum_g weight_g |w_g|_2 from moments; b is not penalised.
 
     The strength is that of ``losses.Square`` and ``penalties.L21``.
@@ -261,33 +297,20 @@ class SquareProblem:
 
     @property
     def largest(self) -> float:
-        """Smallest strength at which all weights are zero."""
+        """See ``GroupDescent``."""
         return largest_alpha(self.moments, self.penalty)
 
     @property
     def at_zero(self) -> float:
-        """Objective at zero weights."""
+        """See ``GroupDescent``."""
         return self._constant
 
     def zero(self) -> LinearSolution:
-        """Return zero weights with the best intercepts."""
+        """See ``GroupDescent``."""
         return solution(self.moments, np.zeros_like(self._V), 0.0)
 
     def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
-        """Return the minimum at a strength.
-
-        Parameters
-        ----------
-        alpha : float
-            Strength of the penalty.
-        start : LinearSolution
-            Weights to start from.
-
-        Returns
-        -------
-        GroupSolution
-            Weights (D, t) and intercepts (t,). A ConvergenceWarning is issued if they miss the tolerance.
-        """
+        """See ``GroupDescent``."""
         penalty = self.penalty.with_alpha(alpha)
         minimum = self._quadratic.minimise(self._V, penalty, start.coef, self.tolerance)
         residual = float(minimum.at.residuals.max())
@@ -321,7 +344,7 @@ def full_scatter(moments: Moments) -> np.ndarray:
 
 
 def follow(
-    problem: SquareProblem | LossProblem,
+    problem: GroupDescent,
     alphas: Sequence[float] | np.ndarray,
     on_solution: Callable[[GroupSolution], bool | None] | None = None,
 ) -> list[GroupSolution]:
@@ -329,8 +352,8 @@ def follow(
 
     Parameters
     ----------
-    problem : SquareProblem or LossProblem
-        The problem.
+    problem : GroupDescent
+        ``SquareProblem`` or ``LossProblem``.
     alphas : sequence of float
         Strengths, in any order.
     on_solution : callable, default=None
@@ -379,7 +402,7 @@ _LEAST_RIDGE = 1e-7
 _INTERCEPT_STEPS = 100
 
 
-class LossProblem:
+class LossProblem(GroupDescent):
     """Minimise sum loss(y, z'w + b) + alpha sum_g weight_g |w_g|_2 over rows that are read again; b is not penalised.
 
     A loss lies below a parabola: sum loss <= value + G'dW + curvature/2 |dW|^2 in the metric Hc of the moments of all
@@ -442,36 +465,23 @@ class LossProblem:
 
     @property
     def largest(self) -> float:
-        """Smallest strength at which all weights are zero."""
+        """See ``GroupDescent``."""
         x = self._at_zero()
         _, gradient = self._pass(x)
         return self.penalty.with_alpha(1.0).largest(gradient[:-1])
 
     @property
     def at_zero(self) -> float:
-        """Objective at zero weights."""
+        """See ``GroupDescent``."""
         return float(self._pass(self._at_zero())[0].sum())
 
     def zero(self) -> LinearSolution:
-        """Return zero weights with the best intercepts."""
+        """See ``GroupDescent``."""
         x = self._at_zero()
         return LinearSolution(x[:-1], x[-1].copy(), 0.0)
 
     def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
-        """Return the minimum at a strength.
-
-        Parameters
-        ----------
-        alpha : float
-            Strength of the penalty.
-        start : LinearSolution
-            Weights to start from.
-
-        Returns
-        -------
-        GroupSolution
-            Weights (D, t) and intercepts (t,).
-        """
+        """See ``GroupDescent``."""
         penalty, curvature = self.penalty.with_alpha(alpha), self.loss.curvature
         # Divide the bound by the curvature, so that the metric itself is the matrix of its quadratic part.
         bound = penalty.with_alpha(penalty.alpha / curvature)
@@ -567,8 +577,7 @@ def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarra
         If the moments have no rows.
     """
     alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
-    penalty = L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
-    path = follow(SquareProblem(moments, penalty), moments.count * alphas)
+    path = follow(SquareProblem(moments, _by_size(moments, groups)), moments.count * alphas)
     solutions = [
         LinearSolution(solution.coef, solution.intercept, float(alpha))
         for solution, alpha in zip(path, alphas, strict=True)
@@ -578,8 +587,12 @@ def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarra
 
 def largest_group_alpha(moments: Moments, groups: Sequence[np.ndarray]) -> float:
     """Return the least strength of ``group_lasso`` at which all weights are zero."""
-    penalty = L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
-    return largest_alpha(moments, penalty) / moments.count
+    return largest_alpha(moments, _by_size(moments, groups)) / moments.count
+
+
+def _by_size(moments: Moments, groups: Sequence[np.ndarray]) -> L21:
+    """Return the norm of groups whose weights are the roots of their sizes."""
+    return L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
 
 
 class GroupPathProblem(PathProblem):
@@ -594,8 +607,8 @@ class GroupPathProblem(PathProblem):
     """
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
-        super().__init__(collected(evidence.moments, "moments"))
-        self.penalty = collected(evidence.penalty, "groups of features")
+        super().__init__(required(evidence.moments, "moments"))
+        self.penalty = required(evidence.penalty, "groups of features")
         self.loss = loss_of(loss, self.whole)
         self._progress, self._held_folds = evidence.progress, evidence.held_folds
         self.path: list[GroupSolution] = []
@@ -670,6 +683,7 @@ class GroupPassesProblem(GroupPathProblem):
     """The path of any smooth loss, by passes over the rows; strengths are compared on fold 0."""
 
     needs: ClassVar[Needs] = "rows"
+    rule = "path holdout"
     counts: ClassVar[str] = "passes"
     stage: ClassVar[str] = "passes"
     smallest: ClassVar[float] = 1e-2  # the number of passes grows as the strength falls
@@ -677,14 +691,10 @@ class GroupPassesProblem(GroupPathProblem):
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
         super().__init__(loss, evidence)
-        self.rows, self.passes = collected(evidence.rows, "rows"), 0
+        self.rows, self.passes = required(evidence.rows, "rows"), 0
         self._metric = metric_of(self.whole, self.penalty)
         self._everything = self._of_folds(range(self.n_folds), is_search=False)
         self._has_searched = False
-
-    def rule(self, asked: Asked) -> str | None:
-        """See ``Problem``."""
-        return "path holdout"
 
     @property
     def largest(self) -> float:

@@ -227,9 +227,11 @@ def left_out(loss: Loss, targets: np.ndarray, outputs: np.ndarray, h: np.ndarray
     other losses. A row is taken from the matrix with the same c, so that h < 1 is the only condition: with its own l'',
     a row near the decision border would be taken out several times over.
 
-    References ---------- Allen, The relationship between variable selection and data augmentation (1974), for the
-    square loss; Rad and Maleki, A scalable estimate of the out-of-sample prediction error via approximate leave-one-out
-    (2020), for the step.
+    References
+    ----------
+    Allen, The relationship between variable selection and data augmentation (1974), for the square loss; Rad and
+    Maleki, A scalable estimate of the out-of-sample prediction error via approximate leave-one-out (2020), for the
+    step.
     """
     share = np.minimum(of_entries(h), _MOST_LEVERAGE)
     return np.asarray(outputs + loss.gradient(targets, outputs) * share / (curvature * (1 - share)))

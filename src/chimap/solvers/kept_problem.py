@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from chimap.moments import of_entries, of_rows
-from chimap.solvers.base import Evidence, Needs, TrialProblem, collected
+from chimap.solvers.base import Evidence, Needs, TrialProblem, required
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.ridge import LinearSolution
 
@@ -42,7 +42,7 @@ class KeptProblem(TrialProblem):
     tolerance: ClassVar[float]
 
     def __init__(self, evidence: Evidence):
-        self.kept = collected(evidence.kept, "features")
+        self.kept = required(evidence.kept, "features")
         self.kept.stack()
         self.n_folds, self._held_folds = self.kept.n_folds, evidence.held_folds
         self._best: _HeldOutTrial | None = None

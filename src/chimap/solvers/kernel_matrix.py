@@ -25,7 +25,7 @@ from chimap.features.exact import KeptRows, RowKernel
 from chimap.losses import CATALOGUE, Loss, Poisson, Quantile, Square, SquaredHinge, check_loss
 from chimap.moments import Moments, of_entries, of_rows
 from chimap.penalties import L2
-from chimap.solvers.base import Asked, Evidence, KernelRows, Needs, Problem, Solver, collected
+from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, required
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, is_shared, lift
 from chimap.solvers.exact_hinge import CACHE_MIB, DualHinge
 from chimap.solvers.exact_iterated import DualIterated
@@ -207,7 +207,7 @@ class KernelMatrix:
         """Return 2^octaves times the gamma of the features; None if the kernel has none."""
         return self.features.gamma_at(octaves)
 
-    def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactSolver:
+    def solver(self, rows: np.ndarray | None, octaves: int) -> ExactSolver:
         """Return the machine of these rows, or of all if None, and free the one made before for other rows."""
         if self._of_rows is None or rows is not self._rows:
             self._of_rows = None  # free the old matrix before the new one is allocated
@@ -226,7 +226,7 @@ class KernelMatrix:
 
     def solved(self, alpha: float, octaves: int) -> DualRidge | None:
         """Return ridge of all rows with the factor of a strength, which is computed again if it is not in memory."""
-        ridge = self.ridge(None, octaves)
+        ridge = self.solver(None, octaves)
         if not isinstance(ridge, DualRidge) or (ridge.factor_of != alpha and ridge.solve(alpha) is None):
             return None
         return ridge
@@ -284,9 +284,10 @@ class KernelProblem(Problem):
     """
 
     needs: ClassVar[Needs] = "kernel"
+    rule = "leave out"
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
-        self.first = collected(evidence.kernel, "the kernel matrix of all rows")
+        self.first = required(evidence.kernel, "the kernel matrix of all rows")
         Y = self.first.Y + self.first.shift
         self.loss = check_loss(loss, CATALOGUE).fitted(float(np.nanstd(Y)) or 1.0, float(np.nanmean(Y)))
         self.matrix = KernelMatrix(self.first.features, self.first.Y, self.first.weights, self.first.dtype, self.loss)
@@ -297,13 +298,9 @@ class KernelProblem(Problem):
         """See ``Problem``."""
         return self.first.order.size
 
-    def rule(self, asked: Asked) -> str | None:
-        """See ``Problem``."""
-        return "leave out"
-
     def usual_alpha(self) -> float:
         """Return the mean scatter of a row."""
-        return self.matrix.ridge(None, 0).scale() or 1.0
+        return self.matrix.solver(None, 0).scale() or 1.0
 
     def adopt(self, chosen: ChosenMachine) -> LinearSolution:
         """Take the machine that a rule has chosen, set the features to its gamma, and return its solution."""
@@ -385,7 +382,7 @@ def solved_alone(matrix: KernelMatrix, alpha: float) -> ChosenMachine:
 
     Raises DataError if the matrix is not positive definite to rounding.
     """
-    ridge = matrix.ridge(None, 0)
+    ridge = matrix.solver(None, 0)
     machine = ridge.solve(alpha)
     if machine is None:
         raise DataError(

@@ -20,7 +20,7 @@ import numpy as np
 from chimap.losses import CATALOGUE, Loss, LossAt, LossSums, named
 from chimap.moments import FoldMoments, Moments, of_entries, of_rows
 from chimap.penalties import L2
-from chimap.solvers.base import Evidence, Needs, Solver, TrialProblem, collected
+from chimap.solvers.base import Evidence, Needs, Solver, TrialProblem, required
 from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
@@ -43,7 +43,7 @@ class PassesProblem(TrialProblem):
     loss: Loss
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
-        self.moments, self.rows = collected(evidence.moments, "moments"), collected(evidence.rows, "rows")
+        self.moments, self.rows = required(evidence.moments, "moments"), required(evidence.rows, "rows")
         moments = self.moments
         self.whole = moments.whole()
         self.loss = loss_of(loss, self.whole)

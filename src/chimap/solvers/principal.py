@@ -20,7 +20,7 @@ import numpy as np
 from chimap.features.principal import PCA
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
-from chimap.solvers.base import Asked, Needs, Problem
+from chimap.solvers.base import Needs, Problem
 from chimap.solvers.held_out import HeldOut, Witnesses, left_out
 from chimap.solvers.ridge import LinearSolution
 
@@ -153,7 +153,8 @@ class PrincipalProblem(Problem):
         """See ``Problem``."""
         return self.whole.n_rows
 
-    def rule(self, asked: Asked) -> str | None:
+    @property
+    def rule(self) -> str | None:
         """See ``Problem``."""
         return "principal folds" if self.n_folds > 1 else None
 

@@ -23,7 +23,7 @@ from scipy.linalg.lapack import dpotrf
 from chimap.losses import Loss, Square
 from chimap.model_files import register
 from chimap.moments import FoldMoments, Moments
-from chimap.solvers.base import Asked, Needs, Problem
+from chimap.solvers.base import Needs, Problem
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.ridge import LinearSolution, solution
 
@@ -180,6 +180,7 @@ class PathProblem(Problem):
         End of a path, as a share of the strength at which all weights are zero.
     """
 
+    rule = "path folds"
     smallest: ClassVar[float]
 
     def __init__(self, moments: FoldMoments):
@@ -190,10 +191,6 @@ class PathProblem(Problem):
     def n_rows(self) -> int:
         """See ``Problem``."""
         return self.whole.n_rows
-
-    def rule(self, asked: Asked) -> str | None:
-        """See ``Problem``."""
-        return "path folds"
 
     @property
     @abstractmethod

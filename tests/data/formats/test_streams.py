@@ -77,13 +77,13 @@ def test_decimals_are_numbers():
 @pytest.mark.parametrize(
     ("data", "labels", "message"),
     [
-        ({"a": [1.0, None], "y": [0, 1]}, None, "LazyFrame, batch 0: nulls in column 'a'"),
-        ({"a": [1.0, 2.0], "b": ["u", "v"]}, None, "'b' is .*string.* Leave it out with exclude="),
+        ({"a": [1.0, None], "y": [0, 1]}, None, "LazyFrame, batch 0, row 1: null in column 'a'"),
+        ({"a": [1.0, 2.0], "b": ["u", "v"]}, None, "'b' is .*string.* leave it out with exclude="),
         ({"a": [1.0, 2.0]}, "kind", "no column 'kind' for labels; there are a"),
         ({"a": [1.0, 2.0], "y": [None, None]}, None, "every label is missing"),
         ({"a": [1.0, float("nan")], "b": [1, 2], "y": [0, 1]}, None, "LazyFrame, row 1, column 'a': NaN"),
         ({"no": [1, 2, 3], "b": [1, 2, 2], "y": [0, 1, 1]}, None, "column, 'no', counts the rows"),
-        ({"a": [[1.0, 2.0], [1.0]], "y": [0, 1]}, None, "lists of different lengths in 'a'"),
+        ({"a": [[1.0, 2.0], [1.0]], "y": [0, 1]}, None, "LazyFrame, batch 0, row 1: 1 values in 'a', expected 2"),
     ],
 )
 def test_tables_that_do_not_fit(data, labels, message):
@@ -129,7 +129,7 @@ def test_text_that_repeats_does_not_name_the_rows():
     with pytest.raises(DataError, match=r"'site' is .*string"):
         open_source(table)
     assert open_source(table, exclude="site").row_ids is None
-    with pytest.raises(DataError, match="row 1, column 'site': no id"):
+    with pytest.raises(DataError, match="column 'site', row 1: no id"):
         open_source(polars.LazyFrame({"site": ["u", None], "a": [1, 2]}), id="site")
 
 

@@ -10,7 +10,7 @@ from chimap import HistogramClassifier, open_source
 from chimap._validation import DataError
 from chimap.data import CsvSource
 from chimap.data.clades import rank_of
-from chimap.data.formats import transposed
+from chimap.data.formats import text_tables, transposed
 from chimap.data.formats.transposed import TransposedSource
 
 pytest.importorskip("pyarrow")
@@ -157,14 +157,14 @@ def test_counters_are_left_out_and_no_labels(tmp_path, program):
     source = open_source(path, transpose=True)
     assert source.column_names == ("ENSG00000000003", "ENSG00000000005")
     shown = ", ".join(map(repr, counters))
-    assert any(f"{shown} count reads of no gene and are left out" in note for note in source.notes)
+    assert any(f"counts of reads of no gene are left out: {shown}." in note for note in source.notes)
     with pytest.raises(DataError, match=rf"counts\.tsv, line 2: '{counters[0]}' counts reads .* it is no label"):
         open_source(path, labels=counters[0])
 
 
 def test_metadata_are_read_once(tmp_path, monkeypatch):
     source = open_source(write(tmp_path, METAML), labels="disease")
-    monkeypatch.setattr(transposed, "TextTable", None)
+    monkeypatch.setattr(text_tables, "TextTable", None)
     assert source.column("subjectID").tolist() == METAML[2][1:]
     ages = source.column_with_gaps("age")
     assert ages.mask.tolist() == [False, False, True, False, False, False]

@@ -21,6 +21,7 @@ from chimap.data.formats.arrow_files import (
     as_written,
     files_of,
     find_parts,
+    is_decimal,
     is_list,
     is_number,
     is_written_as_text,
@@ -43,47 +44,50 @@ _INDEX = re.compile(r"__index_level_\d+__")  # the column in which pandas stores
 class FeatureColumns:
     """The bins of a table: a single column of lists, or numeric columns.
 
-    ``part`` is the first part; all others must have its columns. ``features`` names a column of lists or numeric
-    columns; None takes the column of lists if there is exactly one, else all columns except ``label``. ``besides``
-    names columns that are set aside while all others are bins; None says that the bins were chosen. ``width`` is None
-    while the length of the lists is not known.
+    ``schema`` is that of the first part; all others must have its columns. ``features`` names a column of lists or
+    numeric columns; None takes the column of lists if there is exactly one, else all columns except ``label``.
+    ``besides`` names columns that are set aside while all others are bins; None says that they were chosen. ``width``
+    is None while the length of the lists is not known.
     """
 
     def __init__(
         self,
-        part: ArrowPart,
+        schema: pa.Schema,
+        where: str,
         features: str | list[str] | None,
         label: str | None,
         besides: tuple[str, ...] | None = None,
     ) -> None:
-        types = _types(part)
+        types = _types(schema, where)
         names = [features] if isinstance(features, str) else features
-        self.names = _default_columns(types, label, part) if names is None else list(names)
-        self._types = {name: _type_of(types, name, part) for name in self.names}
+        self.names = _default_columns(types, label, where) if names is None else list(names)
+        self._types = {name: _type_of(types, name, where) for name in self.names}
         lists = [name for name in self.names if is_list(self._types[name])]
         self.is_list = bool(lists)
         self._takes_all = not lists and (names is None or besides is not None)
         self._label, self._besides = label, besides or ()
         if not self.names or (self.is_list and len(self.names) > 1):
             raise DataError(
-                f"{part.file}: {len(lists)} columns of lists among the features {self.names}. Name as "
+                f"{where}: {len(lists)} columns of lists among the features {self.names}. Name as "
                 "features one column of lists, or one or more numeric columns."
             )
-        for name, kind in self._types.items():
-            if not is_number(kind.value_type if self.is_list else kind):
+        self._decimals = {name for name, kind in self._types.items() if is_decimal(kind)}
+        stored = {name: kind.value_type if self.is_list else kind for name, kind in self._types.items()}
+        for name, kind in stored.items():
+            if not is_number(kind) and name not in self._decimals:
                 raise DataError(
-                    f"{part.file}: column {name!r} is {kind}, expected numbers. Encode it as numbers, name it as the "
-                    "labels, or name the columns that are features."
+                    f"{where}: column {name!r} is {self._types[name]}, expected numbers. Encode it, name it as the "
+                    "labels or ids, or leave it out with exclude=."
                 )
-        stored = [kind.value_type if self.is_list else kind for kind in self._types.values()]
-        self.dtype = np.result_type(*(chunk_dtype(kind.to_pandas_dtype(), str(part.file)) for kind in stored))
+        dtypes = (float if name in self._decimals else kind.to_pandas_dtype() for name, kind in stored.items())
+        self.dtype = np.result_type(*(chunk_dtype(dtype, where) for dtype in dtypes))
         self.width: int | None = len(self.names)
         if self.is_list:
             self.width = getattr(self._types[self.names[0]], "list_size", None)
 
     def check(self, part: ArrowPart, first: ArrowPart) -> None:
         """Refuse a part that lacks a column, has one of another type than the first part, or has further columns."""
-        types = _types(part)
+        types = _types(part.schema, str(part.file))
         for name, expected in self._types.items():
             actual = types.get(name)
             if actual is None or not _same_type(actual, expected):
@@ -92,11 +96,8 @@ class FeatureColumns:
                     f"{part.file}: column {name!r} must be {expected} as in {first.file.name}, but {came}. "
                     "Write the part again with the columns of the others, or take it out."
                 )
-        extra = (
-            [name for name in _default_columns(types, self._label, part) if name not in {*self.names, *self._besides}]
-            if self._takes_all
-            else []
-        )
+        others = _default_columns(types, self._label, str(part.file)) if self._takes_all else []
+        extra = [name for name in others if name not in {*self.names, *self._besides}]
         if extra:
             raise DataError(
                 f"{part.file}: column {extra[0]!r} is not in {first.file.name}, whose {len(self.names)} columns are "
@@ -115,7 +116,9 @@ class FeatureColumns:
             return self._from_lists(batch.column(self.names[0]), where, first_row)
         out = np.empty((batch.num_rows, len(self.names)), self.dtype)
         for place, name in enumerate(self.names):
-            out[:, place] = batch.column(name).to_numpy(zero_copy_only=False)
+            column = batch.column(name)
+            column = column.cast("float64") if name in self._decimals else column
+            out[:, place] = column.to_numpy(zero_copy_only=False)
         return out
 
     def _from_lists(self, column: pa.ChunkedArray, where: str, first_row: int) -> np.ndarray:
@@ -152,7 +155,7 @@ def check_label(part: ArrowPart, first: ArrowPart, label: str) -> None:
     """Refuse a part that lacks the column of labels, or has it in another type than the first part."""
     if label in part.keys and label in first.keys:
         return
-    actual, expected = _types(part).get(label), _types(first).get(label)
+    actual, expected = (_types(each.schema, str(each.file)).get(label) for each in (part, first))
     if actual is None or expected is None or not _same_type(actual, expected):
         came = "there is none" if actual is None else f"it is {actual}"
         raise DataError(
@@ -169,25 +172,24 @@ def checked_codes(column: pa.ChunkedArray, where: str) -> np.ndarray:
     return codes
 
 
-def _default_columns(types: dict[str, pa.DataType], label: str | None, part: ArrowPart) -> list[str]:
+def _default_columns(types: dict[str, pa.DataType], label: str | None, where: str) -> list[str]:
     others = [name for name in types if name != label and not _INDEX.fullmatch(name)]
     lists = [name for name in others if is_list(types[name])]
     names = lists if len(lists) == 1 else others
     if not names:
-        raise DataError(f"{part.file}: no columns of numbers besides the labels. Name another file.")
+        raise DataError(f"{where}: no columns of numbers besides the labels. Name another file.")
     return names
 
 
-def _types(part: ArrowPart) -> dict[str, pa.DataType]:
-    names = part.schema.names
-    check_distinct(names, str(part.file))
-    return dict(zip(names, part.schema.types, strict=True))
+def _types(schema: pa.Schema, where: str) -> dict[str, pa.DataType]:
+    check_distinct(schema.names, where)
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
-def _type_of(types: dict[str, pa.DataType], name: str, part: ArrowPart) -> pa.DataType:
+def _type_of(types: dict[str, pa.DataType], name: str, where: str) -> pa.DataType:
     if name not in types:
         there = instead(name, [*types], f"it holds {shown([*types], 10)}")
-        raise DataError(f"{part.file}: no column {name!r}{there}.")
+        raise DataError(f"{where}: no column {name!r}{there}.")
     return types[name]
 
 
@@ -291,7 +293,7 @@ class ArrowSource(SeekableStream):
         self.name = base_name(self.path)
         self._parts = find_parts(self.path)
         self._stored = files_of(self._parts)
-        first = self._parts[0]
+        first, where = self._parts[0], str(self._parts[0].file)
         choice = choice or ColumnChoice()
         label = find_label(first, labels, choice, self.path)
         self._missing = choice.missing
@@ -302,9 +304,9 @@ class ArrowSource(SeekableStream):
             features = [names[place] for place in roles.bins]
             takes_all = not roles.is_explicit and choice.exclude is None
             others = tuple(name for place, name in enumerate(names) if place not in {*roles.bins})
-            self._columns = FeatureColumns(first, features, label, others if takes_all else None)
+            self._columns = FeatureColumns(first.schema, where, features, label, others if takes_all else None)
         else:
-            self._columns = FeatureColumns(first, features, label)
+            self._columns = FeatureColumns(first.schema, where, features, label)
         if not self._columns.is_list:
             self.column_names = composed_names(self._columns.names)
         for part in self._parts[1:]:
@@ -435,7 +437,7 @@ class ArrowSource(SeekableStream):
             counts = np.diff(self._ends, prepend=0)
             return np.repeat(numbers_or_text(keys.tolist(), f"partition key {label!r} of {self.path}"), counts)
         where = f"column {label!r} of {self.path}"
-        if is_written_as_text(_types(first)[label]):
+        if is_written_as_text(first.schema.field(label).type):
             return self._text_labels(label, where)
         batches = [_masked(batch) for batch in self._columns_of(label)]
         return clean_labels(np.ma.concatenate(batches), self.n_rows, where)

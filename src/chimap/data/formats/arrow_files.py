@@ -75,6 +75,13 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
+def is_decimal(kind: pa.DataType) -> bool:
+    """Return whether a type of Arrow is a decimal number."""
+    from pyarrow import types
+
+    return bool(types.is_decimal(kind))
+
+
 _MOST_DIGITS_OF_INT64 = 18
 _ZEROS = r"\.(\d*?)0*(Z|[-+]\d\d:?\d\d)?$"  # at the end of the second; a time zone may follow
 _NO_FRACTION = r"\.(Z|[-+]\d\d:?\d\d)?$"

@@ -15,24 +15,15 @@ from chimap._messages import shown
 from chimap._types import JSON, Rows
 from chimap._unicode import composed_names
 from chimap._validation import DataError, check_histograms
-from chimap.data.formats.arrow_files import as_values, is_list, is_number
+from chimap.data.formats.arrow import FeatureColumns
+from chimap.data.formats.arrow_files import as_values, as_written, is_list
 from chimap.data.formats.frames import checked_names_of, matrix_of, naming_index
 from chimap.data.label_files import IGNORE_LABELS, IgnoreLabels, Labels
 from chimap.data.label_kinds import is_text
 from chimap.data.labels import clean_labels
 from chimap.data.rows import check_distinct, chunk_dtype, csr_rows, digest, matrix_shape
 from chimap.data.source import Source, StreamSource
-from chimap.data.table import (
-    ColumnChoice,
-    IdCandidate,
-    Roles,
-    check_same_names,
-    index_notes,
-    instead,
-    naming_note,
-    roles_of,
-    unique_ids,
-)
+from chimap.data.table import ColumnChoice, Roles, check_same_names, checked_ids, instead, named_rows, roles_of
 from chimap.data.views import select_columns
 
 if TYPE_CHECKING:
@@ -252,33 +243,25 @@ class TableBatches:
         self._class_names = class_names.get(self._label or "")
         lists = [field.name for field in schema if is_list(field.type)]
         roles = _roles(names, self._label, lists, choice, name)
-        bins = [names[place] for place in roles.bins]
-        self._id = None if roles.id is None else names[roles.id]
-        self.ids, notes = None, roles.notes(name, self._id)
-        if self._id is not None:
-            ids = np.array(self._texts(self._id))
-            notes = (*notes, *index_notes(self._id, ids, name)) if roles.is_index else notes
-            repeats = roles.is_index and np.unique(ids).size < ids.size
-            self.ids = None if repeats else unique_ids(ids, name)
+        ids = None
+        if roles.id is not None:
+            ids = np.concatenate([*self._values(names[roles.id])])
+            ids = checked_ids(ids, f"{name}, column {names[roles.id]!r}")
         first = roles.id_candidate(names, name)
-        if first is not None and self._holds_ids(first):
-            roles = roles.named_by(first)
-            bins, self._id = [names[place] for place in roles.bins], first.name
-            notes = (*roles.notes(name, first.name), naming_note(first.name, name))
-        self._list = bins[0] if len(bins) == 1 and bins[0] in lists else None
-        self._check(schema, bins)
-        self.columns_aside = tuple(word for word in names if word not in {*bins, self._label, self._id})
-        if self._list and self.columns_aside:
-            notes = (
-                *notes,
-                f"{name}: the lists in {self._list!r} are the bins; {shown(self.columns_aside)} set aside.",
-            )
-        self._bins, self.notes = bins, notes
+        if first is not None:
+            all(map(first.add, self._values(first.name)))  # as far as it may hold ids
+        roles, ids, self.notes = named_rows(roles, names, name, ids, first)
+        self.ids = ids if ids is not None and np.unique(ids).size == ids.size else None
+        self._bins = FeatureColumns(schema, name, [names[place] for place in roles.bins], None)
+        self.columns_aside = roles.aside(names)
+        if self._bins.is_list and self.columns_aside:
+            note = f"{name}: the lists in {self._bins.names[0]!r} are the bins; {shown(self.columns_aside)} set aside."
+            self.notes = (*self.notes, note)
 
     @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the columns; None for lists."""
-        return None if self._list else composed_names(self._bins)
+        return None if self._bins.is_list else composed_names(self._bins.names)
 
     def __call__(self) -> Iterator[object]:
         """Yield X, or (X, y), of each batch."""
@@ -291,62 +274,19 @@ class TableBatches:
                 first_row += table.num_rows
                 yield X if self._label is None else (X, self._labels(table, number))
 
-    def _holds_ids(self, first: IdCandidate) -> bool:
-        """Return whether the first column names the rows; refuse one that counts them."""
-        for table in self._tables():
-            if not first.add(as_values(table.column(first.name), f"column {first.name!r}")):
-                return False
-        self.ids = first.ids()
-        return self.ids is not None
-
-    def _check(self, schema: pa.Schema, bins: list[str]) -> None:
-        """Refuse bins that are neither numbers nor a single column of lists."""
-        if self._list:
-            return
-        wrong = [schema.field(name) for name in bins if not _is_bin(schema.field(name).type)]
-        if wrong:
-            raise DataError(
-                f"{self._name}: expected columns of numbers or a single column of lists besides the labels, but "
-                f"{wrong[0].name!r} is {wrong[0].type}. Leave it out with exclude=, name the bins with columns=, or "
-                "name it as the labels or, if no value repeats, as the ids (id=)."
-            )
-
-    def _texts(self, name: str) -> list[str]:
-        """Return all values of a column of ids as text."""
-        values = [value for table in self._tables() for value in table.column(name).to_pylist()]
-        if None in values:
-            raise DataError(
-                f"{self._name}, row {values.index(None)}, column {name!r}: no id. Each row needs one; fill it, or name "
-                "another column."
-            )
-        return [str(value) for value in values]
+    def _values(self, name: str) -> Iterator[np.ndarray]:
+        """Return the values of a column, batch by batch."""
+        return (as_values(table.column(name), f"{self._name}, column {name!r}") for table in self._tables())
 
     def _rows(self, table: pa.Table, number: int) -> np.ndarray:
-        columns = []
-        for name in self._bins:
-            column = table.column(name)
-            if column.null_count:
-                raise DataError(f"{self._name}, batch {number}: nulls in column {name!r}. Fill them first.")
-            columns.append(column.combine_chunks() if hasattr(column, "combine_chunks") else column)
-        if self._list:
-            try:
-                X = np.array(columns[0].to_pylist(), dtype=np.float64)
-            except (ValueError, TypeError) as error:
-                raise DataError(
-                    f"{self._name}, batch {number}: lists of different lengths in {self._list!r}, or not of numbers "
-                    f"({error}). Each row must have all its bins."
-                ) from error
-            return X.reshape(X.shape[0], -1)
-        return np.stack([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in columns], 1)
+        whole = table.select(self._bins.names)
+        batch = whole.combine_chunks().to_batches()[0] if hasattr(whole, "combine_chunks") else whole
+        return self._bins.rows(batch, f"{self._name}, batch {number}", 0)
 
     def _labels(self, table: pa.Table, number: int) -> np.ndarray:
         """Return the labels of a batch, masked where they are missing."""
-        import pyarrow
-
-        column, where = table.column(self._label), f"{self._name}, batch {number}, column {self._label!r}"
-        if pyarrow.types.is_decimal(column.type):
-            column = column.cast(pyarrow.float64())
-        values = column.to_pylist()
+        where = f"{self._name}, batch {number}, column {self._label!r}"
+        values = as_written(table.column(self._label), where).to_pylist()
         if self._class_names is not None:
             values = _named(values, self._class_names, where)
         has_missing = any(value is None for value in values)
@@ -391,12 +331,6 @@ def _named(codes: list[int | None], names: Sequence[str], where: str) -> list[st
             "with all names."
         )
     return [None if code is None or code < 0 else names[code] for code in codes]
-
-
-def _is_bin(kind: pa.DataType) -> bool:
-    from pyarrow import types
-
-    return is_number(kind) or bool(types.is_decimal(kind))
 
 
 BATCH = 4096  # rows that are requested at a time

@@ -32,7 +32,7 @@ from chimap.data.label_kinds import TextLabels, as_number, is_number, is_text, n
 from chimap.data.remedies import readings_of
 from chimap.data.rows import check_distinct
 from chimap.data.source import BLOCK_BYTES, StreamSource
-from chimap.data.table import ColumnChoice, IdCandidate, index_notes, naming_note, roles_of, unique_ids
+from chimap.data.table import ColumnChoice, IdCandidate, named_rows, roles_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -451,19 +451,10 @@ class CsvSource(StreamSource):
         label = self._label_place(labels, choice)
         roles = roles_of(names, label, choice, where, has_names=table.has_names)
         first = roles.id_candidate(names, where)
-        self._y, ids, first_ids = self._read_columns(label, roles.id, first, choice.missing)
-        id: int | None = roles.id
-        notes: tuple[str, ...] = ()
-        if id is not None:
-            assert ids is not None
-            self.row_ids = ids if roles.is_index else unique_ids(ids, where)
-            notes = index_notes(names[id], ids, where)
-        elif first is not None and first_ids is not None:
-            id, self.row_ids = first.place, first_ids
-            notes = (naming_note(first.name, where),)
-            roles = roles.named_by(first)
-        self._bins = roles.bins
-        self.notes = (*self.notes, *table.notes, *roles.notes(where, None if id is None else names[id]), *notes)
+        self._y, ids = self._read_columns(label, roles.id, first, choice.missing)
+        roles, self.row_ids, notes = named_rows(roles, names, where, ids, first)
+        id, self._bins = roles.id, roles.bins
+        self.notes = (*self.notes, *table.notes, *notes)
         if label is None:
             self._y = labels_elsewhere(labels, self.n_rows, where, names)
         self.n_features = len(self._bins)
@@ -488,8 +479,8 @@ class CsvSource(StreamSource):
 
     def _read_columns(
         self, label: int | None, id: int | None, first: IdCandidate | None, missing: object
-    ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-        """Count the rows, and return labels, ids, and the ids that a first column holds, in one pass."""
+    ) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Count the rows, and return labels and ids, in one pass; ``first`` is given the values of the first column."""
         labels = TextLabels(f"{self.path}, column {self._table.names[label or 0]!r}", missing)
         ids: list[np.ndarray] = []
         places = [place for place in (label, id, None if first is None else first.place) if place is not None]
@@ -508,11 +499,8 @@ class CsvSource(StreamSource):
             self.n_rows += batch.num_rows
         if self.n_rows == 0:
             raise DataError(f"{self.path}: no rows, only a heading or blank lines. Write it again.")
-        return (
-            None if label is None else self._labels(labels.finish(), missing),
-            np.concatenate(ids) if ids else None,
-            None if first is None else first.ids(),
-        )
+        y = None if label is None else self._labels(labels.finish(), missing)
+        return y, np.concatenate(ids) if ids else None
 
     def _labels(self, y: np.ndarray, missing: object) -> np.ndarray:
         """Return labels as they are, or as numbers where each word is one with a decimal comma."""

@@ -15,7 +15,7 @@ from chimap.data.formats.frames import check_number, checked_names_of, column_of
 from chimap.data.label_files import Labels, read_labels
 from chimap.data.rows import chunk_dtype
 from chimap.data.source import SeekableStream
-from chimap.data.table import ColumnChoice, checked_ids, unique_ids
+from chimap.data.table import ColumnChoice
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -85,13 +85,8 @@ class DaskSource(SeekableStream):
         def column(place: int) -> np.ndarray:
             return column_of(frame.iloc[:, [place]].compute(), 0)
 
-        roles = frame_roles(names, labels, choice, self.name, column, index)
-        self.row_ids = index
-        if roles.id is not None:
-            ids = checked_ids(column(roles.id), f"{self.name}, column {names[roles.id]!r}")
-            self.row_ids = ids if roles.is_index else unique_ids(ids, self.name)
+        roles, self.row_ids, self.notes = frame_roles(names, labels, choice, self.name, column, index)
         self.column_names = tuple(names[place] for place in roles.bins)
-        self.notes = roles.notes(self.name, None if roles.id is None else names[roles.id])
         self.columns_aside = roles.aside(names)
         for place in roles.bins:
             check_number(frame.dtypes.iloc[place], names[place], self.name)

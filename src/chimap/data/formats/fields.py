@@ -21,7 +21,7 @@ from chimap.data.label_files import IGNORE_LABELS, Labels, labels_elsewhere
 from chimap.data.label_kinds import numbers_or_text, why_text
 from chimap.data.labels import clean_labels
 from chimap.data.row_file import OrderedSource, RowFile
-from chimap.data.table import ColumnChoice, checked_ids
+from chimap.data.table import ColumnChoice, checked_ids, is_path
 
 _REMEDY_FOR_REPEATS = Message("Give each record an id of its own, or name another column of ids with {id}.")
 
@@ -107,7 +107,7 @@ class Reading(ABC):
         data : object
             The path of a file or folder, or an object in memory.
         """
-        if isinstance(data, str | os.PathLike):
+        if is_path(data):
             return has_records(os.fspath(data))
         records = records_in(data, self.column)
         return records is not None and not (self.names and {*self.names} <= {*records.columns})
@@ -205,7 +205,7 @@ class Reading(ABC):
         name : str
             Name of the column.
         """
-        records = records_of(os.fspath(data)) if isinstance(data, str | os.PathLike) else records_in(data, self.column)
+        records = records_of(os.fspath(data)) if is_path(data) else records_in(data, self.column)
         if records is None or name not in records.columns:
             return None
         values = [record[0] for batch in records.batches([name]) for record in batch]
@@ -223,7 +223,7 @@ class Reading(ABC):
         id : str or int, default=None
             The column of ids.
         """
-        if isinstance(data, str | os.PathLike):
+        if is_path(data):
             return FieldSource(records_of(os.fspath(data)), self, labels, id)
         records = records_in(data, self.column)
         if records is None:

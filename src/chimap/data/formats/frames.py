@@ -25,9 +25,9 @@ from chimap.data.table import (
     checked_ids,
     enumerates_rows,
     instead,
+    named_rows,
     place_of,
     roles_of,
-    unique_ids,
 )
 
 if TYPE_CHECKING:
@@ -73,8 +73,9 @@ class FrameSource(ArraySource):
         name = type(table).__name__ if not hasattr(table, "iloc") else "data frame"
         names = checked_names_of(table, name)
         check_same_order(table, labels, name)
-        index = naming_index(table)
-        roles = frame_roles(names, labels, choice, name, lambda place: column_of(table, place), index)
+        roles, ids, notes = frame_roles(
+            names, labels, choice, name, lambda place: column_of(table, place), naming_index(table)
+        )
         y = (
             labels
             if roles.label is None
@@ -82,13 +83,7 @@ class FrameSource(ArraySource):
         )
         bins = roles.bins
         super().__init__(matrix_of(table, bins, names, name), y, name, tuple(names[place] for place in bins))
-        self.notes = roles.notes(name, None if roles.id is None else names[roles.id])
-        self.columns_aside = roles.aside(names)
-        if roles.id is not None:
-            values = checked_ids(column_of(table, roles.id), f"{name}, column {names[roles.id]!r}")
-            self.row_ids = values if roles.is_index else unique_ids(values, name)
-        else:
-            self.row_ids = index
+        self.row_ids, self.notes, self.columns_aside = ids, notes, roles.aside(names)
 
 
 def frame_roles(
@@ -98,19 +93,19 @@ def frame_roles(
     where: str,
     column: Callable[[int], np.ndarray],
     index: np.ndarray | None,
-) -> Roles:
-    """Return the roles of the columns of a data frame, where a first column of text without repeats names the rows.
+) -> tuple[Roles, np.ndarray | None, tuple[str, ...]]:
+    """Return the roles of the columns of a data frame, the ids of its rows, and notes.
 
     ``column(place)`` returns the values of a column; ``index`` holds the ids that the frame itself gives its rows.
     Raises DataError for a first column that counts the rows.
     """
-    label = _label_place(names, labels, choice)
-    roles = roles_of(names, label, choice, where)
+    roles = roles_of(names, _label_place(names, labels, choice), choice, where)
     first = roles.id_candidate(names, where, has_index=index is not None)
-    if first is None:
-        return roles
-    first.add(column(first.place))
-    return roles if first.ids() is None else roles.named_by(first)
+    if first is not None:
+        first.add(column(first.place))
+    ids = None if roles.id is None else checked_ids(column(roles.id), f"{where}, column {names[roles.id]!r}")
+    roles, ids, notes = named_rows(roles, names, where, ids, first)
+    return roles, index if ids is None else ids, notes
 
 
 def frame_rows(X: Any, y: Labels, **weights: object) -> tuple[Any, Any]:

@@ -17,6 +17,7 @@ from chimap.data.formats.fields import Fields, FieldSource, Reading
 from chimap.data.formats.records import LINES, JsonRecords, records_in
 from chimap.data.io.files import uncompressed_name
 from chimap.data.label_files import Labels
+from chimap.data.table import is_path
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class NamedCounts(Reading):
 
     def takes(self, data: Any) -> bool:
         """Return whether the data are JSON lines, a table with the field, or a sequence of counts."""
-        if isinstance(data, str | os.PathLike):
+        if is_path(data):
             return uncompressed_name(os.fspath(data)).endswith(LINES)
         records = records_in(data, self.column)
         return records is not None and self.column in records.columns
