@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, overload
 
 import numpy as np
 
@@ -23,6 +23,19 @@ from chimap._unicode import composed_names
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.base import BaseEstimator
+
+
+AUTO: Final = "auto"
+"""The value of a setting that is open."""
+
+
+def is_auto(value: object) -> bool:
+    """Whether a setting is open.
+
+    >>> is_auto(AUTO), is_auto(0.5), is_auto(np.ones(2))
+    (True, False, False)
+    """
+    return isinstance(value, str) and value == AUTO
 
 
 _LEAST_WEIGHT = 1e-30  # lower limit of the largest weight, whose products with float32 numbers must not vanish

@@ -7,7 +7,6 @@ import pytest
 
 from chimap.cli.flag_values import normalization_of
 from chimap.reports import classification_metrics
-from chimap.reports.in_words import score_line
 from chimap.reports.measures import Baseline
 from chimap.reports.score import Score
 
@@ -16,9 +15,9 @@ BASELINE = Baseline("always answering “a”", 0.5)
 
 def test_two_classes_lead_with_the_area_under_the_curve():
     y, scores = np.array(["a", "a", "b", "b"]), np.array([-1.0, 0.4, 0.2, 2.0])
-    line = score_line(Score(classification_metrics(y, np.where(scores > 0, "b", "a"), scores=scores), BASELINE, 0.1))
+    line = Score(classification_metrics(y, np.where(scores > 0, "b", "a"), scores=scores), BASELINE, 0.1).line
     assert line.startswith("ROC AUC 0.750, accuracy 75.0 % (")
-    several = score_line(Score(classification_metrics(["a", "b", "c"], ["a", "b", "b"]), BASELINE, 0.1))
+    several = Score(classification_metrics(["a", "b", "c"], ["a", "b", "b"]), BASELINE, 0.1).line
     assert several.startswith("accuracy 66.7 % (")
 
 

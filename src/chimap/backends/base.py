@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from chimap._types import CSR, Rows
+from chimap._types import Rows
 from chimap.moments import FoldMoments, Moments, Targets
+from chimap.moments.kept_rows import KeptRows, OtherRows
 
 Clock = Callable[[str], AbstractContextManager[object]]
 """Returns a context manager that adds the time of a block to the stage of the given name."""
@@ -109,51 +110,15 @@ class Cholesky(Protocol):
         ...
 
 
-class SplitRows(Protocol):
-    """Mapped rows u (m, p), of which some columns are stored dense."""
-
-    @property
-    def dense(self) -> np.ndarray:
-        """These columns less their means, (m, d)."""
-        ...
-
-    @property
-    def rare(self) -> CSR | None:
-        """The other columns, (m, p); None if there are none."""
-        ...
-
-    @property
-    def squares(self) -> np.ndarray:
-        """|u - means|^2, (m,)."""
-        ...
-
-
-class TrainingRows(Protocol):
-    """The mapped training rows of a kernel; see ``features.exact.KeptRows``."""
-
-    n_columns: int
-    columns: np.ndarray
-    starts: np.ndarray
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows n."""
-        ...
-
-    def at(self, places: slice) -> SplitRows:
-        """Return the rows at some places."""
-        ...
-
-
 class KernelSum(Protocol):
     """A sum of kernels, each a function of mapped rows: products, or exponentials of their distances."""
 
     @property
-    def summands(self) -> Sequence[tuple[TrainingRows, float | None]] | None:
+    def summands(self) -> Sequence[tuple[KeptRows, float | None]] | None:
         """Mapped training rows and gamma, None for products, of each kernel; None if one has no map."""
         ...
 
-    def others(self, rows: Rows) -> Sequence[SplitRows]:
+    def others(self, rows: Rows) -> Sequence[OtherRows]:
         """Return checked rows (m, bins) in the form of the mapped rows of each kernel."""
         ...
 

@@ -19,19 +19,10 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import MemoryBudgetError
-from chimap.backends.base import (
-    BlockedFeatures,
-    BlockedMoments,
-    Cholesky,
-    Clock,
-    Keep,
-    KernelSum,
-    RowFeatures,
-    SplitRows,
-    TrainingRows,
-)
+from chimap.backends.base import BlockedFeatures, BlockedMoments, Cholesky, Clock, Keep, KernelSum, RowFeatures
 from chimap.backends.host import HOST
 from chimap.moments import FoldMoments, Targets
+from chimap.moments.kept_rows import KeptRows, OtherRows
 
 _AHEAD = 2  # pieces of work that may wait on the device while the next is prepared
 
@@ -313,7 +304,7 @@ class TorchRows:
     The first columns are those that ``kept`` stores dense, then those of its others that are not empty.
     """
 
-    def __init__(self, kept: TrainingRows, upload: Uploads):
+    def __init__(self, kept: KeptRows, upload: Uploads):
         self._upload = upload
         rare = np.flatnonzero(np.diff(kept.starts))
         self._place_of = np.full(kept.n_columns, -1)
@@ -321,7 +312,7 @@ class TorchRows:
         self._n_columns = kept.columns.size + rare.size
         self.rows = self.placed(kept.at(slice(0, kept.n_rows)))
 
-    def placed(self, split: SplitRows) -> torch.Tensor:
+    def placed(self, split: OtherRows) -> torch.Tensor:
         """Return rows (m, p), split as the kept ones, in the form of ``rows``, without columns that are empty there."""
         squares = split.squares
         m, n_dense, width = squares.size, split.dense.shape[1], _width(self._n_columns)
@@ -376,7 +367,7 @@ class TorchKernel:
         self._rows = [TorchRows(kept, self.upload) for kept, _ in self._summands]
 
     @property
-    def _summands(self) -> Sequence[tuple[TrainingRows, float | None]]:
+    def _summands(self) -> Sequence[tuple[KeptRows, float | None]]:
         summands = self._features.summands
         if summands is None:
             raise TypeError("a kernel without a map has no form for a device")

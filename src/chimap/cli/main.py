@@ -151,9 +151,7 @@ def run() -> NoReturn:
 def _explain(error: Exception) -> int:
     """Print an exception as a message and return the exit code."""
     signals = [cause for cause in _behind(error) if isinstance(cause, SystemExit | KeyboardInterrupt)]
-    if any(
-        isinstance(cause, SystemExit) for cause in signals
-    ):  # SIGTERM arrived in code that turned it into another error
+    if any(isinstance(cause, SystemExit) for cause in signals):  # of SIGTERM, in code that made it another error
         return _TERMINATED
     if signals or type(error).__name__ == "Abort":  # older versions of typer raise Abort on Ctrl-C
         return messages.explain_interrupt()

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +37,20 @@ def facts(title: str, lines: Mapping[str, str | None]) -> None:
 def _wrapped(line: str, width: int) -> list[str]:
     """Wrap a line at this width without breaking file names."""
     return textwrap.wrap(line, max(20, width), break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def table(title: str, texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table with headed columns of texts, and of numbers on the right; rows that begin with ">" are bold."""
+    from rich.table import Table
+
+    shown = Table(box=None, padding=(0, 1, 0, 0), title_justify="left", title=title)
+    for name in texts:
+        shown.add_column(name, no_wrap=name != "")
+    for name in numbers:
+        shown.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        shown.add_row(*row, style="bold" if row and row[0].startswith(">") else None)
+    console().print(shown, end="\n\n")
 
 
 def next_commands(title: str, *commands: str) -> None:
@@ -117,6 +131,13 @@ def duration(seconds: float) -> str:
     from chimap import _formatting
 
     return _formatting.seconds(seconds).replace(_formatting.NARROW_SPACE, " ")
+
+
+def microseconds(seconds: float) -> str:
+    """Format the seconds that a row takes: 1.5e-6 becomes '1.5 µs'."""
+    from chimap import _formatting
+
+    return _formatting.microseconds(seconds).replace(_formatting.NARROW_SPACE, " ")
 
 
 def percent(share: float, digits: int = 1) -> str:

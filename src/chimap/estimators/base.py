@@ -21,7 +21,7 @@ from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring, Sometimes
-from chimap._validation import checked_weights, rows_as_fitted
+from chimap._validation import checked_weights, is_auto, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.covariates import names_columns
 from chimap.data.doubts import Units, first_look
@@ -67,7 +67,7 @@ from chimap.models.explain import effects, explain, importance, nearest
 from chimap.models.model import Model
 from chimap.normalizations import Normalization
 from chimap.race.choose import race
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import Task
 from chimap.solvers.posterior import DualPosterior, Posterior

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, MatrixLike, Parameters
-from chimap._validation import check_choice
+from chimap._validation import AUTO, check_choice, is_auto
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.dirichlet import DirichletMap
 from chimap.features.additive.identity import IdentityMap
@@ -42,7 +42,7 @@ AUTOMATIC: tuple[type[Features], ...] = (
 def check_features(features: object) -> None:
     """Raise ValueError for a string that is not in the catalogue, and for an object that is no features."""
     if isinstance(features, str):
-        check_choice(features, "features", ("auto", *FAMILIES))
+        check_choice(features, "features", (AUTO, *FAMILIES))
     elif isinstance(features, type):
         raise InputError(
             Message(
@@ -56,7 +56,7 @@ def check_features(features: object) -> None:
             Message(
                 "{features} must be one of {}, or an object such as FourierFeatures(); {!r} has no features_into and "
                 "no footprint.",
-                ", ".join(["auto", *FAMILIES]),
+                ", ".join([AUTO, *FAMILIES]),
                 features,
             )
         )
@@ -67,8 +67,8 @@ def class_of(word: str, kernel: Kernel, sampling: str = "auto", form: str = "pai
 
     Raises ValueError, naming families that serve the kernel, if the requested one does not.
     """
-    asks_for_waves = sampling != "auto" or form != "pair"
-    if word == "auto":
+    asks_for_waves = not is_auto(sampling) or form != "pair"
+    if is_auto(word):
         chosen = _first_of(AUTOMATIC, kernel)
         if chosen is not None and not (asks_for_waves and chosen in FAMILIES["landmarks"]):
             return chosen
@@ -224,13 +224,13 @@ def with_features_taken_apart(given: Parameters, n_terms: int | str = "auto") ->
     ``n_terms`` are the terms of features that say nothing of them.
     """
     asked = OPEN | _prescription_of(given["features"])
-    if _is_word(asked["n_terms"], "auto"):
+    if is_auto(asked["n_terms"]):
         asked["n_terms"] = n_terms
     kernel, gamma, n_components = (asked.pop(name, None) for name in ("kernel", "gamma", "n_components"))
     taken = given | asked
-    if kernel is not None and _is_word(given["kernel"], "auto"):
+    if kernel is not None and is_auto(given["kernel"]):
         taken["kernel"] = kernel
-    if gamma is not None and _is_word(given["gamma"], "mean"):
+    if gamma is not None and given["gamma"] == "mean":
         taken["gamma"] = gamma
     if n_components is not None:
         taken["n_components"] = n_components
@@ -252,7 +252,7 @@ def features_with(settings: Parameters) -> Prescribed:
 def _completed(features: Features, given: Parameters) -> Features:
     """Return features that are taken as they are, with the kernel and size of an estimator that names these."""
     own, named = features.get_params(deep=False), {}
-    if "kernel" in own and isinstance(given["kernel"], str | Kernel) and not _is_word(given["kernel"], "auto"):
+    if "kernel" in own and isinstance(given["kernel"], str | Kernel) and not is_auto(given["kernel"]):
         named["kernel"] = given["kernel"]
     if own.get("n_components", 0) is None and not isinstance(given["n_components"], str):
         named["n_components"] = given["n_components"]
@@ -274,10 +274,6 @@ def _prescription_of(features: Prescribed) -> Parameters:
 def _is_usual(name: str, value: object) -> bool:
     usual = OPEN.get(name, "auto")
     return value is usual or (isinstance(value, str) and value == usual)
-
-
-def _is_word(value: object, word: str) -> bool:
-    return isinstance(value, str) and value == word
 
 
 register(AutomaticFeatures, PrincipalFeatures)

@@ -36,8 +36,7 @@ from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
 from chimap.features.landmarks.landmark_features import LandmarkFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.features.minmax import MinMaxFeatures
-from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Gaussian, Kernel, MinMax, as_kernel
-from chimap.kernels.skewed import Skewed
+from chimap.kernels import AdditiveKernel, Exponential, Kernel, MinMax, as_kernel
 
 TERMS = (1, 2, 3, 5)
 COMPONENTS = (256, 1024, 4096)
@@ -255,7 +254,7 @@ def kernel_errors(
     is_additive = isinstance(fitted, AdditiveKernel)
     return KernelErrors(
         fitted.name,
-        float(fitted.gamma) if isinstance(fitted, Exponential | Gaussian) else None,
+        float(fitted.gamma) if isinstance(fitted, Exponential) else None,
         tuple(bench.measured),
         tuple(bench.refused),
         bench.bounds(candidates),
@@ -494,12 +493,12 @@ def _fourier(
 
 def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[FeatureCandidate]:
     """Return random features of a Gaussian or skewed kernel, with every sampling they take, or the Dirichlet map."""
-    if isinstance(kernel, DirichletKernel):
+    if DirichletMap.takes(kernel):
         return [FeatureCandidate("DirichletMap", lambda size: DirichletMap(kernel), (1,), "terms")]
-    if isinstance(kernel, Skewed):
+    if SkewedFourierFeatures.takes(kernel):
         make: Callable[..., Features] = SkewedFourierFeatures
         samplings = tuple(BY_QUANTILE)
-    elif isinstance(kernel, Exponential):
+    elif FourierFeatures.takes(kernel):
         make, samplings = FourierFeatures, tuple(SAMPLINGS)
     else:
         return []

@@ -69,6 +69,9 @@ class MinMaxFeatures(Features):
     True
     """
 
+    keeps_zeros = True  # a row of zeros has features of zeros
+    _takes_signs = False
+
     n_features_in_: int
     kernel = "minmax"
     kernel_: MinMax
@@ -145,15 +148,6 @@ class MinMaxFeatures(Features):
     def describe(self) -> str:
         """Return a short description of the features, such as "512 consistent samples of 8 bits"."""
         return f"{self.n_components:,} consistent samples of {self.n_bits} bits"
-
-    @property
-    def keeps_zeros(self) -> bool:
-        """True: a row of zeros has features of zeros."""
-        return True
-
-    @property
-    def _takes_signs(self) -> bool:
-        return False
 
 
 register(MinMaxFeatures)

@@ -11,7 +11,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayMap, MatrixLike, Rows, Transformed
-from chimap.backends.base import RowFeatures, SplitRows, TrainingRows
+from chimap.backends.base import RowFeatures
 from chimap.features.base import FittedFeatures, Folded
 from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.features import FourierFeatures
@@ -21,6 +21,7 @@ from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
 from chimap.kernels.anisotropic import Anisotropic
 from chimap.model_files import register
+from chimap.moments.kept_rows import KeptRows, OtherRows
 
 _USUAL = 24  # a largest magnitude between 2^-24 and 2^24 needs no scaling
 
@@ -140,13 +141,13 @@ class ScaledFeatures(FittedFeatures):
         self.features.features_into(self.scale.rows(rows), out, shift)
 
     @property
-    def summands(self) -> Sequence[tuple[TrainingRows, float | None]] | None:
+    def summands(self) -> Sequence[tuple[KeptRows, float | None]] | None:
         """See ``exact.RowKernel``; None for features that do not keep the training rows."""
         return getattr(self.features, "summands", None)
 
-    def others(self, rows: Rows) -> Sequence[SplitRows]:
+    def others(self, rows: Rows) -> Sequence[OtherRows]:
         """See ``exact.RowKernel``."""
-        split: Sequence[SplitRows] = self.features.others(self.scale.rows(rows))
+        split: Sequence[OtherRows] = self.features.others(self.scale.rows(rows))
         return split
 
     def in_bfloat16(self, rows: Rows) -> ScaledFeatures:

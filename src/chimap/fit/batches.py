@@ -19,15 +19,15 @@ from chimap._messages import Message
 from chimap._types import Rows
 from chimap.backends import on_host
 from chimap.data import Source
-from chimap.engines import Progress, Stopwatch, chunk_rows_within
+from chimap.engines import LocalEngine, Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
 from chimap.features.base import FittedFeatures
-from chimap.features.rounded import in_bfloat16
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import FittedDesign
+from chimap.fit.collecting import FitRun, Request, Sample
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.collecting.sums import empty_moments, learning_pass, witnesses_and_scored
-from chimap.fit.fit import model_of_fit
+from chimap.fit.fit import learn_features, model_of_fit
 from chimap.fit.holding_out import HoldingOut
 from chimap.fit.method import Method
 from chimap.fit.objective import PenalisedLoss
@@ -110,17 +110,14 @@ class SummedBatches:
         y = first.labels()
         method = _in_folds(method) if y is not None and y.ndim == 2 else method
         self.method = method = method.fitted_to(first)
-        preparation = method.preparation(method.design.parts(first.n_features), first.column_names)
+        preparation = method.preparation(first)
         folds = method.holding.folds(None, None, None, method.recipe.seed)
         self.rows = PreparedRows(first, preparation, codec, folds, method.recipe.seed)
         n_features = largest_job(method, first, codec.n_targets).n_features
         places = self.rows.witnesses(n_features, method.recipe.dtype.itemsize, method.recipe.budget)
         sample, others = self.rows.sample_and(places)
-        preparation.warn_of_dominance(sample, self.rows.sampled(), first.name)
-        features = method.design.fit(sample, method.recipe.seed)
-        features = in_bfloat16(features, sample) if method.recipe.is_rounded else features
-        attributes = mean_and_deviation(sample) | {"normalization_": method.normalization}
-        self.fitted = FittedDesign(method.recipe.seed, codec, features, attributes)
+        run = FitRun(LocalEngine(), Progress(), Stopwatch(), Request(can_keep=True, is_batch=True))
+        self.fitted = learn_features(method, self.rows, Sample(sample, None, places, others), run)
         self.moments = empty_moments(
             self.fitted.features, sample, folds.n_folds, codec.shift, method.recipe.dtype, method.recipe.is_rounded
         )
@@ -226,7 +223,7 @@ class KeptBatches:
                 )
             )
         self.method = method
-        preparation = method.preparation(method.design.parts(first.n_features), first.column_names)
+        preparation = method.preparation(first)
         self._rows = PreparedRows(first, preparation, codec, DealtFolds(1, method.recipe.seed), method.recipe.seed)
         size = min(first.n_rows, sample_rows(first.n_features))
         sample = preparation(first.block(0, size).X, 0, first.name)

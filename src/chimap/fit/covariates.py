@@ -19,13 +19,14 @@ from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._progress import Progress
+from chimap._validation import AUTO, is_auto
 from chimap.data import ArraySource, Source
 from chimap.data.covariates import Widened
 from chimap.data.source import choose_rows
 from chimap.features.covariates import Covariates
 from chimap.fit.resolve import exact_machine_of
 from chimap.models.model import Model
-from chimap.recipe import AUTO, Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.task import Task, scoring_of
 from chimap.recipe.weights import with_weights
 from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error

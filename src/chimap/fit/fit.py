@@ -197,7 +197,7 @@ def learn(
         collector = collectors.planned(method, _prepared_rows(method, task, source, groups, saved), run, saved)
         rows = collector.rows
         sample = collector.sample(run.progress, saved)
-    fitted = saved.fitted if saved is not None else _learn_features(method, rows, sample, run)
+    fitted = saved.fitted if saved is not None else learn_features(method, rows, sample, run)
     sample = sample.after_features()
     passes = Passes(method, rows, sources, fitted, collector.chunk_rows, run, saved)
     principal = passes.components(sample.rows)
@@ -286,13 +286,12 @@ def _prepared_rows(
 ) -> PreparedRows:
     """Return the rows of the source with their checks, their targets and their folds."""
     codec = task.codec if saved is None else saved.fitted.codec
-    preparation = method.preparation(method.design.parts(source.n_features), source.column_names)
     folds = method.holding.folds(source.n_rows, source.labels(), groups, method.recipe.seed)
     leaves_folds = groups is not None or method.holding.splitter is not None
-    return PreparedRows(source, preparation, codec, folds, method.recipe.seed, groups, leaves_folds)
+    return PreparedRows(source, method.preparation(source), codec, folds, method.recipe.seed, groups, leaves_folds)
 
 
-def _learn_features(method: Method, rows: PreparedRows, sample: Sample, run: FitRun) -> FittedDesign:
+def learn_features(method: Method, rows: PreparedRows, sample: Sample, run: FitRun) -> FittedDesign:
     """Learn the features on the sample, together with all else that precedes the passes."""
     places = rows.sampled() if sample.order is None else sample.order
     for some, numbers in ((sample.drawn, places), (sample.others, sample.places)):

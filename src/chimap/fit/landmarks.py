@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap._validation import MemoryBudgetError
+from chimap._validation import MemoryBudgetError, is_auto
 from chimap.data import Source
 from chimap.data.views import ChosenRows
 from chimap.engines import Progress
@@ -22,7 +22,7 @@ from chimap.fit.collecting import Request
 from chimap.fit.resolve import ChooseGamma, resolve, room_for
 from chimap.models.model import Model
 from chimap.models.predict import outputs_of_source
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.block_plan import USUAL_SECONDS
 from chimap.recipe.sizes import landmarks_in
 from chimap.recipe.task import Task, scoring_of

@@ -16,7 +16,7 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, Blocks, Rows
-from chimap._validation import check_choice, check_positive
+from chimap._validation import check_choice, check_positive, is_auto
 from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.data.views import bins_of
@@ -32,7 +32,7 @@ from chimap.fit.objective import PenalisedLoss, checked_components, objective_of
 from chimap.fit.rows import PreparedRows
 from chimap.losses import Observed
 from chimap.normalizations import Normalization
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.recipe import PRECISIONS, checked_alpha
@@ -183,9 +183,10 @@ class Method:
         """The largest number of components to try, or None without components."""
         return None if self.n_principal is None else int(np.max(self.n_principal))
 
-    def preparation(self, parts: list[FeatureBlock], columns: tuple[str, ...] | None = None) -> Preparation:
-        """Return how rows with these blocks are checked, converted and normalised; errors name these columns."""
-        return Preparation(parts, self.recipe.dtype, self.normalization, self.recipe.given_bin_weights, columns)
+    def preparation(self, source: Source) -> Preparation:
+        """Return how rows of a source are checked, converted and normalised."""
+        parts, recipe = self.design.parts(source.n_features), self.recipe
+        return Preparation(parts, recipe.dtype, self.normalization, recipe.given_bin_weights, source.column_names)
 
     def of_groups(self) -> Method:
         """Return the method for rows in groups, which are always held out by folds of whole groups."""

@@ -15,11 +15,11 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message, Setting
-from chimap._validation import check_choice, check_positive
+from chimap._validation import check_choice, check_positive, is_auto
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named
 from chimap.penalties import L2, L21
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock
 from chimap.recipe.recipe import checked_alpha
 from chimap.recipe.sizes import has_form_on_device

@@ -12,6 +12,7 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
+from chimap._validation import AUTO, is_auto
 from chimap.backends import automatic_precision
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
@@ -21,7 +22,7 @@ from chimap.fit.method import Method, check_sizes
 from chimap.fit.plan import largest_job
 from chimap.kernels import Exponential
 from chimap.moments import of_rows
-from chimap.recipe import AUTO, Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.block_plan import BLOCK_TERMS, FEWEST_BLOCK_ROWS
 from chimap.recipe.sizes import (
     bytes_of_exact,

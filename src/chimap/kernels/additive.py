@@ -150,7 +150,9 @@ class AdditiveKernel(Kernel):
     def diagonal(self, X: MatrixLike) -> np.ndarray:
         """Return K(x, x) = sum_i |x_i|^gamma for every row, (n,), since S(0) = 1."""
         rows, _ = paired_rows(X, None, signed=self.is_signed)
-        powers = _arrays.map_values(rows, lambda values: np.abs(values) ** self.gamma)
+        powers = _arrays.map_values(rows, np.abs)
+        if self.gamma != 1:
+            powers = _arrays.map_values(powers, lambda values: np.power(values, self.gamma, out=values))
         return np.asarray(powers.sum(axis=1)).reshape(-1)
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:

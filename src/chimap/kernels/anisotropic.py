@@ -55,6 +55,8 @@ class Anisotropic(Kernel):
     array([[0.3679]])
     """
 
+    degree = 0.0
+
     kernel: Exponential | Skewed
     groups: np.ndarray
     widths: np.ndarray
@@ -62,11 +64,6 @@ class Anisotropic(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", np.asarray(self.groups, dtype=np.int64))
         object.__setattr__(self, "widths", np.asarray(self.widths, dtype=np.float64))
-
-    @property
-    def degree(self) -> float:
-        """Degree of homogeneity, 0."""
-        return 0.0
 
     def factors(self, columns: np.ndarray | None = None) -> Factors | None:
         """Return those of ``product``, whose gammas are numbers."""

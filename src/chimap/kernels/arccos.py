@@ -48,6 +48,8 @@ class ArccosKernel(Kernel):
            [0.262, 0.262, 1.   ]])
     """
 
+    degree = 0.0  # the scale of rows does not count
+
     kernel: AdditiveKernel
 
     def __post_init__(self) -> None:
@@ -63,11 +65,6 @@ class ArccosKernel(Kernel):
     def is_signed(self) -> bool:  # type: ignore[override]
         """Whether bins may be negative."""
         return self.kernel.is_signed
-
-    @property
-    def degree(self) -> float:
-        """Degree of homogeneity, 0: the scale of rows does not count."""
-        return 0.0
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m) in the dtype of the data, computed in float64.

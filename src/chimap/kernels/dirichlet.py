@@ -16,7 +16,7 @@ from chimap import _arrays, _validation
 from chimap._errors import InputError
 from chimap._onnx import Value, unit_rows
 from chimap._types import MatrixLike, Rows
-from chimap._validation import DataError, check_positive, row_sums
+from chimap._validation import DataError, check_positive, is_auto, row_sums
 from chimap.kernels.base import Kernel, paired_rows
 
 _BLOCK_NUMBERS = 2**20  # entries of the rows whose logarithms are in memory at once
@@ -279,15 +279,17 @@ class DirichletKernel(Kernel):
     array([[1.666279]])
     """
 
+    degree = 0.0  # only proportions count
+
     beta: str | Sequence[float] | np.ndarray = "auto"
     offset: float | str = "auto"
 
     name = "dirichlet"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.offset, str) and self.offset == "auto"):
+        if not is_auto(self.offset):
             check_positive(self.offset, "offset (of the Dirichlet kernel: a number, or 'auto')")
-        if not (isinstance(self.beta, str) and self.beta == "auto"):
+        if not is_auto(self.beta):
             # Kernels compare and hash as values, so beta is a tuple.
             object.__setattr__(self, "beta", _checked_beta(self.beta))
 
@@ -326,11 +328,6 @@ class DirichletKernel(Kernel):
     def whitening(self) -> DirichletWhitening:
         """Mean and whitening of ln x; beta must be numbers."""
         return DirichletWhitening.of(np.array(self.beta))
-
-    @property
-    def degree(self) -> float:
-        """Degree of homogeneity, 0: only proportions count."""
-        return 0.0
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m), computed in float64. Parameters that are "auto" are fitted on X.

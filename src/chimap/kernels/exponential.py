@@ -53,6 +53,8 @@ class Exponential(Kernel):
     array([[0.3679]])
     """
 
+    degree = 0.0
+
     kernel: AdditiveKernel | Linear
     gamma: float | str = "mean"
 
@@ -71,11 +73,6 @@ class Exponential(Kernel):
     def is_signed(self) -> bool:  # type: ignore[override]
         """Whether bins may be negative."""
         return self.kernel.is_signed
-
-    @property
-    def degree(self) -> float:
-        """Degree of homogeneity, 0."""
-        return 0.0
 
     @property
     def inner(self) -> AdditiveKernel | Linear:
@@ -215,9 +212,6 @@ class Gaussian(Exponential):
     array([[0.3679]])
     """
 
-    kernel: Linear = field(default=Linear(), init=False)
+    name = "gaussian"
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The name "gaussian"."""
-        return "gaussian"
+    kernel: Linear = field(default=Linear(), init=False)

@@ -36,12 +36,8 @@ class MinMax(Kernel):
     array([[0.4]])
     """
 
+    degree = 0.0  # a common factor changes nothing
     name = "minmax"
-
-    @property
-    def degree(self) -> float:
-        """Degree of homogeneity, 0: a common factor changes nothing."""
-        return 0.0
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m) of rows X (n, bins) and Y (m, bins), in their floating type."""

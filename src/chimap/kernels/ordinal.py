@@ -34,12 +34,8 @@ class PQKernel(Kernel):
     array([[0.3333]])
     """
 
+    degree = 0.0  # only order counts
     name = "pq"
-
-    @property
-    def degree(self) -> float:
-        """Degree of homogeneity, 0: only order counts."""
-        return 0.0
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m) of non-negative rows, dense or sparse, in their floating type."""

@@ -24,6 +24,7 @@ class Linear(Kernel):
     array([[5.]])
     """
 
+    degree = 2.0
     name = "linear"
     is_signed = True
 
@@ -31,11 +32,6 @@ class Linear(Kernel):
     def inner(self) -> Self:
         """The kernel itself."""
         return self
-
-    @property
-    def degree(self) -> float:
-        """Degree of homogeneity, 2."""
-        return 2.0
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m)."""

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from chimap import _arrays, _loops, _threads
 from chimap._onnx import Value
 from chimap._types import MatrixLike, Rows
-from chimap._validation import DataError, check_positive
+from chimap._validation import DataError, check_positive, is_auto
 from chimap.kernels.base import Kernel, paired_rows
 
 _PAIRED_ROWS = 64  # rows whose pairs determine c
@@ -40,26 +40,23 @@ class Skewed(Kernel):
         Inverse width, positive.
     """
 
+    degree = 0.0
+
     c: float | str = "auto"
     sigma: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.c != "auto":
+        if not is_auto(self.c):
             check_positive(self.c, "c (of the skewed kernel: a number, or 'auto')")
         check_positive(self.sigma, "sigma")
 
-    @property
-    def degree(self) -> float:
-        """Degree of homogeneity, 0."""
-        return 0.0
-
     def rescaled(self, factor: float) -> Self:
         """Return the kernel with c multiplied by ``factor``."""
-        return self if self.c == "auto" else replace(self, c=float(self.c) * factor)
+        return self if is_auto(self.c) else replace(self, c=float(self.c) * factor)
 
     def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Self:
         """Return this kernel with c a number, from the pairs of at most 64 rows; c = 1 if all entries are zero."""
-        if self.c != "auto":
+        if not is_auto(self.c):
             return self
         rows = _arrays.as_rows(X)
         median = float(self.at_median(rows).c)
@@ -78,7 +75,7 @@ class Skewed(Kernel):
         X : array or sparse matrix of shape (n, bins)
             The rows.
         """
-        if self.c != "auto":
+        if not is_auto(self.c):
             return self
         values = np.abs(_arrays.nonzero_values(_arrays.as_rows(X)))
         return replace(self, c=float(np.median(values)) if values.size else 1.0)

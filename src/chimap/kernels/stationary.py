@@ -168,6 +168,8 @@ class StationaryKernel(Kernel):
     array([[1.3679]])
     """
 
+    degree = 0.0  # rows and width scale together
+
     name: str
     signature_function: Callable[[np.ndarray], np.ndarray]
     spectrum_function: Callable[[np.ndarray], np.ndarray] | None = None
@@ -219,11 +221,6 @@ class StationaryKernel(Kernel):
         """
         scaled = ScaledSpectrum.of(name, spectrum)
         return cls(name, SpectrumSignature(scaled), scaled, width)
-
-    @property
-    def degree(self) -> float:
-        """Degree of homogeneity, 0: rows and width scale together."""
-        return 0.0
 
     def rescaled(self, factor: float) -> StationaryKernel:
         """Return the kernel with its width multiplied by ``factor``."""

@@ -9,6 +9,9 @@ from chimap._types import Rows
 from chimap.moments.folds import RowFolds
 from chimap.moments.targets import Targets, filled, split
 
+_Part = tuple[Rows, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Features, targets, weights, places and folds of rows that were put together."""
+
 
 class KeptFeatures:
     """Features, targets and weights of all rows, in memory.
@@ -29,11 +32,8 @@ class KeptFeatures:
 
     def __init__(self, folds: RowFolds, shift: np.ndarray | float = 0.0):
         self.n_folds, self._folds, self.target_shift = folds.n_folds, folds, shift
-        self._parts: tuple[list[Rows], list[Rows]] = ([], [])
-        self._signs: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        self._weights: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        self._places: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        self._fold_of: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        self._learning: list[_Part] = []
+        self._held: list[_Part] = []
 
     def put(self, Z: Rows, Y: Targets, start: int) -> None:
         """Keep a copy of consecutive rows, of which the first is row ``start`` of the source."""
@@ -41,25 +41,20 @@ class KeptFeatures:
         plain, weights = split(Y)
         weights = np.ones(Z.shape[0]) if weights is None else weights
         is_held = (folds == 0) & (self.n_folds > 1)
-        for part, members in enumerate((~is_held, is_held)):
-            features, signs, kept_weights = self._parts[part], self._signs[part], self._weights[part]
+        for parts, members in ((self._learning, ~is_held), (self._held, is_held)):
             chosen = np.flatnonzero(members)
             if chosen.size:
-                self._places[part].append(start + chosen)
-                self._fold_of[part].append(folds[chosen])
-                features.append(_arrays.take_rows(Z, chosen).astype(np.float64, copy=False))
-                signs.append(_small(filled(np.asarray(plain[chosen], dtype=np.float32))))
-                kept_weights.append(weights[chosen])
+                features = _arrays.take_rows(Z, chosen).astype(np.float64, copy=False)
+                targets = _small(filled(np.asarray(plain[chosen], dtype=np.float32)))
+                parts.append((features, targets, weights[chosen], start + chosen, folds[chosen]))
 
     def stack(self) -> None:
         """Join all rows that have been put into one matrix."""
-        self._n_learning = sum(signs.shape[0] for signs in self._signs[0])
-        self.Z = _arrays.with_short_indices(_arrays.stack_rows(self._parts[0] + self._parts[1]))
-        self.Y = np.concatenate(self._signs[0] + self._signs[1])
-        self.weights = np.concatenate(self._weights[0] + self._weights[1])
-        self.places = np.concatenate(self._places[0] + self._places[1])
-        self.folds = np.concatenate(self._fold_of[0] + self._fold_of[1])
-        self._parts, self._signs, self._weights = ([], []), ([], []), ([], [])
+        self._n_learning = sum(part[0].shape[0] for part in self._learning)
+        features, *others = zip(*self._learning, *self._held, strict=True)
+        self._learning, self._held = [], []
+        self.Z = _arrays.with_short_indices(_arrays.stack_rows(features))
+        self.Y, self.weights, self.places, self.folds = (np.concatenate(arrays) for arrays in others)
 
     def of(self, part: slice | np.ndarray) -> tuple[Rows, np.ndarray]:
         """Return the features and targets of some rows: views of consecutive ones, copies of others."""

@@ -14,9 +14,9 @@ from chimap._types import JSON, ArrayLike, MatrixLike, Rows
 from chimap._validation import DataError
 from chimap.moments.symmetric import PANEL, BatchProduct, Symmetric
 from chimap.moments.targets import (
-    ClassSums,
     OneVersusAll,
     Targets,
+    add_by_class,
     count_of,
     of_rows,
     split,
@@ -105,12 +105,14 @@ class Moments:
         self.features = Symmetric(n_features)
         self._cross = np.zeros((n_targets, n_features))
         self.target_squares = np.zeros(n_targets)
-        self._waiting = ClassSums(n_features)
+        self._waiting = np.zeros(n_features)  # see ``add_by_class``
 
     @property
     def cross(self) -> np.ndarray:
         """Sum zy', (D, t); the entries of a column, which belong to a target, are contiguous in memory."""
-        self._waiting.join(self._cross)
+        if self._waiting.any():
+            self._cross -= self._waiting
+            self._waiting[:] = 0
         return self._cross.T
 
     @cross.setter
@@ -136,7 +138,7 @@ class Moments:
         if roots is not None:
             Z *= roots[:, None]
         if isinstance(plain, OneVersusAll):
-            self.feature_sum += self._waiting.add(Z, plain, roots, self._cross)
+            self.feature_sum += add_by_class(Z, plain, roots, self._cross, self._waiting)
         else:
             feature_sum, cross = sums_with(Z, plain, roots)
             self.feature_sum += feature_sum
@@ -193,7 +195,7 @@ class Moments:
             "features": self.features.flat,
             "cross": self._cross,
             "target_squares": self.target_squares,
-            "class_total": self._waiting.total,
+            "class_total": self._waiting,
         }
         meta = {
             "count": self.count,
@@ -223,7 +225,7 @@ class Moments:
         moments.n_rows = meta["n_rows"] if "n_rows" in meta else meta["count"]
         moments.feature_sum, moments.target_sum = arrays["feature_sum"], arrays["target_sum"]
         moments._cross, moments.target_squares = arrays["cross"], arrays["target_squares"]
-        moments._waiting.total = arrays["class_total"]
+        moments._waiting = arrays["class_total"]
         moments.features = Symmetric(moments.n_features, arrays["features"])
         return moments
 
@@ -411,7 +413,7 @@ class Moments:
         self.features.combine(other.features, sign)
         self._cross += sign * other._cross
         self.target_squares += sign * other.target_squares
-        self._waiting.combine(other._waiting, sign)
+        self._waiting += sign * other._waiting
         return self
 
     def _reshifted(self, shift: np.ndarray, target_shift: np.ndarray) -> Moments:

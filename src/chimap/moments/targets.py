@@ -167,46 +167,24 @@ def split(targets: Targets) -> tuple[np.ndarray | OneVersusAll, np.ndarray | Non
     return targets, None
 
 
-class ClassSums:
-    """The part that one-versus-all targets add to sums y z' for every class alike, kept until it is needed.
+def add_by_class(
+    Z: np.ndarray, Y: OneVersusAll, scales: np.ndarray | None, cross: np.ndarray, waiting: np.ndarray
+) -> np.ndarray:
+    """Add sums s y z' over rows Z and their scales s (n,) (None: 1), and return the sum of s z, (D,).
 
-    With y = 2 e_k - 1 the product is 2 e_k z' - 1 z'. A batch adds the first term to its class at once; adding the
-    second would be a pass over all classes for every batch.
+    With y = 2 e_k - 1 the product is 2 e_k z' - 1 z'. The first term is added to the row of its class in ``cross``
+    (t, D), float64. The second, which all classes share, would be a pass over all of them for every batch: the sum of
+    s z is added to ``waiting`` (D,), which is to be subtracted from all rows.
     """
-
-    def __init__(self, n_features: int):
-        self.total = np.zeros(n_features)
-
-    def add(self, Z: np.ndarray, Y: OneVersusAll, scales: np.ndarray | None, cross: np.ndarray) -> np.ndarray:
-        """Add rows Z times scales (n,) (None: 1) and return their sum (D,).
-
-        The term of the product that belongs to a single class is added to ``cross`` (t, D) float64 at once.
-        """
-        total = np.zeros(Z.shape[1])
-        scales = np.ones(Z.shape[0], Z.dtype) if scales is None else scales
-        _threads.over_rows(
-            Z.shape[1],
-            Z.shape[0],
-            lambda columns: _loops.add_by_class(Z, Y.classes, scales, columns.start, columns.stop, cross, total),
-        )
-        self.total += total
-        return total
-
-    def copy(self) -> ClassSums:
-        """Return an independent copy."""
-        twin = ClassSums(0)
-        twin.total = self.total.copy()
-        return twin
-
-    def combine(self, other: ClassSums, sign: int) -> None:
-        """Add or subtract the sums of ``other``."""
-        self.total += sign * other.total
-
-    def join(self, cross: np.ndarray) -> None:
-        """Add the kept part to ``cross`` (t, D) and reset it."""
-        if self.total.any():
-            cross -= self.total
-            self.total[:] = 0
+    total = np.zeros(Z.shape[1])
+    scales = np.ones(Z.shape[0], Z.dtype) if scales is None else scales
+    _threads.over_rows(
+        Z.shape[1],
+        Z.shape[0],
+        lambda columns: _loops.add_by_class(Z, Y.classes, scales, columns.start, columns.stop, cross, total),
+    )
+    waiting += total
+    return total
 
 
 def filled(Y: np.ndarray) -> np.ndarray:

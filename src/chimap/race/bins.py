@@ -13,7 +13,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._memory import budget_for, whole_mebibytes
 from chimap._messages import Message
-from chimap._validation import DataError, MemoryBudgetError, check_blocks
+from chimap._validation import DataError, MemoryBudgetError, check_blocks, is_auto
 from chimap.data import ArraySource, Source
 from chimap.engines import Progress
 from chimap.features.screened import screened_weights
@@ -27,7 +27,7 @@ from chimap.race.rows import ROUNDS
 from chimap.race.runner import FEWEST_SAMPLED, RACE_SHARE, Fit, Race, mean_of
 from chimap.race.shared import SharedMachines
 from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Trial, error_between, is_behind
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.preparation import rows_in
 from chimap.recipe.task import Task
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Parameters, Rows
+from chimap._validation import AUTO, is_auto
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
@@ -18,7 +19,7 @@ from chimap.features.families import FAMILIES, AutomaticFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.losses import Loss
 from chimap.race.trials import Candidate
-from chimap.recipe import AUTO, Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_normalizations
 from chimap.recipe.sizes import MOST_SUMMED
 from chimap.solvers.kernel_matrix import bytes_beside, exact_bytes, is_iterated

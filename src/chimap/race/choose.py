@@ -14,7 +14,7 @@ import numpy as np
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import ArrayLike
-from chimap._validation import check_choice, check_positive, checked_weights
+from chimap._validation import check_choice, check_positive, checked_weights, is_auto
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Progress
@@ -34,7 +34,7 @@ from chimap.race.candidates import (
 )
 from chimap.race.runner import Fit, Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_normalizations
 from chimap.recipe.sizes import holds_matrix, landmarks_of, takes_blocks, takes_wide
 from chimap.recipe.task import Task

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays
 from chimap._types import Parameters, Rows, Scoring
-from chimap._validation import check_histograms
+from chimap._validation import check_histograms, is_auto
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
@@ -40,7 +40,7 @@ from chimap.race.rows import (
 )
 from chimap.race.shared import BestSetting, SharedMachines
 from chimap.race.trials import Candidate, Outcome, RaceResult, is_behind, trial_of
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.climb import Setting

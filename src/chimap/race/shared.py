@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays, _threads
 from chimap._types import Rows
-from chimap._validation import DataError
+from chimap._validation import AUTO, DataError, is_auto
 from chimap.data import ArraySource
 from chimap.features.exact import KeptRows, with_mean_gamma
 from chimap.features.over_map import fitted_map
@@ -41,11 +41,11 @@ from chimap.race.machines import (
     Products,
     Split,
 )
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.recipe.parts import parts_of
 from chimap.recipe.preparation import Preparation
-from chimap.recipe.recipe import AUTO, checked_alpha
+from chimap.recipe.recipe import checked_alpha
 from chimap.selection.climb import Scored, Setting, SettingSearch, climb, mean_square
 from chimap.selection.leave_one_out import OCTAVES
 from chimap.selection.scoring import OutputScore

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from chimap.recipe.recipe import AUTO, Learner, Recipe, is_auto
+from chimap._validation import AUTO, is_auto
+from chimap.recipe.recipe import Learner, Recipe
 
 __all__ = ["AUTO", "Learner", "Recipe", "is_auto"]

@@ -8,11 +8,11 @@ import numpy as np
 
 from chimap import _threads
 from chimap._types import Blocks
-from chimap._validation import check_blocks
+from chimap._validation import check_blocks, is_auto
 from chimap.backends import backend_of, on_host
 from chimap.data import Source
 from chimap.data.table import named_blocks
-from chimap.recipe.recipe import Recipe, is_auto
+from chimap.recipe.recipe import Recipe
 from chimap.solvers.blocks import core_rows
 
 MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger blocks gain nothing

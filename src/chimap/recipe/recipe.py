@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -20,7 +20,7 @@ from chimap._errors import InputError
 from chimap._memory import parse_memory, room_in
 from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring
-from chimap._validation import ParameterError, check_choice, check_positive
+from chimap._validation import AUTO, ParameterError, check_choice, check_positive, is_auto
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
@@ -33,19 +33,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.model_selection import BaseCrossValidator
 
-AUTO: Final = "auto"
-"""The value of a setting that is open."""
-
 PRECISIONS = (AUTO, "float32", "float64", "bfloat16")
-
-
-def is_auto(value: object) -> bool:
-    """Whether a setting is open.
-
-    >>> is_auto(AUTO), is_auto(0.5), is_auto(np.ones(2))
-    (True, False, False)
-    """
-    return isinstance(value, str) and value == AUTO
 
 
 class Learner(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from chimap._validation import MemoryBudgetError
+from chimap._validation import MemoryBudgetError, is_auto
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.features.additive.base import AdditiveMap
@@ -20,7 +20,7 @@ from chimap.features.exact import MOST_ROWS
 from chimap.features.families import FAMILIES, AutomaticFeatures
 from chimap.kernels import Exponential
 from chimap.recipe.block_plan import CHOICE_FACTORS, block_plan, block_seconds, share_of_columns, terms_of
-from chimap.recipe.recipe import Recipe, is_auto
+from chimap.recipe.recipe import Recipe
 from chimap.solvers.exact import is_shared
 from chimap.solvers.exact_observed import filling_bytes
 from chimap.solvers.from_moments import RidgeSolver

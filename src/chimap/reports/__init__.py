@@ -2,7 +2,8 @@
 
 Three steps, a file each for what they are about:
 
-- measures: ``measures``, ``ranking`` and ``splits`` compare predictions with the truth.
+- measures: ``classification``, ``regression``, ``tasks``, ``ranking``, ``splits`` and ``studies`` compare predictions
+  with the truth.
 - values: ``Evaluation``, ``ModelExplanation``, ``LearnedKernel``, ``Comparison`` and ``KernelErrors`` hold everything
   that a page shows. Each gives its numbers as JSON with ``as_dict``.
 - pages: the values are ``Page``s, that notebooks show and ``save`` writes. ``figures`` turns figures of matplotlib
@@ -19,32 +20,27 @@ PosixPath('pets.html')
 from __future__ import annotations
 
 from chimap.features.kernel_errors import KernelErrors
+from chimap.reports.classification import (
+    ClassificationMetrics,
+    Reliability,
+    accuracy,
+    classification_metrics,
+    most_confused,
+)
 from chimap.reports.comparison import Comparison, ComparisonPage, compare
 from chimap.reports.evaluation import Evaluation, report
 from chimap.reports.explanation import ExplainedRow, Likeness, ModelExplanation
 from chimap.reports.insight import Insight, Mistake, TwoClasses, worst_errors, worst_mistakes
 from chimap.reports.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
-from chimap.reports.measures import (
-    Baseline,
-    ClassificationMetrics,
-    RegressionMetrics,
-    Reliability,
-    TaskMetrics,
-    accuracy,
-    classification_metrics,
-    majority_baseline,
-    mean_baseline,
-    most_confused,
-    regression_metrics,
-    task_metrics,
-    wilson_interval,
-)
+from chimap.reports.measures import Baseline, majority_baseline, mean_baseline, wilson_interval
 from chimap.reports.page import Page, package_versions
 from chimap.reports.pictures import Example, ExampleRow, Examples, examples
 from chimap.reports.ranking import PrecisionRecall, RankingMetrics, average_precision, precision_recall, ranking_metrics
+from chimap.reports.regression import RegressionMetrics, regression_metrics
 from chimap.reports.selection import ComponentScores, SelectionPage, StrengthCurve
 from chimap.reports.splits import SplitScores, repeated_splits
 from chimap.reports.studies import PermutationTest, StudyScores, study_scores
+from chimap.reports.tasks import TaskMetrics, task_metrics
 
 __all__ = [
     "accuracy",

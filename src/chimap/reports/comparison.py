@@ -97,8 +97,9 @@ def compare(
     >>> sorted({e.method for e in result.ranked})
     ['64 landmarks', '64 random features', 'exact', 'ridge']
     """
+    from chimap._validation import is_auto
     from chimap.fit.fit import fit_candidate
-    from chimap.recipe import Recipe, is_auto
+    from chimap.recipe import Recipe
     from chimap.recipe.task import Task
 
     if not source.has_labels:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from chimap._errors import InputError
-from chimap._formatting import NARROW_SPACE, left_out_in_words, measure_in_words, percent, plain
+from chimap._formatting import left_out_in_words, measure_in_words, plain
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import Source, open_source
 from chimap.data.label_files import Labels
 from chimap.engines import Progress
 from chimap.features.covariates import Covariates
+from chimap.reports.classification import ClassificationMetrics, Reliability, most_confused
 from chimap.reports.evaluation_figures import (
     MOST_CLASSES_NAMED,
     MOST_DOTS,
@@ -30,23 +31,17 @@ from chimap.reports.evaluation_figures import (
     roc_figure,
     stage_times,
 )
-from chimap.reports.in_words import baseline_line, metric_lines, splits_lines, task_lines
 from chimap.reports.insight import Insight, insight_of
-from chimap.reports.measures import (
-    Baseline,
-    ClassificationMetrics,
-    RegressionMetrics,
-    Reliability,
-    TaskMetrics,
-    most_confused,
-)
+from chimap.reports.measures import Baseline, Metrics, share_in_words
 from chimap.reports.page import ROWS_LISTED, Page, as_markup, date_in_words, now, package_versions, render
 from chimap.reports.pictures import Examples, examples
 from chimap.reports.ranking import RankingMetrics, ranking_metrics
+from chimap.reports.regression import RegressionMetrics
 from chimap.reports.score import Score, UnassignedRows, score_of
 from chimap.reports.selection import ComponentScores, StrengthCurve, scores_by_components, strength_curve
 from chimap.reports.splits import SplitScores
 from chimap.reports.studies import StudyScores, permutations_figure, studies_figure
+from chimap.reports.tasks import TaskMetrics
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -64,7 +59,7 @@ class Evaluation(Page):
         Name of the estimator, such as "HistogramClassifier".
     data : mapping of str to object
         Facts about the rows by name: file, rows, bins, which rows ("held-out 20 %").
-    metrics : ClassificationMetrics, RegressionMetrics or TaskMetrics
+    metrics : Metrics
         Measures of the predictions.
     baseline : Baseline or None, default=None
         Score of a prediction that does not use the histograms.
@@ -101,7 +96,7 @@ class Evaluation(Page):
     title: str
     model_name: str
     data: Mapping[str, Any]
-    metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
+    metrics: Metrics
     baseline: Baseline | None = None
     curve: StrengthCurve | None = None
     components: ComponentScores | None = None
@@ -123,17 +118,15 @@ class Evaluation(Page):
         metrics, n_unreadable = self.metrics, int(self.data.get("rows left out, not readable") or 0)
         left_out = left_out_in_words(int(self.data.get("rows left out") or 0), n_unreadable)
         lines: dict[str, str | None] = {"rows": f"{self.data.get('which rows', metrics.n_rows)}{left_out}"}
-        if isinstance(metrics, TaskMetrics):
-            lines |= task_lines(metrics)
-        else:
-            lines |= metric_lines(metrics, self.ranking)
+        lines |= metrics.lines(self.ranking)
         if self.reliability is not None:
-            off = percent(self.reliability.error).replace(NARROW_SPACE, " ")
+            off = share_in_words(self.reliability.error)
             lines["probabilities"] = f"off by {off} on average (expected calibration error)"
         lines["unassigned"] = None if self.unassigned is None else str(self.unassigned)
-        lines["splits"] = None if self.splits is None else splits_lines(self.splits)
+        lines["splits"] = None if self.splits is None else self.splits.lines()
         lines |= {} if self.studies is None else self.studies.lines()
-        lines["baseline"] = None if self.baseline is None else baseline_line(metrics, self.baseline)
+        known = self.baseline
+        lines["baseline"] = None if known is None else f"{metrics.in_words(known.value)}, {known.name}"
         return lines
 
     def __repr__(self) -> str:
@@ -144,17 +137,11 @@ class Evaluation(Page):
 
     def to_html(self) -> str:
         """Return the page as text; equal evaluations give equal text."""
-        metrics = self.metrics
-        if isinstance(metrics, ClassificationMetrics):
-            parts = _classification_parts(self, metrics)
-        elif isinstance(metrics, TaskMetrics):
-            parts = _task_parts(metrics)
-        else:
-            parts = _regression_parts(self, metrics)
+        parts = _PARTS[type(self.metrics)](self, self.metrics)
         if self.studies is not None:
             parts |= _study_parts(self.studies)
         if self.insight is not None:
-            parts |= _insight_parts(self.insight, getattr(metrics, "auc", None))
+            parts |= _insight_parts(self.insight)
         return render("evaluation.html", evaluation=self, **parts, **_common_parts(self))
 
     def as_dict(self) -> JSON:
@@ -392,12 +379,12 @@ def _has_roc(evaluation: Evaluation) -> bool:
     return evaluation.insight is not None and evaluation.insight.two is not None and evaluation.examples is None
 
 
-def _insight_parts(insight: Insight, auc: float | None) -> JSON:
+def _insight_parts(insight: Insight) -> JSON:
     """Return figures and tables of the ROC curve, the reliability and the learning curve, as far as they are known."""
     two, curve = insight.two, insight.curve
     bands = [] if two is None else two.reliability()
     return {
-        "roc_svg": None if two is None or auc is None else as_markup(roc_figure(two, auc)),
+        "roc_svg": None if two is None else as_markup(roc_figure(two)),
         "reliability": bands,
         "reliability_svg": as_markup(reliability_figure(two)) if two is not None and bands else None,
         "learning_svg": None if curve is None else as_markup(learning_curve(curve)),
@@ -445,7 +432,7 @@ def _class_rows(metrics: ClassificationMetrics) -> list[JSON]:
     ]
 
 
-def _task_parts(metrics: TaskMetrics) -> JSON:
+def _task_parts(evaluation: Evaluation, metrics: TaskMetrics) -> JSON:
     places = metrics.weakest_first().tolist()
     unmeasured = int(np.isnan(metrics.measures[metrics.first]).sum())
     return {
@@ -469,3 +456,11 @@ def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> JSO
         "predicted_svg": as_markup(predicted_against_true(metrics)),
         "residuals_svg": as_markup(residual_histogram(metrics)),
     }
+
+
+_PARTS: dict[type, Callable[[Evaluation, Any], JSON]] = {
+    ClassificationMetrics: _classification_parts,
+    RegressionMetrics: _regression_parts,
+    TaskMetrics: _task_parts,
+}
+"""What the page of an evaluation shows, by the kind of its measures."""

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.metrics import auc
 
 from chimap._formatting import measure_in_words, number, one_line, percent, seconds
+from chimap.reports.classification import ClassificationMetrics, Reliability
 from chimap.reports.figures import (
     BAD,
     BAD_SHADE,
@@ -24,10 +26,11 @@ from chimap.reports.figures import (
     log_axis,
     new_figure,
     to_svg,
+    write_beside,
 )
 from chimap.reports.insight import TwoClasses
-from chimap.reports.measures import ClassificationMetrics, RegressionMetrics, Reliability
 from chimap.reports.ranking import RankingMetrics
+from chimap.reports.regression import RegressionMetrics
 from chimap.selection import LearningCurve
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ def stage_times(stages: Mapping[str, float]) -> str:
         places = horizontal_bars(axes, names, shares)
         for place, time, share in zip(places, times, shares, strict=True):
             text = f"{seconds(time)} · {percent(share, 0 if share >= 0.1 else 1)}"
-            axes.annotate(text, (share, place), xytext=(7, 0), textcoords="offset points", va="center", color=INK)
+            write_beside(axes, place, share, text, gap=7)
         listed = ", ".join(f"{one_line(n)} {seconds(t)}" for n, t in zip(names, times, strict=True))
         return to_svg(figure, "stages", f"Time per stage: {listed}; {seconds(total)} in total.")
 
@@ -323,16 +326,17 @@ def learning_curve(curve: LearningCurve) -> str:
         return to_svg(figure, "learning", f"Held-out {measure} by number of training rows: {steps}.")
 
 
-def roc_figure(two: TwoClasses, auc: float) -> str:
+def roc_figure(two: TwoClasses) -> str:
     """Draw the ROC curve: true positive rate over false positive rate."""
     false_positives, true_positives = two.roc()
+    area = auc(false_positives, true_positives)
     with house_style():
         figure = new_figure(260, 260)
         axes = _square(figure)
         axes.plot(false_positives, true_positives, color=GOOD, linewidth=2)
-        axes.annotate(f"AUC {auc:.3f}", (0.95, 0.06), ha="right", color=INK, weight="bold")
+        axes.annotate(f"AUC {area:.3f}", (0.95, 0.06), ha="right", color=INK, weight="bold")
         axes.set(xlabel="false positive rate", ylabel="true positive rate")
-        return to_svg(figure, "roc", f"ROC curve, with an area of {auc:.3f} below it.")
+        return to_svg(figure, "roc", f"ROC curve, with an area of {area:.3f} below it.")
 
 
 def reliability_figure(two: TwoClasses) -> str:

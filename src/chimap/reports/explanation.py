@@ -60,29 +60,6 @@ class Likeness:
     similarity: float
     contribution: float
 
-    @classmethod
-    def of(cls, neighbours: Neighbours, kind: str) -> list[Likeness]:
-        """Return the neighbours of a row.
-
-        Parameters
-        ----------
-        neighbours : Neighbours
-            The landmarks or training rows that contribute the most.
-        kind : str
-            What they are, in front of their places: "landmark" or "training row".
-
-        Returns
-        -------
-        list of Likeness
-            One entry per neighbour, in the same order.
-        """
-        answers = neighbours.answers if neighbours.answers is not None else [None] * neighbours.places.size
-        listed = zip(neighbours.places, answers, neighbours.similarities, neighbours.contributions, strict=True)
-        return [
-            cls(f"{kind} {place}", answer, float(similarity), float(added))
-            for place, answer, similarity, added in listed
-        ]
-
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
@@ -459,12 +436,22 @@ def explained_rows(
                 float(explanation.base @ weights),
                 float(outputs[i] @ weights),
                 values[i],
-                [] if like[i] is None else Likeness.of(like[i], neighbour),
+                [] if like[i] is None else _likenesses(like[i], neighbour),
                 *pictures,
                 drawing=None if draw is None else draw(i, weights),
             )
         )
     return shown, explanation
+
+
+def _likenesses(neighbours: Neighbours, kind: str) -> list[Likeness]:
+    """Return what contributes the most to a prediction; ``kind`` says what it is: "landmark" or "training row"."""
+    answers = [None] * neighbours.places.size if neighbours.answers is None else neighbours.answers
+    listed = zip(neighbours.places, answers, neighbours.similarities, neighbours.contributions, strict=True)
+    return [
+        Likeness(f"{kind} {place}", answer, float(similarity), float(added))
+        for place, answer, similarity, added in listed
+    ]
 
 
 def _drawings(

@@ -12,7 +12,6 @@ from chimap.explain.effects import BinEffect
 from chimap.reports.figures import (
     BAD,
     GOOD,
-    INK,
     LINES,
     MUTED,
     drawing,
@@ -20,6 +19,7 @@ from chimap.reports.figures import (
     house_style,
     new_figure,
     to_svg,
+    write_beside,
 )
 
 if TYPE_CHECKING:
@@ -47,15 +47,7 @@ def contribution_bars(names: Sequence[str], values: np.ndarray, name: str) -> st
         axes.barh(places, values, height=0.66, color=[GOOD if v >= 0 else BAD for v in values])
         low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
         for place, value in zip(places, values, strict=True):
-            axes.annotate(
-                number(value, 2),
-                (value, place),
-                xytext=(5 if value >= 0 else -5, 0),
-                textcoords="offset points",
-                va="center",
-                ha="left" if value >= 0 else "right",
-                color=INK,
-            )
+            write_beside(axes, place, value, number(value, 2), gap=5 if value >= 0 else -5)
         axes.axvline(0, color=MUTED, linewidth=0.8)
         margin = 0.34 * (high - low)  # space for the numbers
         axes.set(xlim=(low - margin, high + margin), ylim=(len(names) - 0.5, -0.5), xticks=[])

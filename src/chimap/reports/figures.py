@@ -228,6 +228,21 @@ def legend_below(axes: Axes) -> None:
     )
 
 
+def write_beside(
+    axes: Axes, place: float | np.integer, value: float, text: str, colour: str = INK, gap: int = 6
+) -> None:
+    """Write a text beside the end of a horizontal bar: to the right, or for a negative gap to the left."""
+    axes.annotate(
+        text,
+        (value, place),
+        xytext=(gap, 0),
+        textcoords="offset points",
+        va="center",
+        ha="left" if gap > 0 else "right",
+        color=colour,
+    )
+
+
 def horizontal_bars(
     axes: Axes,
     names: Sequence[object],

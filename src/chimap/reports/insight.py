@@ -13,8 +13,9 @@ from sklearn.metrics import roc_curve
 from chimap._formatting import measure_in_words, plain
 from chimap._types import JSON
 from chimap.data.source import choose_rows
+from chimap.reports.classification import ClassificationMetrics, bands_of
 from chimap.reports.explanation import importance_of, row_names, sample_of, taken
-from chimap.reports.measures import ClassificationMetrics, RegressionMetrics, bands_of
+from chimap.reports.regression import RegressionMetrics
 from chimap.reports.score import Score
 from chimap.selection import LearningCurve
 from chimap.selection.learning_curve import curve_of
@@ -206,22 +207,9 @@ _OF_THE_MACHINE = ("kernel", "normalize", "loss")
 
 
 def insight_of(model: BaseEstimator, source: Source, score: Score, training: Source | None) -> Insight:
-    """Return what an evaluation shows besides the score.
+    """Return what an evaluation on ``source`` shows besides the score.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted model.
-    source : Source
-        Rows that it was scored on.
-    score : Score
-        The score.
-    training : Source or None
-        Rows that it learned from; None if they are not known.
-
-    Returns
-    -------
-    Insight
+    ``training`` holds the rows that the model learned from; None if they are not known.
     """
     exact = model.exact_
     importance, curve = [], None

@@ -28,6 +28,7 @@ from chimap.reports.figures import (
     log_axis,
     new_figure,
     to_svg,
+    write_beside,
 )
 from chimap.reports.page import ROWS_LISTED, Page, captioned, date_in_words, package_versions, render
 from chimap.reports.selection import StrengthCurve, strength_curve
@@ -80,25 +81,6 @@ class ChannelWeights:
     weights: np.ndarray
     outputs: Sequence[str]
 
-    @classmethod
-    def of(cls, model: MultipleKernelModel) -> ChannelWeights:
-        """Return the weights of a model of several kernels.
-
-        Parameters
-        ----------
-        model : MultipleKernelLearner or MultipleKernelRegressor
-            The fitted model.
-
-        Returns
-        -------
-        ChannelWeights
-            With a weight for each channel and output.
-        """
-        n_outputs = model.kernel_weights_.shape[0]
-        return cls(
-            model.channels_, model.kernel_weights_, [str(c) for c in model.classes_] if n_outputs > 1 else ["all"]
-        )
-
     @property
     def shares(self) -> np.ndarray:
         """Share of each channel in the sum of all weights, (r,)."""
@@ -129,24 +111,6 @@ class ChannelPath:
     totals: np.ndarray
     errors: np.ndarray | None
     chosen: int
-
-    @classmethod
-    def of(cls, model: MultipleKernelModel) -> ChannelPath:
-        """Return the regularisation path of a model of several kernels.
-
-        Parameters
-        ----------
-        model : MultipleKernelLearner or MultipleKernelRegressor
-            The fitted model.
-
-        Returns
-        -------
-        ChannelPath
-            With a weight for each channel at each strength of the penalty.
-        """
-        path, selection = model.path_, model.selection_
-        errors = None if selection is None else selection.scores.mean(axis=1)
-        return cls(model.channels_, path.alphas, path.weights.sum(axis=1), errors, path.chosen)
 
 
 @dataclass(frozen=True)
@@ -239,10 +203,14 @@ class LearnedKernel(Page):
             "title": f"{model.kernel_.name} on {data['file']}",
         }
         if isinstance(model, MultipleKernelModel):
-            channels = ChannelWeights.of(model)
+            weights, path, selection = model.kernel_weights_, model.path_, model.selection_
+            outputs = [str(c) for c in model.classes_] if weights.shape[0] > 1 else ["all"]
+            channels = ChannelWeights(model.channels_, weights, outputs)
+            errors = None if selection is None else selection.scores.mean(axis=1)
+            by_strength = ChannelPath(model.channels_, path.alphas, path.weights.sum(axis=1), errors, path.chosen)
             used, kernels = int((channels.shares > 0).sum()), counted(len(channels.names), "kernel")
             method = f"Weights of {kernels}, one for each channel; {used} of them are used (l21 penalty)."
-            return cls(method=method, channels=channels, path=ChannelPath.of(model), **common)
+            return cls(method=method, channels=channels, path=by_strength, **common)
         n_rows = min(model.n_tune_rows or model.n_rows_, model.n_rows_)
         n_features = min(tune_components(model.n_tune_components, n_rows) or model.n_components, model.n_components)
         method = (
@@ -378,15 +346,7 @@ def width_ratios(widths: Widths) -> str:
         log_axis(axes.xaxis, low, high)
         axes.axvline(1, color=INK, linewidth=0.8)
         for place, ratio in zip(places, ratios, strict=True):
-            axes.annotate(
-                f"{number(ratio, 2)} ×",
-                (ratio, place),
-                xytext=(6 if ratio >= 1 else -6, 0),
-                textcoords="offset points",
-                va="center",
-                ha="left" if ratio >= 1 else "right",
-                color=INK,
-            )
+            write_beside(axes, place, ratio, f"{number(ratio, 2)} ×", gap=6 if ratio >= 1 else -6)
         axes.set_yticks(places, [one_line(name, 28) for name in widths.names])
         axes.grid(axis="x")
         axes.set_xlabel("wider  ←  learned over initial inverse width  →  narrower")
@@ -446,14 +406,8 @@ def channel_weights(channels: ChannelWeights) -> str:
     with drawing(360, 26 * shares.size + 10) as (figure, axes):
         places = horizontal_bars(axes, channels.names, shares, room=1.2)
         for place, share in zip(places, shares, strict=True):
-            axes.annotate(
-                percent(share) if share > 0 else "not used",
-                (share, place),
-                xytext=(6, 0),
-                textcoords="offset points",
-                va="center",
-                color=INK if share > 0 else MUTED,
-            )
+            text, colour = (percent(share), INK) if share > 0 else ("not used", MUTED)
+            write_beside(axes, place, share, text, colour)
         listed = ", ".join(f"{one_line(n)} {percent(s)}" for n, s in zip(channels.names, shares, strict=True))
         return to_svg(figure, "channels", f"Share of each channel in the kernel weights: {listed}.")
 

@@ -13,8 +13,8 @@ import numpy as np
 from chimap._formatting import one_line, percent
 from chimap._messages import Message
 from chimap._validation import DataError
+from chimap.reports.classification import ClassificationMetrics, most_confused
 from chimap.reports.figures import BAD, GOOD
-from chimap.reports.measures import ClassificationMetrics, most_confused
 from chimap.reports.ranking import RankingMetrics
 
 if TYPE_CHECKING:

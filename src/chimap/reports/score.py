@@ -15,18 +15,10 @@ from chimap.data.label_kinds import as_targets, check_binary, known_labels
 from chimap.data.labels import labels_of
 from chimap.estimators.targets import answers, class_scores, keeps_no_shares, loss_of_answers, task_names
 from chimap.models.unassigned import UNASSIGNED, checked_share, with_shares
-from chimap.reports.measures import (
-    Baseline,
-    ClassificationMetrics,
-    RegressionMetrics,
-    TaskMetrics,
-    classification_metrics,
-    majority_baseline,
-    mean_baseline,
-    quantile_metrics,
-    regression_metrics,
-    task_metrics,
-)
+from chimap.reports.classification import classification_metrics
+from chimap.reports.measures import Baseline, Metrics, majority_baseline, mean_baseline
+from chimap.reports.regression import regression_metrics
+from chimap.reports.tasks import quantile_metrics, task_metrics
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -64,7 +56,7 @@ class Score(NamedTuple):
 
     Attributes
     ----------
-    metrics : ClassificationMetrics, RegressionMetrics or TaskMetrics
+    metrics : Metrics
         Metrics of the predictions.
     baseline : Baseline
         Score of a prediction that needs no model.
@@ -77,11 +69,16 @@ class Score(NamedTuple):
         The rows that are like none of the classes, if they are asked for.
     """
 
-    metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
+    metrics: Metrics
     baseline: Baseline
     seconds: float
     outcome: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     unassigned: UnassignedRows | None = None
+
+    @property
+    def line(self) -> str:
+        """The score with its interval and the baseline, on one line."""
+        return self.metrics.line(self.baseline)
 
 
 def predictions(

@@ -244,20 +244,9 @@ def scores_by_components(
 ) -> str:
     """Draw one line per strength over the number of components (logarithmic), with a ring around the chosen pair.
 
-    If there are more strengths than colours, evenly spaced ones are drawn, the chosen one among them.
-
-    Parameters
-    ----------
-    n_components : ndarray of shape (P,)
-        Numbers of components, ascending.
-    alphas : ndarray of shape (S,)
-        Strengths, ascending.
-    scores : ndarray of shape (P, S)
-        Scores of all pairs; greater is better.
-    name : str
-        Name of the scores, such as 'held-out R²'.
-    chosen : tuple of int and float, or None
-        The chosen number of components and strength.
+    ``scores`` (P, S) are those of the numbers of components (P,) and strengths (S,), both ascending; greater is better,
+    and ``name`` is their name, such as 'held-out R²'. If there are more strengths than colours, evenly spaced ones are
+    drawn, the chosen one among them.
     """
     best = None if chosen is None else int(np.argmin(np.abs(alphas - chosen[1])))
     with drawing(380, 250) as (figure, axes):

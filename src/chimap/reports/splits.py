@@ -18,8 +18,11 @@ from chimap.data import ArraySource, PerClassSplits
 from chimap.data.covariates import beside
 from chimap.data.source import CovariateTable, Source
 from chimap.estimators.targets import class_scores, task_names
-from chimap.reports.measures import classification_metrics, regression_metrics, task_metrics
+from chimap.reports.classification import classification_metrics
+from chimap.reports.measures import share_in_words
 from chimap.reports.ranking import ranking_metrics
+from chimap.reports.regression import regression_metrics
+from chimap.reports.tasks import task_metrics
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -67,6 +70,15 @@ class SplitScores:
         titles = _OF_CLASSES | {"R2": "R²"}
         return [(titles.get(name, name), *_mean_and_deviation(v)) for name, v in self.scores.items()]
 
+    def lines(self) -> str:
+        """Return one line for each score, such as 'accuracy 64.2 % ± 0.8' or 'RMSE 0.1234 ± 0.0056'."""
+        lines = []
+        for name, mean, deviation in self.rows():
+            in_words = f"{name.lower()} {share_in_words(mean)}" if self.are_shares else f"{name} {mean:.4g}"
+            spread = f"{100 * deviation:.1f}" if self.are_shares else f"{deviation:.2g}"
+            lines.append(in_words + ("" if deviation != deviation else f" ± {spread}"))
+        return "\n".join(lines)
+
     def as_dict(self) -> JSON:
         """Return the scores of all splits, their means and standard deviations as JSON types."""
         scores = {}
@@ -81,22 +93,8 @@ def splits_of(
 ) -> BaseCrossValidator:
     """Return the random splits that show how much the score of a model depends on its training rows.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted model.
-    n_splits : int
-        Number of splits.
-    per_class : int or None, default=None
-        Training rows of each class; None takes 70 % of the rows or groups, and classes of a single task keep their
-        shares.
-    by_group : bool, default=False
-        Whether groups of rows stay together.
-
-    Raises
-    ------
-    InputError
-        If ``per_class`` is given but the model has no classes to draw from.
+    ``per_class`` is the number of training rows of each class; None takes 70 % of the rows, or of the groups with
+    ``by_group``, and classes of a single task keep their shares. Raise InputError if there are no classes to draw from.
     """
     has_classes = is_classifier(model) and task_names(model) is None
     if per_class is not None and not has_classes:

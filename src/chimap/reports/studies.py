@@ -224,18 +224,7 @@ class _Studied(NamedTuple):
 def check_studies(model: BaseEstimator, y: np.ndarray, groups: np.ndarray | None, permutations: int, name: str) -> None:
     """Raise an error, before any fit, if the rows ``name`` cannot be scored study by study.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted model.
-    y : ndarray of shape (n,) or (n, t)
-        Labels or targets.
-    groups : ndarray of shape (n,) or None
-        Study of each row.
-    permutations : int
-        Number of permutations; 0 for no test.
-    name : str
-        Name of the rows, for errors.
+    ``groups`` is the study of each row (n,), and ``permutations`` their number, 0 for no test.
     """
     if groups is None:
         raise InputError(Message("scores study by study need the study of each row: name its column with {groups}."))

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from chimap import DirectMap, Exponential, chi2, jensen_shannon
 from chimap._validation import DataError
 from chimap.features.exact import ExactFeatures, KeptRows
-from chimap.features.exact import products as module
+from chimap.moments import kept_rows as module
 
 from ...histograms import DTYPES, histograms
 

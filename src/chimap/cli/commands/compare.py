@@ -369,22 +369,8 @@ def fit_command(
 ) -> str:
     """Return the command on one line.
 
-    Parameters
-    ----------
-    settings : dict
-        Settings of the estimator.
-    data : str
-        Value of DATA.
-    labels : str or None
-        Value of --labels.
-    columns : tuple of TableOptions and CountedColumn
-        Roles of the columns, and the one that is counted.
-    given : dict
-        Flags of ``chimap compare`` that ``chimap fit`` shares. Those with their default values are left out.
-
-    Returns
-    -------
-    str
+    ``settings`` are those of the estimator, and ``given`` the flags of ``chimap compare`` that ``chimap fit`` shares;
+    those with their default values are left out.
     """
     parts = ["chimap fit", show.quoted(data)]
     flags: Parameters = {
@@ -408,43 +394,29 @@ _MOST_REFUSED = 5  # machines listed with the reason for their failure
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Print the machines of a comparison, best first.
+    """Print the machines of a comparison, best first, with the recommended one marked.
 
-    The recommended one is marked and bold. Machines that left in earlier rounds, with fewer rows, follow below. ± is
-    half the width of the 95 % interval.
+    Machines that left in earlier rounds, with fewer rows, follow below. ± is half the width of the 95 % interval.
     """
-    from rich.table import Table
-
-    table = Table(
-        box=None,
-        padding=(0, 1, 0, 0),
-        title_justify="left",
-        title=f"{comparison.metric} on {comparison.n_held_out:,} held-out rows of {comparison.data['file']}",
-    )
-    table.add_column("")
-    table.add_column("method", no_wrap=True)
-    for name in (comparison.metric, "±", "rows", "fit", "predict/row"):
-        table.add_column(name, justify="right", no_wrap=True)
-    chosen, rounds = comparison.recommendation.chosen, None
+    rows: list[list[str]] = []
+    n_rows = comparison.ranked[0].last.n_rows
     for e in comparison.ranked:
-        if rounds is not None and e.last.n_rows != rounds:
-            table.add_row()
-        rounds = e.last.n_rows
-        mark = "> " if e is chosen else "  "
-        table.add_row(f"{mark}{e.kernel}", e.method, *_cells(comparison, e), style="bold" if e is chosen else None)
-    show.console().print(table, end="\n\n")
+        rows += [[]] if e.last.n_rows != n_rows else []
+        n_rows = e.last.n_rows
+        mark = "> " if e is comparison.recommendation.chosen else "  "
+        rows.append([f"{mark}{e.kernel}", e.method, *_cells(comparison, e)])
+    title = f"{comparison.metric} on {comparison.n_held_out:,} held-out rows of {comparison.data['file']}"
+    show.table(title, ("", "method"), (comparison.metric, "±", "rows", "fit", "predict/row"), rows)
 
 
 def _cells(comparison: Comparison, e: Entrant) -> list[str]:
-    from chimap import _formatting
     from chimap.reports.comparison import STANDARD_ERRORS
 
     run, is_share = e.last, comparison.measure == "accuracy"
     half = STANDARD_ERRORS * run.standard_error
     error = "-" if half != half else f"{100 * half:.1f}" if is_share else f"{half:.3f}"
     score = f"{100 * run.score:.1f}" if is_share else f"{run.score:.3f}"
-    per_row = _words(_formatting.microseconds(run.predict_seconds))
-    return [score, error, f"{run.n_rows:,}", show.duration(run.seconds), per_row]
+    return [score, error, f"{run.n_rows:,}", show.duration(run.seconds), show.microseconds(run.predict_seconds)]
 
 
 def failures(comparison: Comparison) -> str | None:
@@ -455,36 +427,23 @@ def failures(comparison: Comparison) -> str | None:
 
 
 def print_errors(errors: KernelErrors) -> None:
-    """Print the kernel errors of features, the most accurate first.
-
-    The columns are the error of the kernel matrix, the worst error of a pair, the time of the map and the bytes of a
-    stored row.
-    """
-    from rich.table import Table
-
-    from chimap import _formatting
+    """Print the kernel errors of features, the most accurate first: of the kernel matrix, and of the worst pair."""
+    from chimap._formatting import short
 
     gamma = "" if errors.gamma is None else f", gamma {errors.gamma:.4g}"
-    table = Table(
-        box=None,
-        padding=(0, 1, 0, 0),
-        title_justify="left",
-        title=f"error of the kernel, {errors.kernel}{gamma}, on {errors.n_gram_rows:,} rows",
-    )
-    table.add_column("")
-    for name in ("features", "matrix", "worst", "map/row", "stored row"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for m in errors.ranked:
-        name = m.family if m.unit == "features" else m.name
-        table.add_row(
-            f"  {name}",
+    rows = [
+        (
+            f"  {m.family if m.unit == 'features' else m.name}",
             f"{m.n_features:,}",
-            _formatting.short(m.error_relative),
-            _formatting.short(m.error_worst),
-            _words(_formatting.microseconds(m.map_seconds)),
+            short(m.error_relative),
+            short(m.error_worst),
+            show.microseconds(m.map_seconds),
             show.size(int(m.row_bytes)) or "-",
         )
-    show.console().print(table, end="\n\n")
+        for m in errors.ranked
+    ]
+    title = f"error of the kernel, {errors.kernel}{gamma}, on {errors.n_gram_rows:,} rows"
+    show.table(title, ("",), ("features", "matrix", "worst", "map/row", "stored row"), rows)
 
 
 def bound_line(errors: KernelErrors) -> str:
@@ -495,9 +454,3 @@ def bound_line(errors: KernelErrors) -> str:
     if errors.bound_of == "values":
         return f"smallest possible relative error over pairs of values, by terms: {listed}"
     return f"smallest possible error of the kernel matrix, by features: {listed}"
-
-
-def _words(text: str) -> str:
-    from chimap import _formatting
-
-    return text.replace(_formatting.NARROW_SPACE, " ")

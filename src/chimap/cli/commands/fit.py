@@ -183,7 +183,6 @@ _CANDIDATES_LISTED = 5  # candidates of the race to show
 def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     """Return the lines of the terminal summary of a fit."""
     from chimap.estimators.targets import task_names
-    from chimap.reports.in_words import score_line
 
     model, source = fitted.model, fitted.source
     learned = model.fitted.learned
@@ -225,7 +224,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "weights": weights_line(fitted),
         "positive": None if model.positive_ is None else str(model.positive_),
         "threshold": threshold_line(model),
-        "held out": fitted.held_out and score_line(fitted.held_out),
+        "held out": fitted.held_out and fitted.held_out.line,
         "time": show.stages(model.stage_seconds_),
         "prediction": prediction_line(model, source),
         "peak memory": show.size(show.peak_memory()),
@@ -312,7 +311,7 @@ def threshold_line(model: BaseEstimator) -> str | None:
 
     If the positive class was named, the line says on which side it is, and that the rule is about it.
     """
-    from chimap.reports.in_words import threshold_in_words
+    from chimap.reports.classification import threshold_in_words
 
     answers = model.fitted.answers
     if not model.fitted.recipe.is_classifier or answers.threshold is None:

@@ -258,7 +258,6 @@ def learn_kernel(
     """
     from chimap.cli.training import train
     from chimap.reports import LearnedKernel
-    from chimap.reports.in_words import score_line
 
     outputs.check_outputs(
         {"--output": output, "--page": page, "--save-config": save_config}, (data, labels, config_file), overwrite
@@ -266,7 +265,7 @@ def learn_kernel(
     options.save_config(context, save_config)
     settings = settings.complete()
     fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
-    held_out = fitted.held_out and score_line(fitted.held_out)
+    held_out = fitted.held_out and fitted.held_out.line
     learned_kernel = LearnedKernel.of(fitted.model, fitted.source, score=held_out)
     if page is not None:
         with show.busy("drawing the page"):

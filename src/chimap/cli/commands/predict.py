@@ -74,7 +74,7 @@ def predict(
     from chimap.cli import data_rows
     from chimap.cli.predictions import writer
     from chimap.estimators.targets import threshold_of
-    from chimap.reports.in_words import threshold_in_words
+    from chimap.reports.classification import threshold_in_words
 
     to_stdout = str(output) == "-"
     if to_stdout and json:

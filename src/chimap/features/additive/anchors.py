@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -25,37 +24,115 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class CodedMap(AdditiveMap):
-    """A map that rounds values to anchors; a code names the features of an anchor, or of several.
+_MOST_ANCHORS = 2**15  # so that codes of either sign fit in two bytes
 
-    Subclasses learn ``anchors_`` (bins, n_anchors), ``n_terms_``, ``n_codes_`` and ``_factors`` (n_terms_, bins or 1,
-    codes of magnitudes), whose products with ``_amplitudes`` (bins,) are the features.
+
+class AnchorMap(AdditiveMap):
+    """Map bins to the features of the anchor nearest to each value, or to a mean over the k nearest (ANNFM).
+
+    Each bin has anchors 0 = a_1 < a_2 < ... with Gram matrix K(a, a) = Q'Q by eigendecomposition; the features of an
+    anchor are its column of Q, cut to the largest eigenvalues. The error of the kernel comes from rounding x to an
+    anchor: it is of first order in the spacing at worst, and of second order in expectation where the rounding error
+    has mean zero. Zero is always an anchor, and its features are zero. A value half way between two anchors belongs to
+    the lower one, a value above all anchors to the last.
+
+    Parameters
+    ----------
+    kernel : str or AdditiveKernel, default="chi2"
+        Any additive kernel, with any gamma, signed or not.
+    n_terms : int or None, default=None
+        Features for each bin; None keeps in every bin as many as the most demanding bin needs for ``energy``.
+    n_anchors : int, default=50
+        Anchors for each bin, zero included; with "kmeans" fewer where a bin has fewer distinct values.
+    anchors : str, default="uniform"
+        "uniform" on [0, largest value of the bin], or "kmeans": the optimum of k-means of the non-zero values of the
+        bin with one centre held at 0 (exact, by dynamic programming). A bin with more values than its share of about a
+        million is represented by that many of its quantiles.
+    n_neighbors : int, default=1
+        k of k-ANNFM.
+    weights : str, default="distance"
+        Weights of the k neighbours: "distance" (inverse distance; with two, linear interpolation) or "uniform" (1/k).
+    energy : float, default=0.99
+        Share of the sum of eigenvalues that the kept terms must reach where ``n_terms`` is None.
+    output : str, default="features"
+        "features", or "codes": the number of the nearest anchor, in one byte for each bin up to 256 codes and two
+        beyond.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (bins, n_anchors)
+        The anchors; infinite where a bin has fewer.
+    scale_ : ndarray of shape (bins,)
+        The last anchor of each bin.
+    n_terms_ : int
+        Features for each bin.
+    n_codes_ : int
+        Codes for each bin.
+    kernel_ : AdditiveKernel
+        The exact kernel.
+
+    References
+    ----------
+    Additive nearest neighbor feature maps, secs. 3.2-3.4 (anchors, square root, k neighbours) and 4 (error).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.93], [0.52, 1.0], [1.0, 0.2]])
+    >>> psi = AnchorMap("intersection", n_terms=10, n_anchors=11).fit(X)
+    >>> psi.encode(X)
+    array([[ 0,  9],
+           [ 5, 10],
+           [10,  2]], dtype=uint8)
+    >>> np.round(psi.transform(X) @ psi.transform(X).T, 6) + 0
+    array([[0.9, 0.9, 0.2],
+           [0.9, 1.5, 0.7],
+           [0.2, 0.7, 1.2]])
     """
 
-    n_anchors: int
-    n_neighbors: int
+    _differs_by_bin = True
+
+    n_terms: int | None  # type: ignore[assignment]
     anchors_: np.ndarray
     scale_: Annotated[np.ndarray, Shape("n_features_in_")]
     n_terms_: int
     n_codes_: int
+    # features of the codes of magnitudes, whose products with the amplitudes of the bins are the features
     _factors: Annotated[np.ndarray, Shape("n_terms_", "tables", "codes")]
     _amplitudes: Annotated[np.ndarray, Shape("n_features_in_")]
 
-    # --- provided by subclasses
+    def __init__(
+        self,
+        kernel: str | Kernel = "chi2",
+        n_terms: int | None = None,
+        n_anchors: int = 50,
+        anchors: str = "uniform",
+        n_neighbors: int = 1,
+        weights: str = "distance",
+        energy: float = 0.99,
+        output: str = "features",
+    ):
+        self.kernel = kernel
+        self.n_terms = n_terms
+        self.n_anchors = n_anchors
+        self.anchors = anchors
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.energy = energy
+        self.output = output
 
-    @abstractmethod
-    def _nearest(self, magnitudes: np.ndarray, bins: np.ndarray, codes: np.ndarray) -> None:
-        """Write the first of each value's k nearest anchors into ``codes``, plus ``_lift`` where the value is not 0."""
+    # --- use
 
-    @property
-    @abstractmethod
-    def _lift(self) -> int:
-        """1 where code 0 is reserved for the value 0, because the first window of neighbours does not map to zero."""
+    def transform(self, X: MatrixLike) -> Transformed:
+        """Return the features (n, n_terms_ * bins) or codes (n, bins) of rows X (n, bins), as ``output`` says."""
+        return self.encode(X) if self.output == "codes" else super().transform(X)
 
-    @property
-    @abstractmethod
-    def _blends(self) -> bool:
-        """Whether neighbours are weighted by distance, which gives a continuum of features."""
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
+        """Return names "<bin>_term<q>", or "<bin>_code" for codes, in the order of the columns."""
+        if self.output == "features":
+            return super().get_feature_names_out(input_features)
+        check_is_fitted(self)
+        return np.array([f"{name}_code" for name in self._bin_names(input_features)], dtype=object)
 
     # --- codes and their tables
 
@@ -195,108 +272,6 @@ class CodedMap(AdditiveMap):
         self._nearest(np.abs(rows), bins, codes)
         codes[(rows < 0) & (codes > 0)] += codes.dtype.type(self._factors.shape[2] - 1)
 
-
-_MOST_ANCHORS = 2**15  # so that codes of either sign fit in two bytes
-
-
-class AnchorMap(CodedMap):
-    """Map bins to the features of the anchor nearest to each value, or to a mean over the k nearest (ANNFM).
-
-    Each bin has anchors 0 = a_1 < a_2 < ... with Gram matrix K(a, a) = Q'Q by eigendecomposition; the features of an
-    anchor are its column of Q, cut to the largest eigenvalues. The error of the kernel comes from rounding x to an
-    anchor: it is of first order in the spacing at worst, and of second order in expectation where the rounding error
-    has mean zero. Zero is always an anchor, and its features are zero. A value half way between two anchors belongs to
-    the lower one, a value above all anchors to the last.
-
-    Parameters
-    ----------
-    kernel : str or AdditiveKernel, default="chi2"
-        Any additive kernel, with any gamma, signed or not.
-    n_terms : int or None, default=None
-        Features for each bin; None keeps in every bin as many as the most demanding bin needs for ``energy``.
-    n_anchors : int, default=50
-        Anchors for each bin, zero included; with "kmeans" fewer where a bin has fewer distinct values.
-    anchors : str, default="uniform"
-        "uniform" on [0, largest value of the bin], or "kmeans": the optimum of k-means of the non-zero values of the
-        bin with one centre held at 0 (exact, by dynamic programming). A bin with more values than its share of about a
-        million is represented by that many of its quantiles.
-    n_neighbors : int, default=1
-        k of k-ANNFM.
-    weights : str, default="distance"
-        Weights of the k neighbours: "distance" (inverse distance; with two, linear interpolation) or "uniform" (1/k).
-    energy : float, default=0.99
-        Share of the sum of eigenvalues that the kept terms must reach where ``n_terms`` is None.
-    output : str, default="features"
-        "features", or "codes": the number of the nearest anchor, in one byte for each bin up to 256 codes and two
-        beyond.
-
-    Attributes
-    ----------
-    anchors_ : ndarray of shape (bins, n_anchors)
-        The anchors; infinite where a bin has fewer.
-    scale_ : ndarray of shape (bins,)
-        The last anchor of each bin.
-    n_terms_ : int
-        Features for each bin.
-    n_codes_ : int
-        Codes for each bin.
-    kernel_ : AdditiveKernel
-        The exact kernel.
-
-    References
-    ----------
-    Additive nearest neighbor feature maps, secs. 3.2-3.4 (anchors, square root, k neighbours) and 4 (error).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0, 0.93], [0.52, 1.0], [1.0, 0.2]])
-    >>> psi = AnchorMap("intersection", n_terms=10, n_anchors=11).fit(X)
-    >>> psi.encode(X)
-    array([[ 0,  9],
-           [ 5, 10],
-           [10,  2]], dtype=uint8)
-    >>> np.round(psi.transform(X) @ psi.transform(X).T, 6) + 0
-    array([[0.9, 0.9, 0.2],
-           [0.9, 1.5, 0.7],
-           [0.2, 0.7, 1.2]])
-    """
-
-    n_terms: int | None  # type: ignore[assignment]
-
-    def __init__(
-        self,
-        kernel: str | Kernel = "chi2",
-        n_terms: int | None = None,
-        n_anchors: int = 50,
-        anchors: str = "uniform",
-        n_neighbors: int = 1,
-        weights: str = "distance",
-        energy: float = 0.99,
-        output: str = "features",
-    ):
-        self.kernel = kernel
-        self.n_terms = n_terms
-        self.n_anchors = n_anchors
-        self.anchors = anchors
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.energy = energy
-        self.output = output
-
-    # --- use
-
-    def transform(self, X: MatrixLike) -> Transformed:
-        """Return the features (n, n_terms_ * bins) or codes (n, bins) of rows X (n, bins), as ``output`` says."""
-        return self.encode(X) if self.output == "codes" else super().transform(X)
-
-    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Return names "<bin>_term<q>", or "<bin>_code" for codes, in the order of the columns."""
-        if self.output == "features":
-            return super().get_feature_names_out(input_features)
-        check_is_fitted(self)
-        return np.array([f"{name}_code" for name in self._bin_names(input_features)], dtype=object)
-
     # --- fitting
 
     def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
@@ -390,15 +365,13 @@ class AnchorMap(CodedMap):
         return self.anchors == "kmeans"
 
     @property
-    def _differs_by_bin(self) -> bool:
-        return True
-
-    @property
     def _lift(self) -> int:
+        """1 where code 0 is reserved for the value 0, because the first window of neighbours does not map to zero."""
         return int(self.n_neighbors > 1 and self.weights == "uniform")
 
     @property
     def _blends(self) -> bool:
+        """Whether neighbours are weighted by distance, which gives a continuum of features."""
         return self.n_neighbors > 1 and self.weights == "distance"
 
     @property
@@ -452,6 +425,7 @@ class AnchorMap(CodedMap):
             _loops.looked_up_features(codes, starts, amplitudes, table, out)
 
     def _nearest(self, magnitudes: np.ndarray, bins: np.ndarray, codes: np.ndarray) -> None:
+        """Write the first of each value's k nearest anchors into ``codes``, plus ``_lift`` where the value is not 0."""
         k, last = self.n_neighbors, self.n_anchors - self.n_neighbors
         _, places = self._tables[magnitudes.dtype]
         if self.anchors == "uniform":

@@ -67,6 +67,7 @@ class AdditiveMap(Features):
         Smallest non-zero magnitude of all bins; 1 where all entries are 0.
     """
 
+    keeps_zeros = True  # the features of 0 are 0
     # Subclasses whose _evaluate has gamma = 1 set this to True; the power is then applied here.
     _maps_plain_kernel = False
 
@@ -196,11 +197,6 @@ class AdditiveMap(Features):
     @property
     def _n_features_out(self) -> int:
         return self._n_terms_out * self.n_features_in_
-
-    @property
-    def keeps_zeros(self) -> bool:
-        """True: the features of 0 are 0."""
-        return True
 
     def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
         """Write the features of checked dense rows into an array, without checks or further allocation.

@@ -16,7 +16,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._onnx import Value, positive, stacked
 from chimap._types import Array, Shape
-from chimap._validation import check_choice, check_positive
+from chimap._validation import check_choice, check_positive, is_auto
 from chimap.features.additive.base import AdditiveMap
 from chimap.kernels import AdditiveKernel, Kernel
 
@@ -36,7 +36,7 @@ def check_waves(n_terms: int, window: str, period: float | str, owner: str) -> N
             )
         )
     check_choice(window, "window", WINDOWS)
-    if period != "auto":
+    if not is_auto(period):
         check_positive(period, "period")
 
 
@@ -107,7 +107,7 @@ class HomogeneousMap(AdditiveMap):
 
     def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
         m = self.n_terms // 2
-        if self.period == "auto":
+        if is_auto(self.period):
             self.period_ = best_period(self.kernel_, m, self.window)
         else:
             self.period_ = float(self.period)

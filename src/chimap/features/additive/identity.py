@@ -33,6 +33,8 @@ class IdentityMap(OneToOneFeatureMixin, Features):
     array([[ 1., -2.]])
     """
 
+    keeps_zeros = True  # the bins are the features
+    _takes_signs = True
     kernel = "linear"
 
     n_features_in_: int
@@ -86,15 +88,6 @@ class IdentityMap(OneToOneFeatureMixin, Features):
     def transform_sparse(self, rows: CSR) -> CSR:
         """Return CSR rows as they are."""
         return _arrays.to_sparse(_arrays.as_rows(rows))
-
-    @property
-    def keeps_zeros(self) -> bool:
-        """True: the bins are the features."""
-        return True
-
-    @property
-    def _takes_signs(self) -> bool:
-        return True
 
     def onnx(self, x: Value) -> Value:
         """See ``FittedFeatures``."""

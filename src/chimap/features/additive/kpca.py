@@ -62,6 +62,9 @@ class AdditiveKPCA(AdditiveMap):
     True
     """
 
+    _fits_by_bin = True
+    _differs_by_bin = True
+
     landmarks_: Annotated[np.ndarray, Shape("n_features_in_", "m")]
     eigenvalues_: Annotated[np.ndarray, Shape("n_features_in_", "n_terms")]
     _coefficients: Annotated[np.ndarray, Shape("n_features_in_", "n_terms", "m")]
@@ -116,14 +119,6 @@ class AdditiveKPCA(AdditiveMap):
     @property
     def _n_terms_out(self) -> int:
         return int(self.eigenvalues_.shape[1])
-
-    @property
-    def _fits_by_bin(self) -> bool:
-        return True
-
-    @property
-    def _differs_by_bin(self) -> bool:
-        return True
 
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         form = self.kernel_.form

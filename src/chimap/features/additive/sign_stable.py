@@ -69,6 +69,8 @@ class SignStableProjection(Features):
     ((50, 512), dtype('uint8'), True)
     """
 
+    _takes_signs = False
+
     n_features_in_: int
     kernel = ArccosKernel(chi2)
     kernel_: ArccosKernel
@@ -218,10 +220,6 @@ class SignStableProjection(Features):
         if not _arrays.is_on_device(rows):
             row_sums(rows)
         return rows
-
-    @property
-    def _takes_signs(self) -> bool:
-        return False
 
     def describe(self) -> str:
         """Return a short description, such as "64 signs of Cauchy projections"."""

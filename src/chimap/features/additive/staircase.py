@@ -64,6 +64,7 @@ class StaircaseMap(AdditiveMap):
            [1.  , 0.5 , 1.75]])
     """
 
+    _differs_by_bin = True
     kernels = ("intersection",)
     _maps_plain_kernel = True
 
@@ -80,10 +81,6 @@ class StaircaseMap(AdditiveMap):
 
     def _fit_rows(self, rows: Rows) -> None:
         self.scale_ = _arrays.column_maxima(rows)
-
-    @property
-    def _differs_by_bin(self) -> bool:
-        return True
 
     @property
     def n_straight_pieces(self) -> int | None:

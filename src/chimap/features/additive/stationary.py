@@ -12,7 +12,7 @@ from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
 from chimap._onnx import Value, stacked
 from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Shape
-from chimap._validation import check_positive, validated_rows
+from chimap._validation import check_positive, is_auto, validated_rows
 from chimap.features.additive.homogeneous import check_waves, discrete_spectrum
 from chimap.features.base import Features, Footprint, linear_in_features
 from chimap.features.mapped_functions import MappedModel
@@ -141,6 +141,8 @@ class StationaryMap(Features):
     True
     """
 
+    _takes_signs = True
+
     n_features_in_: int
     kernel_: StationaryKernel
     period_: float
@@ -163,7 +165,7 @@ class StationaryMap(Features):
         self.kernel_ = self._checked_kernel()
         rows = validated_rows(self, X, reset=True, signed=True)
         m, differences = self.n_terms // 2, Differences.of(rows, self.kernel_)
-        if self.period == "auto":
+        if is_auto(self.period):
             self.period_ = best_period(self.kernel_, differences, m, self.window)
         else:
             self.period_ = float(self.period)
@@ -252,7 +254,3 @@ class StationaryMap(Features):
     def bound(self, like: Array) -> ArrayMap:
         """Return ``array_features``: a map has nothing to copy to a device."""
         return self.array_features
-
-    @property
-    def _takes_signs(self) -> bool:
-        return True

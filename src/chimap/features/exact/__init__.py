@@ -2,9 +2,9 @@
 
 from chimap.features.exact.blocks import ExactBlocks
 from chimap.features.exact.features import MOST_ROWS, ExactFeatures, with_mean_gamma
-from chimap.features.exact.products import KeptRows, Spread, exponentials, exponentials_below
 from chimap.features.exact.row_kernel import RowKernel, SharedRows
 from chimap.model_files import register
+from chimap.moments.kept_rows import KeptRows, Spread, exponentials, exponentials_below
 
 __all__ = [
     "ExactBlocks",

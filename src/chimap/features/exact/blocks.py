@@ -16,9 +16,9 @@ from chimap._validation import check_blocks, validated_rows
 from chimap.features.base import Features, Folded
 from chimap.features.blocks import BlockFeatures, fitted_by_block, sum_over_blocks
 from chimap.features.exact.features import ExactFeatures
-from chimap.features.exact.products import KeptRows, OtherRows
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
+from chimap.moments.kept_rows import KeptRows, OtherRows
 
 _ROWS = 1024  # rows for which the values of one block are in memory besides the sum
 
@@ -56,6 +56,7 @@ class ExactBlocks(Features):
     (20, 20)
     """
 
+    _takes_signs = True
     has_distances = True
 
     n_features_in_: int
@@ -216,10 +217,6 @@ class ExactBlocks(Features):
     def describe(self) -> str:
         """Return a short description, such as "values of the sum of 2 kernels with 342 rows"."""
         return f"values of the sum of {len(self.features_)} kernels with {self._n_features_out:,} rows"
-
-    @property
-    def _takes_signs(self) -> bool:
-        return True
 
     def onnx(self, x: Value) -> Value:
         """See ``FittedFeatures``."""

@@ -18,11 +18,11 @@ from chimap._validation import DataError, validated_rows
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.base import Folded, Footprint
-from chimap.features.exact.products import KeptRows, OtherRows, Spread
 from chimap.features.mapped_functions import GaussianExpansion, LinearFunction, MappedFunction, MappedModel, dense
 from chimap.features.over_map import FeaturesOverMap, fitted_map
 from chimap.kernels import Exponential, Kernel
 from chimap.moments import rows_by_weight
+from chimap.moments.kept_rows import KeptRows, OtherRows, Spread
 
 _TILE = 512
 

@@ -10,7 +10,7 @@ import numpy as np
 from chimap._pieces import Held
 from chimap._types import Rows
 from chimap.backends.base import RowFeatures
-from chimap.features.exact.products import KeptRows, OtherRows
+from chimap.moments.kept_rows import KeptRows, OtherRows
 
 
 class SharedRows:

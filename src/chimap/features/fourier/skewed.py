@@ -79,6 +79,8 @@ class SkewedFourierFeatures(RandomFeatures):
     True
     """
 
+    _takes_signs = True
+
     centre_: Annotated[np.ndarray, Shape("n_features_in_")]
     _logarithm: Skewed  # the kernel whose ln(x + c) are the inputs
 
@@ -156,10 +158,6 @@ class SkewedFourierFeatures(RandomFeatures):
             self._logarithm.logarithms(_arrays.to_host(rows), self.centre_)  # raises an error that names the place
         share = (rows - m) / (m + c)
         return xp.where(xp.abs(share) < NEAR, xp.log1p(share), xp.log((rows + c) / (m + c)))
-
-    @property
-    def _takes_signs(self) -> bool:
-        return True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,7 +12,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._types import ArrayLike, Blocks, MatrixLike, RandomState, Rows
-from chimap._validation import DataError, check_blocks, check_choice
+from chimap._validation import DataError, check_blocks, check_choice, is_auto
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.fourier.base import RandomFeatures, Slopes, pull_back_to_inputs
 from chimap.features.fourier.features import FourierFeatures
@@ -348,7 +348,7 @@ class WidthFeatures:
         kernel = as_kernel(self.kernel)
         check_choice(self.sampling, "sampling", ("auto", "orthogonal", "iid", "qmc"))
         if isinstance(kernel, Exponential):
-            sampling = "orthogonal" if self.sampling == "auto" else self.sampling
+            sampling = "orthogonal" if is_auto(self.sampling) else self.sampling
             # With gamma = 1/2 the entries of the frequencies are N(0, 1).
             return FourierFeatures(
                 replace(kernel, gamma=0.5),
@@ -360,7 +360,7 @@ class WidthFeatures:
                 random_state=self.random_state,
             )
         if isinstance(kernel, Skewed):
-            sampling = "iid" if self.sampling == "auto" else self.sampling
+            sampling = "iid" if is_auto(self.sampling) else self.sampling
             return SkewedFourierFeatures(
                 replace(kernel.at_median(X), sigma=1.0), self.n_components, sampling, self.form, self.random_state
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,7 +46,9 @@ def kmeans(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generato
     centres = _arrays.to_dense(uniform(kernel, rows, n_landmarks, rng))
     pieces = in_pieces(rows, PIECE_ROWS)
     for _ in range(_KMEANS_ROUNDS):
-        nearest = np.concatenate(pieces.map(_nearest, _Centres.of(centres)))
+        halves = np.einsum("ij,ij->i", centres, centres, dtype=np.float64) / 2
+        shared = np.ascontiguousarray(centres.T), halves.astype(centres.dtype)
+        nearest = np.concatenate(pieces.map(_nearest, shared))
         counts = np.bincount(nearest, minlength=centres.shape[0])
         members = sp.csr_matrix(
             (np.ones(nearest.size, rows.dtype), nearest, np.arange(nearest.size + 1)),
@@ -66,27 +67,18 @@ def block_rows(n_landmarks: int) -> int:
     return max(_BLOCK_ROWS, _BLOCK_NUMBERS // n_landmarks)
 
 
-@dataclass(frozen=True, eq=False)
-class _Centres:
-    """Centres of clusters as columns (p, m), C-contiguous, with half of their squared norms (m,)."""
+def _nearest(rows: Rows, centres: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Return the index of the nearest centre of each row, (n,): that of the largest x.c - |c|^2 / 2.
 
-    across: np.ndarray
-    halves: np.ndarray
-
-    @classmethod
-    def of(cls, centres: np.ndarray) -> _Centres:
-        halves = np.einsum("ij,ij->i", centres, centres, dtype=np.float64) / 2
-        return cls(np.ascontiguousarray(centres.T), halves.astype(centres.dtype))
-
-
-def _nearest(rows: Rows, centres: _Centres) -> np.ndarray:
-    """Return the index of the nearest centre of each row, (n,): that of the largest x.c - |c|^2 / 2."""
-    products = np.empty((rows.shape[0], centres.halves.size), centres.across.dtype)
+    Centres are columns (p, m), C-contiguous, with half of their squared norms (m,).
+    """
+    across, halves = centres
+    products = np.empty((rows.shape[0], halves.size), across.dtype)
     if _arrays.is_sparse(rows):
-        _blas.sparse_product(rows, centres.across, products)
+        _blas.sparse_product(rows, across, products)
     else:
-        _blas.multiply(rows, centres.across, products)
-    products -= centres.halves
+        _blas.multiply(rows, across, products)
+    products -= halves
     return products.argmax(axis=1)
 
 

@@ -175,14 +175,12 @@ class Passes:
 
         The sums are taken about the mean of the rows ``first``.
         """
-        if self.method.most_principal is not None:
-            self.principal = self._components(self.method.most_principal, first)
-        return self.principal
-
-    def _components(self, most: int, first: Any) -> Sequence[PCA]:
-        saved = self.saved
+        most, saved = self.method.most_principal, self.saved
+        if most is None:
+            return None
         if saved is not None and saved.principal is not None:
-            return saved.principal
+            self.principal = saved.principal
+            return self.principal
         features = self.fitted.features
         moments = BlockMoments(saved.moments) if saved else BlockMoments.about(features, first)
         recipe, clock = self.method.recipe, self.run.clock
@@ -195,10 +193,11 @@ class Passes:
             work = replace(work, weights=RowWeights(self.sources[i].weights))
             self.add(work, self.sources[i], "components", next_row if i == place else 0, i)
         work.finish()
-        with self.run.clock("components"):
-            return [
-                PCA.of(block, min(most, block.n_features), self.method.recipe.device) for block in work.moments.blocks
+        with clock("components"):
+            self.principal = [
+                PCA.of(block, min(most, block.n_features), recipe.device) for block in work.moments.blocks
             ]
+        return self.principal
 
     def add(
         self, work: Work, source: Source, stage: str, first: int = 0, place: int = 0, chunk_rows: int | None = None

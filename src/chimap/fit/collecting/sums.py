@@ -141,7 +141,10 @@ class SumsCollector(Collector):
             held_folds=self.rows.folds_to_hold_out(sample.places),
         )
         with passes.run.clock("held out"):
-            return Collected(self._with_rows(evidence, moments, features, sample), shift, sums)
+            witnesses, scored_rows = witnesses_and_scored(
+                self.method, self.rows, features, moments, sample.places, sample.others, self.plan.job.n_scored
+            )
+        return Collected(replace(evidence, witnesses=witnesses, scored_rows=scored_rows), shift, sums)
 
     def _begun(self, passes: Passes, features: FittedFeatures, first: Rows | None) -> tuple[FoldMoments, int]:
         """Return the moments so far, and the first row that they do not contain."""
@@ -158,15 +161,6 @@ class SumsCollector(Collector):
     def _replaying(self, passes: Passes, moments: FoldMoments) -> tuple[Keep | None, Replay]:
         """Return what the pass does with the features of each chunk, and how rows are read again after it."""
         return None, lambda work: None
-
-    def _with_rows(
-        self, evidence: Evidence, moments: FoldMoments, features: FittedFeatures, sample: Sample
-    ) -> Evidence:
-        """Return the evidence with the features of witnesses and, where the plan has room, of rows that are scored."""
-        witnesses, scored_rows = witnesses_and_scored(
-            self.method, self.rows, features, moments, sample.places, sample.others, self.plan.job.n_scored
-        )
-        return replace(evidence, witnesses=witnesses, scored_rows=scored_rows)
 
     def curve(
         self, collected: Collected, chosen: ChosenSolution, shown: Scoring, clock: Stopwatch
@@ -213,14 +207,6 @@ class ReplayedCollector(SumsCollector):
 # --- sums, and rows that are scored
 
 
-def first_mean(features: FittedFeatures, rows: Rows, dtype: np.dtype) -> np.ndarray:
-    """Return the provisional mean (D,) of the features, computed from the first of the prepared rows."""
-    first = _arrays.take_rows(rows, slice(FIRST_ROWS))
-    Z = np.empty((first.shape[0], features._n_features_out), dtype=dtype)
-    features.features_into(first, Z)
-    return provisional_mean(Z)
-
-
 def empty_moments(
     features: FittedFeatures,
     rows: Rows,
@@ -230,7 +216,10 @@ def empty_moments(
     is_rounded: bool = False,
 ) -> FoldMoments:
     """Return moments without rows, whose shift is the mean feature of the first of ``rows``."""
-    shift = first_mean(features, rows, dtype)
+    first = _arrays.take_rows(rows, slice(FIRST_ROWS))
+    Z = np.empty((first.shape[0], features._n_features_out), dtype=dtype)
+    features.features_into(first, Z)
+    shift = provisional_mean(Z)
     return FoldMoments(n_folds, shift.size, target_shift.size, shift, target_shift, dtype, is_rounded)
 
 

@@ -1,0 +1,193 @@
+"""Measures of several tasks or targets, or of several quantiles of a target, as numbers and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    mean_absolute_error,
+    r2_score,
+    roc_auc_score,
+    root_mean_squared_error,
+)
+
+from chimap._formatting import plain
+from chimap._types import JSON
+from chimap.losses import Loss
+from chimap.reports.measures import Baseline, Metrics
+from chimap.reports.ranking import RankingMetrics
+from chimap.reports.regression import measures_of_loss
+
+_MOST_TASKS = 20  # tasks shown on the terminal
+_SHORT_NAMES = {"average precision": "avg precision", "balanced accuracy": "bal accuracy"}
+_MEASURES_OF_LABELS = ("ROC AUC", "average precision", "balanced accuracy")
+_MEASURES_OF_NUMBERS = ("R2", "RMSE", "MAE")
+
+
+@dataclass(frozen=True, eq=False)
+class TaskMetrics(Metrics):
+    """Measures of each of several tasks or targets.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of the t tasks.
+    measures : dict of str to ndarray of shape (t,)
+        The measures by name: "ROC AUC", "average precision" and "balanced accuracy" of labels 0 and 1, or "R2", "RMSE"
+        and "MAE" of numbers; NaN where a measure is undefined.
+    n_seen : ndarray of shape (t,)
+        Number of rows with a label or target for each task.
+    n_rows : int
+        Number of all rows.
+    n_positive : ndarray of shape (t,) or None, default=None
+        Number of rows of label 1 for each task; None for numbers.
+    kind : str, default="tasks"
+        What they are, in words: "tasks", or the "quantiles" of one target.
+
+    Examples
+    --------
+    >>> Y, outputs = np.array([[0, 1], [1, np.nan], [1, 0]]), np.array([[-1.0, 1], [1, 2], [2, -1]])
+    >>> metrics = task_metrics(Y, outputs, ["a", "b"])
+    >>> metrics.mean("ROC AUC"), metrics.n_seen.tolist(), metrics.n_positive.tolist()
+    (1.0, [3, 2], [2, 1])
+    """
+
+    names: list[str]
+    measures: dict[str, np.ndarray]
+    n_seen: np.ndarray
+    n_rows: int
+    n_positive: np.ndarray | None = None
+    kind: str = "tasks"
+
+    def mean(self, measure: str) -> float:
+        """Return the mean of a measure over the tasks for which it is defined; NaN if there is none.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure, a key of ``measures``.
+        """
+        values = self.measures[measure]
+        is_defined = np.isfinite(values)
+        return float(values[is_defined].mean()) if is_defined.any() else float("nan")
+
+    @property
+    def first(self) -> str:
+        """Name of the first, leading measure."""
+        return next(iter(self.measures))
+
+    def weakest_first(self) -> np.ndarray:
+        """Return the indices of the tasks by ascending leading measure; tasks without it come last."""
+        return np.argsort(self.measures[self.first], kind="stable")
+
+    def as_dict(self) -> JSON:
+        """Return the measures as JSON types."""
+        tasks = [
+            {"name": name, "rows": int(self.n_seen[i])}
+            | ({} if self.n_positive is None else {"positive": int(self.n_positive[i])})
+            | {measure: plain(float(values[i])) for measure, values in self.measures.items()}
+            for i, name in enumerate(self.names)
+        ]
+        kind = "multioutput" if self.n_positive is None else "multilabel"
+        means = {measure: plain(self.mean(measure)) for measure in self.measures}
+        return {"task": kind, "rows": self.n_rows, "means": means, "tasks": tasks}
+
+    def lines(self, ranking: RankingMetrics | None = None) -> dict[str, str | None]:
+        """Return a small table of text: the means, then one line for each task."""
+        heads = [f"{_SHORT_NAMES.get(name, name):>8}" for name in self.measures]
+        names = self.names[:_MOST_TASKS]
+        width = max(map(len, (*names, "mean")))
+
+        def line(name: str, cells: Iterable[str], rows: str) -> str:
+            numbers = (f"{cell:>{len(head)}}" for head, cell in zip(heads, cells, strict=True))
+            return "  ".join((f"{name:<{width}}", *numbers, f"{rows:>7}"))
+
+        table = [line("", heads, "rows")]
+        table.append(line("mean", (f"{self.mean(name):#.4g}" for name in self.measures), ""))
+        for i, name in enumerate(names):
+            values = (f"{by_task[i]:#.4g}" for by_task in self.measures.values())
+            table.append(line(name, values, f"{self.n_seen[i]:,}"))
+        if len(self.names) > _MOST_TASKS:
+            table.append(f"and {len(self.names) - _MOST_TASKS} more; the page and the JSON show all {self.kind}")
+        return {self.kind: "\n".join(row.rstrip() for row in table)}
+
+    def line(self, baseline: Baseline) -> str:
+        """Return the mean of the leading measure on one line."""
+        mean = self.mean(self.first)
+        return f"mean {self.first} {mean:.3f} over {len(self.names)} {self.kind} on {self.n_rows:,} rows"
+
+    def in_words(self, value: float) -> str:
+        """Return a value of the leading measure as text."""
+        return f"{self.first} {value:.4g}"
+
+
+def task_metrics(Y: np.ndarray, outputs: np.ndarray, names: list[str], is_classification: bool = True) -> TaskMetrics:
+    """Measure the outputs of several tasks or targets.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, t)
+        Labels 0 and 1, or targets; NaN where one is missing.
+    outputs : ndarray of shape (n, t)
+        Scores that are positive for label 1, or predicted targets.
+    names : list of str
+        Names of the t tasks.
+    is_classification : bool, default=True
+        Whether ``Y`` holds labels rather than targets.
+
+    Returns
+    -------
+    TaskMetrics
+        The measures of each task, over the rows in which it is known.
+
+    Examples
+    --------
+    >>> Y = np.array([[1.0, 0.0], [3.0, np.nan], [5.0, 4.0]])
+    >>> predictions = np.array([[1.0, 0.0], [3.0, 9.0], [5.0, 2.0]])
+    >>> task_metrics(Y, predictions, ["sugar", "acid"], is_classification=False).measures["MAE"].tolist()
+    [0.0, 1.0]
+    """
+    seen = ~np.isnan(Y)
+    measure_names, measure = (
+        (_MEASURES_OF_LABELS, _of_labels) if is_classification else (_MEASURES_OF_NUMBERS, _of_numbers)
+    )
+    values = np.full((len(names), len(measure_names)), np.nan)
+    for j, rows in enumerate(seen.T):
+        y, f = Y[rows, j], outputs[rows, j]
+        if y.size > 1 and not (is_classification and np.all(y == y[0])):
+            values[j] = measure(y, f)
+    measures = dict(zip(measure_names, values.T, strict=True))
+    positive = (Y == 1).sum(axis=0) if is_classification else None
+    return TaskMetrics(names, measures, seen.sum(axis=0), Y.shape[0], positive)
+
+
+def _of_labels(y: np.ndarray, f: np.ndarray) -> tuple[float, ...]:
+    return roc_auc_score(y, f), average_precision_score(y, f), balanced_accuracy_score(y, f > 0)
+
+
+def _of_numbers(y: np.ndarray, f: np.ndarray) -> tuple[float, ...]:
+    return r2_score(y, f), root_mean_squared_error(y, f), mean_absolute_error(y, f)
+
+
+def quantile_metrics(y: np.ndarray, predicted: np.ndarray, loss: Loss) -> TaskMetrics:
+    """Measure predicted quantiles (n, q) of the targets (n,), one after the other.
+
+    The measures are the share of the pinball loss that is explained, the mean pinball loss, and the share of the
+    targets up to each quantile.
+
+    >>> from chimap.losses import Quantile
+    >>> y = np.arange(10.0)
+    >>> metrics = quantile_metrics(y, np.tile([0.5, 8.5], (10, 1)), Quantile((0.1, 0.9)))
+    >>> metrics.measures["share below"].tolist()
+    [0.1, 0.9]
+    """
+    losses = [loss.of_score(place) for place in range(loss.n_scores)]
+    found = [measures_of_loss(one, y, predicted[:, place]) for place, one in enumerate(losses)]
+    names = {"D2": "d2", "pinball loss": "mean_pinball_loss", "share below": "share_below"}
+    measures = {name: np.array([values[key] for values in found]) for name, key in names.items()}
+    n_seen = np.full(loss.n_scores, y.size)
+    return TaskMetrics(loss.score_names or [], measures, n_seen, y.size, kind="quantiles")
