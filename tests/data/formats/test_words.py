@@ -182,7 +182,8 @@ def test_no_words_at_all_and_none_that_is_common_enough():
         WordCounts(min_count=61, n_buckets=8).source(TEXTS[:3])
 
 
-def test_files_of_before_name_the_fewest_texts_otherwise():
+@pytest.mark.parametrize("reading", ["WordCounts", "MorganKeys"])
+def test_files_of_before_name_the_fewest_records_otherwise(reading):
     state = {"column": "text", "least_rows": 3}
-    MIGRATIONS["WordCounts"](state)
+    MIGRATIONS[reading](state)
     assert state == {"column": "text", "min_count": 3}
