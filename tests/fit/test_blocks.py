@@ -68,7 +68,6 @@ def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypa
     learn = BlockRidge.learn
     monkeypatch.setattr(BlockRidge, "learn", lambda self, block: steps.append(block) or learn(self, block))
     monkeypatch.setattr(blocks, "UNCONVERGED", share)
-    monkeypatch.setattr(blocks.Sweep, "_pays_again", lambda sweep, block: True)
     model = digits()
     n_blocks = model.block_rows_.size
     assert n_blocks > 3
@@ -78,34 +77,6 @@ def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypa
     monkeypatch.setattr(block_plan, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 0)
     digits()
     assert len(steps) == n_blocks - 1
-
-
-@pytest.mark.parametrize("is_saturated", [False, True], ids=["gains", "saturated"])
-def test_a_second_sweep_follows_where_rows_to_come_gain_by_rows_learned_again(monkeypatch, is_saturated):
-    for name, value in (("UNCONVERGED", 0.0), ("CORE_SHARE", 0.0), ("TRIED_ERRORS", 1.0)):
-        monkeypatch.setattr(blocks, name, value)
-    monkeypatch.setattr(block_plan, "MOST_BLOCK_ROWS", 300)
-    monkeypatch.setattr(block_plan, "FEWEST_BLOCK_ROWS", 200)
-    steps = []
-    learn = BlockRidge.learn
-    monkeypatch.setattr(BlockRidge, "learn", lambda self, block: steps.append(block) or learn(self, block))
-    X, settings = DIGITS[:1500].copy(), EXACT | {"alpha": 1e-4, "memory": "5MiB"}
-    if is_saturated:
-        y = np.arange(1500) % 2  # every row to come is right already
-        X[y == 1, :32] = 0
-        model = HistogramClassifier("gaussian", **settings).fit(X, y)
-    else:
-        noise = np.random.default_rng(0).standard_normal(1797)[:1500]  # which the first block takes for more than it is
-        model = HistogramRegressor("gaussian", **settings).fit(X, np.sqrt(X[:, 20]) + 1.5 * noise)
-    assert [(step.start, step.stop) for step in steps[:5]] == [
-        (300, 600),
-        (600, 900),
-        (900, 1200),
-        (0, 300),
-        (1200, 1500),
-    ]
-    assert len(steps) == (5 if is_saturated else 10)
-    assert np.isfinite(model.held_out_).all(axis=1).sum() == 1200
 
 
 def test_groups_stay_in_one_block_and_are_left_out_together():
@@ -244,7 +215,6 @@ def test_rows_that_two_sweeps_can_take_in_are_enough_where_one_is_far_from_the_e
     monkeypatch.setattr(block_plan, "FEWEST_BLOCK_ROWS", 200)
     monkeypatch.setattr(block_plan, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 1100)
     monkeypatch.setattr(blocks, "UNCONVERGED", share)
-    monkeypatch.setattr(blocks.Sweep, "_pays_again", lambda sweep, block: True)
     steps = []
     learn = BlockRidge.learn
     monkeypatch.setattr(BlockRidge, "learn", lambda self, block: steps.append(block) or learn(self, block))

@@ -64,10 +64,6 @@ LEFT_OUT_ROWS = 3000  # of the last block that are left out at its end: as many 
 # logP .908 -> .918 (.7), accuracy on Fashion-MNIST .877 -> .882 (.6), on words of images .500 -> .494 (.3).
 UNCONVERGED = 0.5
 RESIDUAL_ROWS = 1000  # that this is judged by
-# Rows of the first block that are then learned again, and rows to come that must gain by it. With the core, they bring
-# most of what a second sweep does: R^2 of logP +.009 of .015, 3.2, 4.0, 2.8 times the error after 4, 8, 12 blocks,
-# but accuracy on MNIST and Fashion-MNIST -1.0 to 1.1 times it.
-TRIED_ROWS, TRIED_PARTS, TRIED_ERRORS = 2000, 10, 2.0
 MOST_SWEEPS = 4  # within a time limit: the fourth moves scores by less than their error
 # The core that is solved again with every block: as many rows as smooth directions need, and no more than a share of
 # the rows of a factor. R^2 of logP after two sweeps over 30,000 rows in blocks of 5000: .9314 with a core of 1000 rows,
@@ -333,9 +329,8 @@ class Sweep:
         """Learn the blocks that are left, as far as there is time.
 
         Time of a limit that one sweep leaves goes into further ones, which come nearer to the exact solution. Without a
-        limit, a second one follows where the first is far from it and the next block, which is still unseen, gains. If
-        the work does not allow two sweeps over all rows, this is looked at when it just allows them over the rows so
-        far, and not before the last block; no more rows are learned then. An interruption
+        limit, a second one follows where the first is far from it. If the work does not allow two sweeps over all rows,
+        this is looked at when it just allows them over the rows so far; no more rows are learned then. An interruption
         by the user (Ctrl-C) ends the sweep, not the fit. If there is a checkpoint it ends both, and the fit is resumed
         from there.
         """
@@ -344,23 +339,18 @@ class Sweep:
         self._progress.advance(self._machine.n_seen)
         self._tell()
         try:
-            pays, twice, end = False, self._rows_twice, self._blocks[-1].stop
+            is_far = False
             for block in [block for block in self._blocks if block.start >= self._machine.n_seen]:
-                is_beyond, is_last = block.start <= twice < block.stop, block.stop == end <= twice
-                if (is_beyond or (is_last and self._ends_at is None)) and self._is_far():
-                    found = self.held_out.copy(), list(self._scores)
-                    if is_beyond:
-                        self._leave_out()
-                    pays = self._pays_again(block)
-                    if is_beyond and pays:
-                        break
-                    self.held_out, self._scores = found
+                is_far = block.start <= self._rows_twice < block.stop and self._is_far()
+                if is_far:
+                    break
                 if self._has_time_for(block):
                     self._learn(block)
                     self._tell()
-            else:
-                self._leave_out()
-            if pays or (self._machine.n_seen == end and self._ends_at is not None):
+            is_whole = self._machine.n_seen == self._blocks[-1].stop
+            is_far = is_far or (is_whole and self._machine.n_seen <= self._rows_twice and self._is_far())
+            self._leave_out()
+            if is_far or (is_whole and self._ends_at is not None):
                 self._sweep_again(2 if self._ends_at is None else MOST_SWEEPS)
         except KeyboardInterrupt:
             if self._reached is not None:
@@ -380,24 +370,6 @@ class Sweep:
         left = Y[some] - machine.outputs(some) - machine.residuals(some)
         error = np.nanmean(np.square(Y[last] - self.held_out[last]))
         return bool(np.mean(np.square(left)) > UNCONVERGED**2 * error)
-
-    def _pays_again(self, block: slice) -> bool:
-        """Whether a block to come scores more, by ``TRIED_ERRORS``, once rows of the first one are learned again."""
-        machine, first = self._machine, self._blocks[0]
-        n = min(TRIED_ROWS, block.stop - block.start)
-        some = slice(block.start, block.start + n)
-        before = machine.outputs(some)
-        n_core = core_rows(first.stop)
-        machine.learn(slice(n_core, min(first.stop, n_core + TRIED_ROWS)))
-        after = machine.outputs(some)
-        parts = np.array_split(np.arange(n), TRIED_PARTS)
-        scores = [[self._score(outputs[p], block.start + p) for p in parts] for outputs in (before, after)]
-        gains = np.subtract(scores[1], scores[0])
-        gain, error = np.mean(gains), np.std(gains) / np.sqrt(TRIED_PARTS - 1)
-        self._progress.note(
-            f"{self._rows.score.name} {gain:+.4f} (standard error {error:.4f}) where rows are learned again"
-        )
-        return bool(gain > TRIED_ERRORS * error)
 
     def _sweep_again(self, most: int) -> None:
         """Learn all blocks again and again, while there is time; what was held out stays that of the first sweep."""
