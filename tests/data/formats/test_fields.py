@@ -76,7 +76,9 @@ def test_a_word_that_is_called_as_a_column_set_aside_is_counted(tmp_path):
     rows = [("red fox", "fox"), ("fox and hen", "hen")]
     with (tmp_path / "a.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("body", "fox"), *rows])
-    source = open_source(str(tmp_path / "a.csv"), aside="fox", with_labels=False, reading=WordCounts("body", min_count=1))
+    source = open_source(
+        str(tmp_path / "a.csv"), aside="fox", with_labels=False, reading=WordCounts("body", min_count=1)
+    )
     assert source.column_names == ("and", "fox", "hen", "red")
 
 
