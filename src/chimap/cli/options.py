@@ -413,8 +413,8 @@ class CountedColumn:
                 "morgan_size": kind == "morgan-keys",
             },
         }
-        for remedy, names in unused.items():
-            for name, is_unused in names.items():
+        for remedy, flags in unused.items():
+            for name, is_unused in flags.items():
                 if is_unused and name in given:
                     flag = f"--{name.replace('_', '-')}"
                     raise InputError(f"{flag} {remedy}, or leave {flag} out.")
