@@ -177,6 +177,13 @@ def test_without_onnxruntime_nothing_is_compared(tmp_path, monkeypatch):
     assert export_model(chi2_model(), tmp_path / "a.onnx").comparison is None
 
 
+def test_rows_are_made_without_signs_where_the_normalisation_takes_none(tmp_path):
+    pytest.importorskip("onnxruntime")
+    counts = np.random.default_rng(0).poisson(4.0, (200, 12))
+    model = HistogramClassifier("gaussian", normalize="tf-idf", alpha=1e-3).fit(counts, Y)
+    assert export_model(model, tmp_path / "a.onnx").comparison.differing == 0
+
+
 def test_made_rows_raise_no_doubts_of_units(tmp_path, recwarn):
     counts = np.random.default_rng(0).poisson(4.0, (200, 12))
     export_model(HistogramClassifier("chi2", alpha=1.0).fit(counts, Y), tmp_path / "a.npz")

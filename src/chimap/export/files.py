@@ -55,8 +55,8 @@ def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarr
     scale = _largest(parts.features, parts.n_bins)
     X = scale * rng.beta(0.7, 3.0, (n_rows, parts.n_bins)) * (rng.random((n_rows, parts.n_bins)) > 1 / 3)
     X[0] = 0
-    kernel = getattr(parts.features, "kernel_", None)
-    if kernel is not None and kernel.is_signed:
+    kernel, normalize = getattr(parts.features, "kernel_", None), parts.preparation.normalize
+    if kernel is not None and kernel.is_signed and (normalize is None or normalize.takes_signs):
         X *= rng.choice([-1.0, 1.0], X.shape)
     for place in range(parts.n_bins):
         X[:, place] = parts.preparation.unit_of_bin(place).values(X[:, place])
