@@ -46,6 +46,7 @@ def results(tmp_path_factory):
         "unknown": [*fit, "-o", "no.model", "--fingerprint", "ecfp"],
         "predict": ["predict", "rows.model", "new.csv", "--probabilities", "-o", "answers.csv"],
         "evaluate": ["evaluate", "rows.model", "rows.csv"],
+        "info": ["info", "rows.model"],
         "explain": ["explain", "rows.model", "rows.csv", "--rows", "m1,m50", "-o", "why.html"],
         "scaffold": [*scaffold, "--test-fraction", "0.3", "-o", "scaffold.model", "--report", "scaffold.html"],
         "held out": ["evaluate", "scaffold.model", "scaffolds.csv", "--splits", "2", "--split", "scaffold", "--json"],
@@ -81,6 +82,12 @@ def test_and_have_blank_predictions_with_a_reason(results):
     assert [row[:2] for row in rows] == [["a", "chain"], ["b", ""], ["c", "ring"]]
     assert [row[-1] for row in rows] == ["", "'C1CC': not SMILES", ""]
     assert rows[1][2:4] == ["", ""]
+
+
+def test_the_description_of_a_model_names_the_version_of_rdkit(results):
+    _, found = results
+    version = pytest.importorskip("rdkit").__version__
+    assert f"MorganCounts of the column 'Smiles', by RDKit {version}" in " ".join(found["info"].out.split())
 
 
 def test_and_are_left_out_of_the_evaluation(results):

@@ -362,6 +362,14 @@ def test_a_heading_of_numbers_above_rows_that_look_different(tmp_path, lines, na
     assert any("taken for names of the columns" in note for note in source.notes) == (names is not None)
 
 
+def test_wavelengths_with_decimal_commas_between_semicolons(tmp_path):
+    rows = "".join(f"P{i};0,{i};0,25;{'ab'[i % 2]}\n" for i in range(4))
+    source = open_source(write(tmp_path, f"Probe;400,5;402,5;Klasse\n{rows}"), "Klasse")
+    assert source.column_names == ("400,5", "402,5")
+    assert source.labels().tolist() == ["a", "b", "a", "b"]
+    np.testing.assert_array_equal(next(source.chunks(4)).X[:, 0], [0, 0.1, 0.2, 0.3])
+
+
 @pytest.mark.parametrize(
     ("text", "kept"),
     [

@@ -379,6 +379,7 @@ def model(path: Path) -> Described:
         "model": facts["estimator"],
         "kernel": kernel_in_words(facts["kernel"], facts["gamma"]),
         "bins": f"{facts['bins']:,}" + _normalised(facts["normalize"]),
+        "counts": _reading_line(facts["reading"]),
         "bin weights": bin_weights_in_words(facts["bin_weights"], facts["bin_names"]),
         "features": facts["made_of"]
         if features is None
@@ -406,6 +407,13 @@ def _normalised(name: str | None) -> str:
     from chimap.normalizations import CATALOGUE
 
     return f", {CATALOGUE[name].about}" if name in CATALOGUE else ""
+
+
+def _reading_line(reading: JSON | None) -> str | None:
+    if reading is None:
+        return None
+    by = f", by RDKit {reading['rdkit']}" if reading["rdkit"] else ""
+    return f"{reading['kind']} of the column {reading['column']!r}{by}"
 
 
 def _tables_line(tables: JSON) -> str:

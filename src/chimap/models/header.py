@@ -52,6 +52,7 @@ def header_of(path: Path) -> JSON:
                 "tables": _tables(state, file),
                 "features": None if coef is None else file.get_slice(coef["array"]).get_shape()[0],
                 "bins": state["n_features_in_"],
+                "reading": _reading(state.get("reading_")),
                 "normalize": chosen.get("normalize", fitted.get("normalize")),
                 "precision": _precision(fitted),
                 "rows": fitted.get("n_rows_"),
@@ -97,6 +98,13 @@ def _tables(state: JSON, file: safe_open) -> JSON | None:
         worst = worst_error(errors, n_below)
     kind = "straight pieces" if lines else "codes"
     return {"kind": kind, "a_bin": shape[1], "bytes": 4 * math.prod(shape), "worst_error": worst}
+
+
+def _reading(reading: JSON | None) -> JSON | None:
+    """Return what turns a column into rows: its class, the column, and RDKit's version where it counts molecules."""
+    if reading is None:
+        return None
+    return {"kind": reading["object"], "column": reading["state"]["column"], "rdkit": reading["state"].get("rdkit")}
 
 
 def _loss_name(loss: str | JSON) -> str:

@@ -338,8 +338,8 @@ class TextTable:
             return "\t"
         if _QUOTED_NAMES.fullmatch(line.strip()):
             return " "
-        if ";" in line and all(map(COMMA.reads, line.split(";"))):
-            return ";"
+        if ";" in line and all("," not in field or COMMA.reads(field) for field in line.split(";")):
+            return ";"  # each comma is that of a number, as in wavelengths
         return "," if "," in line else next((d for d in _OTHER_DELIMITERS if d in line), ",")
 
 
