@@ -41,6 +41,14 @@ def test_rows_that_fit_are_all_kept():
     assert model.features == "auto"
 
 
+@pytest.mark.parametrize("kernel", ["minmax", "pq", "skewed_chi2"])
+def test_kernels_without_a_map_keep_rows_whose_pairs_take_seconds(kernel, monkeypatch):
+    model = HistogramClassifier(kernel, random_state=0).fit(X, Y)
+    assert isinstance(model.features_, ExactFeatures)
+    monkeypatch.setattr(sizes, "_MOST_LOOPED", X.size * len(X) - 1)
+    assert "n_components" in model.fit(X, Y).features_.get_params()
+
+
 @pytest.mark.parametrize(
     "asked",
     [

@@ -13,11 +13,7 @@ from chimap.solvers.blocks import BlockRidge
 
 torch = pytest.importorskip("torch", reason="the path of devices is tested where torch is installed")
 
-from chimap.backends.torch import (  # noqa: E402
-    TorchFactor,
-    TorchRows,
-    Uploads,
-)
+from chimap.backends.torch import TorchFactor, TorchRows, Uploads  # noqa: E402
 
 from ..torch_backend import compute_cpu_0_by_torch, torch_device  # noqa: E402
 

@@ -33,14 +33,16 @@ _LEAST = 64  # landmarks; if these do not fit, the budget itself is too small
 MOST_SUMMED = 8192  # features whose products an ordinary machine can sum up
 _SUMS = 2e11  # operations per second of two cores, of sums of features
 MOST_ITERATED_ROWS = 3000  # of machines with iterated weights, each strength of which takes half a dozen factors
+_MOST_LOOPED = 3e10  # entries of pairs of rows, at .2 to 3 ns each, of kernels that are not computed from products
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch that landmarks for later batches can be chosen from
 
 
 def takes_exact(recipe: Recipe, source: Source) -> bool:
     """Return whether features="auto" fits on the kernel matrix of all rows, with loss="square", within the budget.
 
-    It does for an exponential kernel, also if it is that of one block among several, and for an additive one with more
-    features than rows: a factor then costs the cube of the rows and not that of the features.
+    It does for a kernel of which explicit features would be landmarks or random, also if it is that of one block among
+    several, where its values are computed in seconds; and for an additive one with more features than rows: a factor
+    then costs the cube of the rows and not that of the features.
 
     The posterior of the weights, where the model keeps it, is there for an additive kernel of up to ``MOST_MAPPED``
     features, and not for several blocks.
@@ -48,16 +50,17 @@ def takes_exact(recipe: Recipe, source: Source) -> bool:
     if not _allows_exact(recipe) or not holds_matrix(recipe, source):
         return False
     kernels = recipe.exact_kernels
-    if not any(isinstance(kernel, Exponential) for kernel in kernels):
-        if not all(kernel.inner is not None for kernel in kernels):
-            return False
-        automatic = AutomaticFeatures(map=recipe.map, n_terms=recipe.n_terms)
-        sizes = [automatic.of_kernel(kernel).footprint(source.n_features) for kernel in kernels]
-        n_features = min(size.features for size in sizes)
-        has_other_map = n_features > MOST_MAPPED or recipe.blocks is not None or recipe.n_covariates > 0
-        if source.n_rows >= n_features or (recipe.keeps_posterior and has_other_map):
-            return False
-    return True
+    automatic = AutomaticFeatures(map=recipe.map, n_terms=recipe.n_terms)
+    features = [automatic.of_kernel(kernel) for kernel in kernels]
+    if any(_has_number(each) for each in features):
+        by_loops = any(kernel.inner is None and not isinstance(kernel, Exponential) for kernel in kernels)
+        entries = source.row_bytes / (source.dtype.itemsize + 4) if source.is_sparse else source.n_features
+        return not by_loops or source.n_rows**2 * entries <= _MOST_LOOPED
+    if not all(kernel.inner is not None for kernel in kernels):
+        return False
+    n_features = min(each.footprint(source.n_features).features for each in features)
+    has_other_map = n_features > MOST_MAPPED or recipe.blocks is not None or recipe.n_covariates > 0
+    return source.n_rows < n_features and not (recipe.keeps_posterior and has_other_map)
 
 
 def holds_matrix(recipe: Recipe, source: Source) -> bool:
@@ -150,7 +153,12 @@ def bytes_of_exact(recipe: Recipe, source: Source) -> int:
 def takes_components(recipe: Recipe) -> bool:
     """Whether the word for the features gives landmarks or random features, whose number is n_components."""
     features = _features_of_word(recipe)
-    return features is not None and "n_components" in features.get_params(deep=False)
+    return features is not None and _has_number(features)
+
+
+def _has_number(features: Features) -> bool:
+    """Whether they are as many as they are told to be: landmarks or random features."""
+    return "n_components" in features.get_params(deep=False)
 
 
 def takes_landmarks(recipe: Recipe) -> bool:
