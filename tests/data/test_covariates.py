@@ -47,6 +47,13 @@ def test_columns_of_the_table_and_of_another_one_joined_by_id_are_the_same(sampl
     check(table_of_columns(open_source(frame, "y", id="id", aside=aside), ["age", "sex", "C(batch)"]))
 
 
+def test_missing_covariates_are_told(samples):
+    source = open_source(samples / "all.csv", "y", id="id", aside=["age", "sex", "batch"])
+    [note] = beside(source, table_of_columns(source, "age, sex, batch")).notes[len(source.notes) :]
+    assert "covariates are missing: age in 1, sex in 1 of 4 rows." in note
+    assert beside(source, table_of_columns(source, "batch")).notes == source.notes
+
+
 def test_values_of_frames_mappings_and_arrays():
     frame = pd.DataFrame({"age": AGE, "sex": SEX})
     for data in (frame, {"age": AGE, "sex": SEX}):

@@ -282,4 +282,9 @@ def beside(source: Source, covariates: CovariateTable) -> Source:
         covariates = covariates.take(places)
     source = copy(source)
     source.covariates = covariates
+    pairs = zip(covariates.names, covariates.values, strict=True)
+    gaps = [f"{name} in {np.ma.count_masked(values):,}" for name, values in pairs if np.ma.count_masked(values)]
+    if gaps:
+        told = f"covariates are missing: {', '.join(gaps)} of {source.n_rows:,} rows."
+        source.notes = (*source.notes, f"{told} A number stands at its mean there.")
     return source
