@@ -52,6 +52,9 @@ def results(tmp_path_factory):
         "compare": ["compare", *scaffold[1:], "--components", "16,32"],
         "both": [*scaffold, "--groups", "name", "-o", "no.model"],
         "no part": [*scaffold, "-o", "no.model", "--report", "no.html"],
+        "radius": [*fit, "-o", "no.model", "--fingerprint", "atom-pairs", "--morgan-radius", "3"],
+        "size": [*fit, "-o", "no.model", "--fingerprint", "morgan-keys", "--morgan-size", "512"],
+        "salts": ["fit", "numbers.csv", "--salts", "largest", "-o", "no.model"],
         "no molecules": ["fit", "numbers.csv", "--split", "scaffold", "-o", "no.model"],
     }
     listed = list(commands.values())
@@ -123,6 +126,20 @@ def test_scaffolds_stay_together_in_splits_and_races(results):
     assert "held out, by 7 groups" in " ".join(found["compare"].out.split())
     assert "--smiles smiles" in " ".join(found["compare"].out.split())
     assert "--split scaffold" in " ".join(found["compare"].out.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("radius", "--morgan-radius is not used by --fingerprint atom-pairs: name another one"),
+        ("size", "--morgan-size is not used by --fingerprint morgan-keys: name another one"),
+        ("salts", "--salts is for molecules: name the column of their SMILES with --smiles"),
+    ],
+)
+def test_flags_that_no_molecule_uses(results, name, message):
+    _, found = results
+    assert found[name].code == 2
+    assert message in " ".join(found[name].err.split())
 
 
 @pytest.mark.parametrize(

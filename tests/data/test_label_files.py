@@ -103,3 +103,9 @@ def test_columns_of_other_files_are_refused_with_a_remedy(tmp_path):
     (tmp_path / "meta.xlsx").write_bytes(b"PK")
     with pytest.raises(DataError, match=r"only tables \(\.csv, .*write it as one of these: pandas\.read_excel"):
         open_source(COUNTS, f"{tmp_path}/meta.xlsx::site")
+
+
+def test_a_design_of_mothur_is_no_list_of_labels(rows, tmp_path):
+    (tmp_path / "stool.design").write_text("".join(f"{name}\t{site}\n" for name, site in zip(IDS, SITES, strict=True)))
+    with pytest.raises(DataError, match=r"stool\.design, line 1: 2 columns; expected a single one"):
+        open_source(rows, tmp_path / "stool.design")

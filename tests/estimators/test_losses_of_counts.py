@@ -134,6 +134,16 @@ def test_intervals_of_quantiles_are_wide_where_the_spread_is():
     assert np.corrcoef(high - low, X[300:, 2])[0, 1] > 0.8
 
 
+def test_intervals_of_quantiles_hold_where_the_model_meets_its_rows():
+    rng = np.random.default_rng(1)
+    rows = rng.dirichlet(np.full(30, 0.3), 600)
+    y = rows[:, 0] + 0.3 * rng.normal(size=600)
+    settings = {"features": "landmarks", "n_components": 200, "alpha": (1e-8, 1e-7), "random_state": 0}
+    model = HistogramRegressor("exp-chi2", loss="quantile", quantile=[0.05, 0.95], **settings).fit(rows[:200], y[:200])
+    low, high = model.predict_set(rows[200:], alpha=0.1).T
+    assert 0.84 <= np.mean((low <= y[200:]) & (y[200:] <= high)) <= 0.96
+
+
 def test_intervals_of_counts_begin_at_zero_and_grow_with_the_mean():
     model = regressor("poisson").fit(X[:300], COUNTS[:300])
     low, high = model.predict_set(X[300:], alpha=0.1).T

@@ -57,8 +57,8 @@ def fails_by_the_check(estimator):
         negative = ("check_decision_proba_consistency", "check_class_weight_classifiers")
         found |= dict.fromkeys(negative, DataError)
     if getattr(estimator, "kernel", None) == "auto":
-        # An exact machine wins, whose products of float32 rows round with the rows that they are multiplied with: 2e-6.
-        found["check_methods_subset_invariance"] = AssertionError
+        # Products of float32 round with the rows that they are multiplied with, on some processors by more than 1e-7.
+        found["check_methods_subset_invariance"] = "an exact machine wins, whose outputs round to 2e-6"
     return found
 
 

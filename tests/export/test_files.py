@@ -177,6 +177,12 @@ def test_without_onnxruntime_nothing_is_compared(tmp_path, monkeypatch):
     assert export_model(chi2_model(), tmp_path / "a.onnx").comparison is None
 
 
+def test_made_rows_raise_no_doubts_of_units(tmp_path, recwarn):
+    counts = np.random.default_rng(0).poisson(4.0, (200, 12))
+    export_model(HistogramClassifier("chi2", alpha=1.0).fit(counts, Y), tmp_path / "a.npz")
+    assert not recwarn.list
+
+
 def test_the_bound_of_tables_is_near_the_worst_row():
     """A row that takes, in each bin, the value where one output is furthest off reaches a third of the bound."""
     from chimap.tables import BinFunctions

@@ -249,3 +249,11 @@ def test_what_holds_images(folder):
     assert not any(holds_images(folder / name) for name in ("rows.csv", "empty", "rows.npy"))
     with pytest.raises(FileNotFoundError):
         holds_images(folder / "missing")
+
+
+def test_parquet_with_text_in_bytes_holds_rows(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for name, column in (("text", [None, b"cat", "h\u00e9n".encode()]), ("photos", [b"\xff\xd8\xff", b"", b""])):
+        pq.write_table(pa.table({"a": [1, 2, 3], "what": column}), tmp_path / f"{name}.parquet")
+    assert not holds_images(tmp_path / "text.parquet")
+    assert holds_images(tmp_path / "photos.parquet")

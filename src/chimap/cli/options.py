@@ -378,22 +378,14 @@ class CountedColumn:
             raise InputError(
                 "--text and --smiles name one column each, but only one can be read: leave one of them out."
             )
+        check_positive(self.morgan_size, "morgan_size", integer=True)
+        if self.morgan_radius < 0:
+            raise ParameterError("morgan_radius", self.morgan_radius, "a whole number, 0 or more")
+        self._check_use()
         if self.text is not None:
             return WordCounts(
                 self.text, min_count=self.min_count, tokens=self.tokens.value, ngrams=self._neighbours(), memory=memory
             )
-        has_keys = self.smiles is not None and self.fingerprint.value == "morgan-keys"
-        flags = {
-            "tokens": self.tokens != _TOKENS,
-            "ngrams": self.ngrams is not None,
-            "min-count": self.min_count != type(self).min_count and not has_keys,
-        }
-        for name, is_given in flags.items():
-            if is_given:
-                raise InputError(f"--{name} is for texts: name their column with --text, or leave --{name} out.")
-        check_positive(self.morgan_size, "morgan_size", integer=True)
-        if self.morgan_radius < 0:
-            raise ParameterError("morgan_radius", self.morgan_radius, "a whole number, 0 or more")
         if self.smiles is None:
             return None
         from chimap.data.formats.molecules import fingerprint
@@ -406,6 +398,26 @@ class CountedColumn:
             size=self.morgan_size,
             min_count=self.min_count,
         )
+
+    def _check_use(self) -> None:
+        """Raise InputError for a flag that the column does not use: of texts, of molecules or of one fingerprint."""
+        kind, given = self.fingerprint.value, self.given()
+        of_texts = {"tokens": True, "ngrams": True, "min_count": self.smiles is None or kind != "morgan-keys"}
+        unused = {
+            "is for texts: name their column with --text": of_texts if self.text is None else {},
+            "is for molecules: name the column of their SMILES with --smiles": (
+                dict.fromkeys(("fingerprint", "salts", "morgan_radius", "morgan_size"), self.smiles is None)
+            ),
+            f"is not used by --fingerprint {kind}: name another one": {
+                "morgan_radius": not kind.startswith("morgan"),
+                "morgan_size": kind == "morgan-keys",
+            },
+        }
+        for remedy, flags in unused.items():
+            for name, is_unused in flags.items():
+                if is_unused and name in given:
+                    flag = f"--{name.replace('_', '-')}"
+                    raise InputError(f"{flag} {remedy}, or leave {flag} out.")
 
     def _neighbours(self) -> tuple[int, int] | None:
         """Return the numbers of --ngrams: the fewest and the most neighbours. Raise ValueError for other text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from chimap.data.formats.arrow_files import PARQUET, find_parts
+from chimap.data.formats.arrow_files import PARQUET, ArrowPart, find_parts
 from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, files_under, is_folder, split_member
 
@@ -29,6 +29,7 @@ ENDINGS = (
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 ZIP = (".zip",)
 TABLES = (".csv", ".tsv")
+_FIRST_VALUES = 8  # of a column of bytes, which tell whether it is text
 
 
 def is_image_name(path: str) -> bool:
@@ -44,8 +45,8 @@ def holds_images(path: str | os.PathLike[str]) -> bool:
     """Return whether ``open_images`` should open a path, rather than ``open_source``.
 
     It should for an archive, for a folder with images in it, for a table of text that names images in its first lines,
-    and for Parquet with a column of bytes and none of lists or numbers. Raises FileNotFoundError if the path does not
-    exist.
+    and for Parquet with a column of bytes that are not text, and none of lists. Raises FileNotFoundError if the path
+    does not exist.
     """
     address = split_member(path)[0]
     if is_folder(address):
@@ -73,6 +74,19 @@ def _names_images(address: str) -> bool:
 def _holds_bytes(address: str) -> bool:
     from pyarrow import types
 
-    kinds = [field.type for field in find_parts(address)[0].schema]
-    has_bytes = [t for t in kinds if types.is_binary(t) or types.is_large_binary(t) or types.is_struct(t)]
-    return bool(has_bytes) and not any(types.is_list(t) or types.is_fixed_size_list(t) for t in kinds)
+    part = find_parts(address)[0]
+    kinds = {field.name: field.type for field in part.schema}
+    if any(types.is_list(t) or types.is_fixed_size_list(t) for t in kinds.values()):
+        return False
+    of_bytes = [name for name, t in kinds.items() if types.is_binary(t) or types.is_large_binary(t)]
+    return any(map(types.is_struct, kinds.values())) or any(not _is_text(part, name) for name in of_bytes)
+
+
+def _is_text(part: ArrowPart, column: str) -> bool:
+    """Return whether the first values of a column of bytes are text, as labels are where a program wrote no types."""
+    first = next(part.batches(0, [column], _FIRST_VALUES), None) if part.group_rows else None
+    values = [] if first is None else [value for value in first.column(0).to_pylist() if value is not None]
+    try:
+        return bool(values) and not any("\0" in value.decode() for value in values)
+    except UnicodeDecodeError:
+        return False

@@ -11,6 +11,7 @@ from chimap._validation import DataError
 from chimap.data.formats.arrow_files import IPC, PARQUET
 from chimap.data.formats.qiime import QiimeMetadata, artifact_metadata, is_qiime_metadata
 from chimap.data.formats.records import ArrowRecords, Records, TextRecords, refuse_undecoded
+from chimap.data.formats.transposed import sample_of_reads
 from chimap.data.io.files import base_name, existing_file, split_member, uncompressed_name
 from chimap.data.label_files import Labels
 from chimap.data.label_kinds import TextLabels, is_text, texts_of
@@ -112,6 +113,9 @@ def _matches(source: Source, labels: str, id: str | int | None, missing: object)
     ids, y = _id_and_label(address, str(column), id, missing)
     place = {name: i for i, name in enumerate(unique_ids(whole_ids(ids), address).tolist())}
     row_ids = unique_ids(whole_ids(source.row_ids), source.name)
+    if not place.keys() >= {*row_ids.tolist()}:
+        samples = {sample_of_reads(name): i for name, i in place.items()}
+        place = samples | place if len(samples) == len(place) else place
     table_rows = np.array([place.get(name, -1) for name in row_ids.tolist()])
     if (table_rows < 0).all():
         raise NoSharedIdsError(

@@ -179,19 +179,26 @@ def read_npy(path: DataFile) -> np.ndarray:
 
 def read_lines(path: DataFile) -> list[str]:
     """Return the lines of a text file without surrounding blanks; a blank line is a missing label."""
-    return [line.strip() for line in _read_text(path).splitlines()]
+    lines = [line.strip() for line in _read_text(path).splitlines()]
+    for line, label in enumerate(lines, 1):
+        _check_single(label.split("\t"), path, line)
+    return lines
 
 
 def read_table(path: DataFile, delimiter: str) -> list[str]:
     """Return the fields of a text table with a single column."""
     records = list(csv.reader(_read_text(path).rstrip("\r\n").splitlines(), delimiter=delimiter))
     for line, record in enumerate(records, 1):
-        if len(record) > 1:
-            raise DataError(
-                f"labels in {path}, line {line}: {len(record)} columns; expected a single one. Name the column as "
-                f"{path}::COLUMN, which joins its rows by their ids, or keep only the column of labels."
-            )
+        _check_single(record, path, line)
     return ["".join(record).strip() for record in records]
+
+
+def _check_single(record: list[str], path: DataFile, line: int) -> None:
+    if len(record) > 1:
+        raise DataError(
+            f"labels in {path}, line {line}: {len(record)} columns; expected a single one. Name the column as "
+            f"{path}::COLUMN, which joins its rows by their ids, or keep only the column of labels."
+        )
 
 
 def _read_text(path: DataFile) -> str:

@@ -238,8 +238,8 @@ class _Opening:
     def source(self, labels: Labels, choice: ColumnChoice | None = None) -> Source:
         """Return the source of the data with all of its rows, labelled or not, and the columns that were chosen."""
         data, choice = self.data, choice or self.choice
-        if self.reading is not None:
-            return select_columns(self.reading.source(data, labels, choice.id), replace(choice, id=None))
+        if self.reading is not None:  # a word may be called as a column of the table that is set aside
+            return select_columns(self.reading.source(data, labels, choice.id), replace(choice, id=None, aside=()))
         if self.transpose is not None and not _is_text_table(data):
             return select_columns(_matrix_market(data, labels, self.transpose), choice)
         if is_path(data):

@@ -89,13 +89,14 @@ class PassesProblem(TrialProblem):
     def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
         """See ``Problem``.
 
-        Rows of groups are left out with their folds. Of other rows, those of fold 0 are answered by the best model of
-        the trials, if they are enough to calibrate by and no class is rare among them; otherwise all witnesses, each
-        left out by a Newton step.
+        Rows of groups are left out with their folds, and so are those of quantiles where there are folds: of a row
+        that such a model meets, a Newton step knows no slope. Of other rows, those of fold 0 are answered by the best
+        model of the trials, if they are enough to calibrate by and no class is rare among them; otherwise all
+        witnesses, each left out by a Newton step.
         """
         if witnesses is None:
             return None
-        if witnesses.leaves_folds:
+        if witnesses.leaves_folds or (self.loss.has_plateau and self.n_folds > 1):
             without = partial(self._without, solution)
             return by_folds(witnesses, without, self.whole.shifts[1], self._held_folds)
         best = self._best and self._best[1]

@@ -72,6 +72,16 @@ def test_words_are_those_of_count_vectorizer(kind, tmp_path):
     np.testing.assert_array_equal(source.take(np.array([3, 99])).toarray(), X[[3, 99]].toarray())
 
 
+def test_a_word_that_is_called_as_a_column_set_aside_is_counted(tmp_path):
+    rows = [("red fox", "fox"), ("fox and hen", "hen")]
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("body", "fox"), *rows])
+    source = open_source(
+        str(tmp_path / "a.csv"), aside="fox", with_labels=False, reading=WordCounts("body", min_count=1)
+    )
+    assert source.column_names == ("and", "fox", "hen", "red")
+
+
 def test_texts_with_several_labels_are_read_as_in_the_fit(tmp_path):
     path = tmp_path / "reviews.csv"
     path.write_text("text,stars,helpful\n" + "".join(f"{['good', 'bad'][i % 2]} food,{i},{i % 3}\n" for i in range(8)))

@@ -53,7 +53,7 @@ METAPHLAN_4 = [
 # featureCounts of Subread 2.0 (manual, section 6.2.9, "Program output").
 FEATURECOUNTS = [
     '# Program:featureCounts v2.0.1; Command:"featureCounts" "-a" "genes.gtf" "-o" "counts.txt" "A.bam" "B.bam" ',
-    "Geneid\tChr\tStart\tEnd\tStrand\tLength\tmapped/A.bam\tmapped/B.bam\tmapped/C.sam",
+    "Geneid\tChr\tStart\tEnd\tStrand\tLength\tmapped/A.bam\tmapped/B.sorted.bam\tmapped/CAligned.sortedByCoord.out.bam",
     "ENSG00000223972\tchr1;chr1\t11869;12613\t12227;12721\t+;+\t468\t0\t3\t5",
     "ENSG00000227232\tchr1\t14404\t14501\t-\t98\t21\t0\t7",
 ]
@@ -349,3 +349,18 @@ def test_lines_by_position_and_numbers_that_are_bins_when_named(tmp_path):
     assert source.column_names == ("bmi", *CLADES)
     with pytest.raises(DataError, match=r"no column and no file '3'; columns are dataset_name"):
         open_source(path, labels=3)
+
+
+@pytest.mark.parametrize(
+    "ids", ["A,B,C", "A.bam,B.sorted.bam,CAligned.sortedByCoord.out.bam", "mapped/A.bam,B.sorted,C"]
+)
+def test_labels_are_joined_by_sample_or_by_file_of_reads(tmp_path, ids):
+    (tmp_path / "meta.csv").write_text("id,site\n" + "".join(f"{name},{i}\n" for i, name in enumerate(ids.split(","))))
+    source = open_source(write(tmp_path, FEATURECOUNTS), f"{tmp_path}/meta.csv::site")
+    assert source.labels().tolist() == [0, 1, 2]
+
+
+def test_a_count_table_without_groups_has_no_samples(tmp_path, recwarn):
+    with pytest.raises(DataError, match="no line of numbers below its heading"):
+        open_source(write(tmp_path, ["Representative_Sequence\ttotal", "M1\t467"]))
+    assert not recwarn.list

@@ -43,7 +43,7 @@ _SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # with which spreadshee
 _QUOTED_NAMES = re.compile(r'"[^"]*"( "[^"]*")+')  # as R's write.table writes them
 _WIDE_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _LOOK_LINES, _LOOK_BYTES, _FEWEST_LOOK_LINES = 100, 2**18, 3  # lines below the first that are looked at
-_FEWEST_NUMBERS_OF_HEADING = 8
+_FEWEST_NUMBERS_OF_HEADING, _FEWEST_ABOVE_FRACTIONS = 8, 3
 _MOST_DISTINCT_OF_ROW = 0.5  # share of different numbers in rows that have repeats
 _QUOTE = b'"'
 _MOST_LINES = 1000  # lines of a quoted field; beyond them a quote counts as a plain character, as in 5" disks
@@ -628,6 +628,7 @@ def _names_columns(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
     It does if a field of it is text where the rows have numbers; or if its numbers, at least eight, all differ, and
     either rise or fall as wavelengths do, which no row does, or are whole, while every row repeats half of its own.
+    From three numbers on it does if they are whole and rise or fall, while all those of rows are fractions or 0.
 
     >>> rows = [["0.2", "0.1", "1"], ["0.3", "0.1", "0"], ["0.1", "0.1", "1"]]
     >>> _names_columns(["400", "402", "y"], rows), _names_columns(["400", "402", "1"], rows)
@@ -645,13 +646,14 @@ def _names_columns(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     places = [place for place, field in enumerate(first) if is_number(field)]
     names = [as_number(first[place]) for place in places]
     values = [[as_number(row[place]) for place in places] for row in rows]
-    if len(names) < _FEWEST_NUMBERS_OF_HEADING or len({*names}) < len(names) or len(rows) < _FEWEST_LOOK_LINES:
+    if len({*names}) < len(names) or any(None in row for row in values):
         return False
-    if any(None in row for row in values):
-        return False
+    are_whole = all(isinstance(name, int) for name in names)
+    if len(names) < _FEWEST_NUMBERS_OF_HEADING:
+        may_be_axis = len(names) >= _FEWEST_ABOVE_FRACTIONS and are_whole and _is_monotone(names)
+        return may_be_axis and all(any(row) and all(not value or value % 1 for value in row) for row in values)
     if _is_monotone(names):
         return not any(map(_is_monotone, values))
-    are_whole = all(isinstance(name, int) for name in names)
     return are_whole and all(len({*row}) <= _MOST_DISTINCT_OF_ROW * len(row) for row in values)
 
 

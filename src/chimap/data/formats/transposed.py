@@ -45,8 +45,20 @@ def no_samples(table: TextTable) -> tuple[str, ...] | None:
 
 
 _BY_BIOM = "# Constructed from biom file"
-_STEM_OF_BAM = re.compile(r"(?:.*/)?([^/]+)\.(?:bam|sam|cram)")  # by which featureCounts names samples
+_BY_STAR_OR_SAMTOOLS = r"(?:_?Aligned(?:\.sortedByCoord)?\.out|[._-]sorted)"  # words behind the name of a sample
+_BAM = r"\.(?:bam|sam|cram)"
+_STEM_OF_BAM = re.compile(rf"(?:.*/)?([^/]+?)(?:{_BY_STAR_OR_SAMTOOLS}(?:{_BAM})?|{_BAM})")
 _COMPRESSED = "#Compressed Format:"  # first words of a count table of mothur that holds group,abundance
+
+
+def sample_of_reads(name: str) -> str:
+    """Return the sample of a file of reads, by which featureCounts names it, and any other name unchanged.
+
+    >>> [sample_of_reads(name) for name in ("mapped/A.bam", "AAligned.sortedByCoord.out.bam", "A.sorted", "unsorted")]
+    ['A', 'A', 'A', 'unsorted']
+    """
+    found = _STEM_OF_BAM.fullmatch(name)
+    return name if found is None else found[1]
 
 
 def _groups_of(table: TextTable) -> dict[str, int]:
@@ -182,7 +194,7 @@ class TransposedSource(OrderedSource):
         lines: list[list[bool]] = []
         for _, record in self._records():
             fields = self._plain([record[place] for place in places])
-            if np.mean([is_number(field) for field in fields]) >= _LEAST_NUMBERS:
+            if sum(map(is_number, fields)) >= _LEAST_NUMBERS * max(1, len(fields)):
                 lines.append([not field.strip() or is_number(field) or stands_for_missing(field) for field in fields])
             if len(lines) == _LINES_LOOKED_AT:
                 break
@@ -266,7 +278,7 @@ class TransposedSource(OrderedSource):
         if asked is not None:
             return unique_ids(np.array(self._kept[asked]), f"{where}, line {asked.name!r}"), asked.name
         names = [table.names[place] for place in self._samples]
-        stems = [_STEM_OF_BAM.sub(r"\1", name) for name in names]
+        stems = [*map(sample_of_reads, names)]
         heading = np.array(stems if len({*stems}) == len(names) else names)
         if table.has_names and np.unique(heading).size == heading.size:
             return heading, None

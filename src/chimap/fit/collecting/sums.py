@@ -120,8 +120,10 @@ class SumsCollector(Collector):
         moments, next_row = self._begun(passes, features, sample.rows)
         shift = moments.shift if self.method.recipe.is_rounded else None
         keep, replay = self._replaying(passes, moments)
-        work = learning_pass(self.method, self.rows, features, moments, passes.run.clock, keep)
-        passes.add(work, self.rows.source, "learning", next_row)
+        run = passes.run
+        work = learning_pass(self.method, self.rows, features, moments, run.clock, keep)
+        reached = passes.reached("learning")
+        run.engine.run(work, self.rows.source, passes.chunk_rows, run.progress, "learning", next_row, reached)
         work.finish()
         if not all(np.isfinite(part.scatter_diagonal()).all() for part in moments.parts):
             raise passes.overflow(features)
@@ -135,12 +137,12 @@ class SumsCollector(Collector):
             replay(work),
             device=self.method.recipe.device,
             seed=self.method.recipe.seed,
-            progress=passes.run.progress,
+            progress=run.progress,
             asked=self.method.holding.asked,
             unit=self.rows.unit,
             held_folds=self.rows.folds_to_hold_out(sample.places),
         )
-        with passes.run.clock("held out"):
+        with run.clock("held out"):
             witnesses, scored_rows = witnesses_and_scored(
                 self.method, self.rows, features, moments, sample.places, sample.others, self.plan.job.n_scored
             )
