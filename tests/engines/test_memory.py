@@ -31,7 +31,6 @@ from chimap.moments.kept import KeptFeatures
 from chimap.race.candidates import Look, entries, within_room
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import ClassCodec
-from chimap.recipe.preparation import Preparation
 from chimap.selection import choose_alpha
 from chimap.selection.folds import iterates, working_bytes
 from chimap.solvers.base import Evidence
@@ -91,15 +90,15 @@ def test_the_sample_and_what_is_fitted_on_it(X, settings):
     common = {"features": FOURIER.get(settings.get("kernel"), "fourier"), "n_components": 64, "alpha": 1.0}
     model = HistogramClassifier(**{"kernel": "exp-chi2", "random_state": 0, **common, **settings})
     source = open_source(X, LABELS)
-    recipe = Method.of(Recipe.of(model))
+    recipe = Recipe.of(model)
+    method = Method.of(recipe)
     codec = ClassCodec.of(LABELS)
-    job = largest_job(recipe, source, codec.n_targets)
-    preparation = Preparation(recipe.design.parts(source.n_features), recipe.dtype, recipe.normalize)
-    rows = PreparedRows(source, preparation, codec, DealtFolds(1, recipe.seed), recipe.seed)
+    job = largest_job(method, source, codec.n_targets)
+    rows = PreparedRows(source, method.preparation(source), codec, DealtFolds(1, recipe.seed), recipe.seed)
 
     peak = peak_of(
-        lambda: recipe.design.fit(rows.sample(), recipe.seed),
-        first=lambda: recipe.design.fit(rows.sample()[:600], recipe.seed),
+        lambda: method.design.fit(rows.sample(), recipe.seed),
+        first=lambda: method.design.fit(rows.sample()[:600], recipe.seed),
     )
     # beside the plan: the dense block that distances of sparse rows are taken to
     assert job.sample_bytes / 1.4 < peak < 1.1 * job.sample_bytes
@@ -333,9 +332,8 @@ def test_learned_kernels_of_wide_rows_stay_within_a_named_budget(joint):
 
 def test_the_sample_is_not_copied_for_rows_beside_it():
     model = HistogramClassifier("exp-chi2", features="fourier", n_components=64, alpha=1.0, random_state=0)
-    recipe, source = Method.of(Recipe.of(model)), open_source(ROWS, LABELS)
-    preparation = Preparation(recipe.design.parts(source.n_features), recipe.dtype, recipe.normalize)
-    rows = PreparedRows(source, preparation, ClassCodec.of(LABELS), DealtFolds(1, 0), 0)
+    method, source = Method.of(Recipe.of(model)), open_source(ROWS, LABELS)
+    rows = PreparedRows(source, method.preparation(source), ClassCodec.of(LABELS), DealtFolds(1, 0), 0)
     places = rows.representative(200)
     sample, others = rows.sample_and(places)
     np.testing.assert_array_equal(others, ROWS[places])
