@@ -31,7 +31,7 @@ TAKING_MEMORY: dict[str, BaseEstimator] = {
     if "memory" in model.get_params(deep=False)
 }
 N_COMPONENTS = 500
-SPARE = 8 * 2**20  # what allocators keep, and threads of few rows
+SPARE = 12 * 2**20  # what allocators keep, threads of few rows, and pages of libraries that return
 LARGER = {"blocks": {"a": slice(0, 200), "b": slice(200, 400)}, "n_components": N_COMPONENTS}
 
 
