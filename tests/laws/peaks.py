@@ -31,7 +31,7 @@ TAKING_MEMORY: dict[str, BaseEstimator] = {
     if "memory" in model.get_params(deep=False)
 }
 N_COMPONENTS = 500
-SPARE = 12 * 2**20  # what allocators keep, threads of few rows, and pages of libraries that return
+SPARE = 8 * 2**20  # what allocators keep, and threads of few rows
 LARGER = {"blocks": {"a": slice(0, 200), "b": slice(200, 400)}, "n_components": N_COMPONENTS}
 
 
@@ -58,17 +58,11 @@ def fit(model: BaseEstimator) -> None:
 
 
 def peak_of_fit(name: str) -> tuple[int, int]:
-    """The most bytes that a fit of the least budget may take, and those that it takes at its peak.
-
-    A first fit compiles and loads what it calls, and pages of libraries that the system took back in the meantime count
-    again when they return: a fit that takes too much is repeated.
-    """
+    """The bytes of the least budget, and those that the fit takes of it at its peak."""
     memory, peak = least_memory(name)
-    most = int(1.05 * parse_memory(memory)) + SPARE
-    for _ in range(3):
-        if peak > most:
-            peak = peak_of(lambda: fit(made(name, memory)))
-    return most, peak
+    if peak > parse_memory(memory):  # it has compiled and loaded what it calls
+        peak = peak_of(lambda: fit(made(name, memory)))
+    return parse_memory(memory), peak
 
 
 def least_memory(name: str) -> tuple[str, int]:
@@ -89,14 +83,14 @@ def least_memory(name: str) -> tuple[str, int]:
 
 
 def peak_of(call: Callable[[], object]) -> int:
-    """Bytes that become resident during a call."""
+    """Bytes that become resident during a call, without pages of libraries, which the system takes back and returns."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/clear_refs", "w") as marks:
         marks.write("5")  # the peak begins anew
-    before = _resident("VmRSS")
+    before, of_files = _resident("VmRSS"), _resident("RssFile")
     call()
-    return _resident("VmHWM") - before
+    return _resident("VmHWM") - before - max(0, _resident("RssFile") - of_files)
 
 
 def _resident(field: str) -> int:

@@ -13,7 +13,7 @@ from chimap._validation import MemoryBudgetError
 
 from ..covering import covering
 from .estimators import GIVEN, X, Y
-from .peaks import TAKING_MEMORY, peak_of_fit
+from .peaks import SPARE, TAKING_MEMORY, peak_of_fit
 from .sources import keeps_every_row
 
 
@@ -50,8 +50,8 @@ OF_ALL = covering([*MEASURED.values()], 1)
     "name", [pytest.param(name, marks=() if i in OF_ALL else pytest.mark.thorough) for i, name in enumerate(MEASURED)]
 )
 def test_a_fit_stays_within_the_least_budget_that_it_names(name, child):
-    most, peak = child.submit(peak_of_fit, name).result()
-    assert peak <= most
+    budget, peak = child.submit(peak_of_fit, name).result()
+    assert peak <= 1.05 * budget + SPARE
 
 
 def test_tables_stay_within_their_budget():
