@@ -188,11 +188,7 @@ def test_files_that_were_written_before_are_read(name):
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_files_that_were_written_before_answer_the_same(name):
-    """Products of float32 differ among processors by 1e-6.
-
-    Deviations at rows that were learned are roots of differences of nearly equal numbers, of which few digits are left.
-    """
+    """To 1e-6, by which products of float32 differ among processors."""
     model, expected = chimap.load(WRITTEN / f"{name}.model"), np.load(WRITTEN / "predictions.npz")
     for what, answer in ANSWERS[name](model).items():
-        rtol, atol = (0.25, 0) if what == "deviations" else (1e-6, 1e-6)
-        np.testing.assert_allclose(answer, expected[f"{name}: {what}"], rtol=rtol, atol=atol, err_msg=what)
+        np.testing.assert_allclose(answer, expected[f"{name}: {what}"], rtol=1e-6, atol=1e-6, err_msg=what)
