@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -200,6 +201,16 @@ def test_a_study_of_one_class_is_told_of_and_left_out_of_the_mean():
     assert found.notes == ("Riga: all labels are well, so neither score is defined",)
     assert "Riga: all labels are well" in found.lines()["not scored"]
     assert found.as_dict()["studies"][2]["across"] is None
+    told = replace(found, notes=tuple(map(str, range(8)))).lines()["not scored"]
+    assert told.splitlines() == [*"01234", "and 3 more; the JSON shows all"]
+
+
+def test_a_study_whose_numbers_do_not_differ_has_no_score():
+    X, _ = counts()
+    y = np.where(STUDIES == "Riga", 2.0, X[:, 0] + X[:, 1])
+    found = study_scores(HistogramRegressor("exp-chi2", random_state=0).fit(X, y), X, y, STUDIES)
+    assert np.isnan(found.across).tolist() == np.isnan(found.within).tolist() == [False, False, True]
+    assert found.notes == ("Riga: all labels are 2.0, so neither score is defined",)
 
 
 def test_bad_input():
@@ -212,6 +223,8 @@ def test_bad_input():
     apart = np.where(STUDIES == "Riga", y, "well")
     with pytest.raises(DataError, match="without study Riga all labels are well"):
         study_scores(model, X, apart, STUDIES)
+    with pytest.raises(DataError, match=r"in each of the \d+ studies all labels are the same"):
+        study_scores(model, X, y, np.arange(y.size))
     few = np.concatenate([np.arange(3), np.arange(30, 33)])
     labels = np.array(["sick", "well", "well"] * 2)
     with pytest.raises(DataError, match=r"only 9 permutations .* differ, too few for permutations=99.*permutations=8 "):

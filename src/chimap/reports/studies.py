@@ -52,6 +52,7 @@ _FOLDS = 5  # within a study
 _HALF_DECADES = range(2, -9, -1)  # strengths that each permutation chooses from, relative to the mean scatter of a row
 _ENTRIES = 2**23  # targets of permutations that are solved for together
 _STUDIES_NAMED = 30  # drawn and printed
+_NOTES_PRINTED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +165,9 @@ class StudyScores:
                 f"p = {found.p_value:.2g}: {found.score:.3f} against {found.permuted.mean():.3f} +- "
                 f"{found.permuted.std():.3f} of {found.permuted.size:,} permutations within studies ({found.method})"
             )
-        lines["not scored"] = "\n".join(self.notes) or None
+        more = len(self.notes) - _NOTES_PRINTED
+        told = [*self.notes[:_NOTES_PRINTED], *([f"and {more} more; the JSON shows all"] if more > 0 else [])]
+        lines["not scored"] = "\n".join(told) or None
         return lines
 
     def as_dict(self) -> JSON:
@@ -233,6 +236,15 @@ def check_studies(model: BaseEstimator, y: np.ndarray, groups: np.ndarray | None
         raise DataError(
             Message(
                 "{}: all rows are of one study, {}, so none can be left out. Give another {groups}.", name, studies[0]
+            )
+        )
+    if y.ndim == 1 and all(_is_constant(y[places == k]) for k in range(studies.size)):
+        raise DataError(
+            Message(
+                "{}: in each of the {:,} studies all labels are the same, so no score is defined there. Name a column "
+                "of studies with several labels each with {groups}.",
+                name,
+                studies.size,
             )
         )
     if is_classifier(model) and y.ndim == 1:
@@ -393,15 +405,16 @@ def _fitted_score(estimator: BaseEstimator, studied: _Studied, train: np.ndarray
     return _score(estimator, y[test], classes)(outputs)
 
 
-def _is_of_one_class(model: BaseEstimator, y: np.ndarray) -> bool:
-    return is_classifier(model) and y.ndim == 1 and np.unique(y).size < 2
+def _is_constant(y: np.ndarray) -> bool:
+    """Whether labels or numbers of one task do not differ: neither R2 nor a score of classes is defined for them."""
+    return y.ndim == 1 and np.unique(y).size < 2
 
 
 def _across(model: BaseEstimator, studied: _Studied, progress: Progress) -> tuple[np.ndarray, list[str]]:
     """Return the score of each study by a model of the others, and why some are missing."""
     scores, notes = [], []
     for name, rows in zip(studied.names, studied.rows, strict=True):
-        if _is_of_one_class(model, studied.y[rows]):
+        if _is_constant(studied.y[rows]):
             scores.append(float("nan"))
             notes.append(f"{name}: all labels are {studied.y[rows[0]]}, so neither score is defined")
         else:
@@ -419,9 +432,9 @@ def _within(model: BaseEstimator, studied: _Studied, seed: int, progress: Progre
         has_classes = is_classifier(model) and y.ndim == 1
         fewest = int(np.unique(y, return_counts=True)[1].min()) if has_classes else rows.size // 2
         n_folds = min(_FOLDS, fewest)
-        if _is_of_one_class(model, y) or n_folds < 2:
+        if _is_constant(y) or n_folds < 2:
             scores.append(float("nan"))
-            if not _is_of_one_class(model, y):
+            if not _is_constant(y):
                 notes.append(f"{name}: too few rows of a class to cross-validate within it")
             progress.advance(_FOLDS)
             continue
@@ -444,7 +457,7 @@ def _permuted(model: BaseEstimator, studied: _Studied, n: int, seed: int, progre
         for rows in studied.rows:
             order[rows] = rng.permutation(rows)
         orders.append(order)
-    scored = [rows for rows in studied.rows if not _is_of_one_class(model, studied.y[rows])]
+    scored = [rows for rows in studied.rows if not _is_constant(studied.y[rows])]
     square = _kernel_matrix(model, studied)
     if square is not None:
         progress.stage("permutations", n + 1, "labels")
