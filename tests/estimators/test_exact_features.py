@@ -254,7 +254,8 @@ def test_rounding_that_moves_outputs_is_said(settings, repeats, is_said):
         moved = off(settings, np.repeat(rows, repeats, axis=0), y, new)
     said = [str(warning.message) for warning in said]
     assert bool(said) == is_said
-    assert (moved > 0.005) == is_said
+    # .0044 to .16 where it is said, and at most .001 elsewhere: BLAS kernels round in their own ways
+    assert (moved > 0.002) == is_said
     assert all("float32 moves the outputs" in text and "precision='float64'" in text for text in said)
 
 
