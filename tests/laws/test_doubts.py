@@ -303,9 +303,20 @@ def test_the_command_line_says_each_doubt_once(tmp_path):
     (frame / 7).to_csv(tmp_path / "shares.csv", index=False)
     fit, evaluated, told = run_many(
         [
-            "fit rows.csv --labels kind --kernel chi2 --test-fraction 0.3 --output my.model".split(),
-            "evaluate my.model rows.csv --labels kind".split(),
-            "predict my.model shares.csv --output answers.csv".split(),
+            [
+                "fit",
+                "rows.csv",
+                "--labels",
+                "kind",
+                "--kernel",
+                "chi2",
+                "--test-fraction",
+                "0.3",
+                "--output",
+                "my.model",
+            ],
+            ["evaluate", "my.model", "rows.csv", "--labels", "kind"],
+            ["predict", "my.model", "shares.csv", "--output", "answers.csv"],
         ],
         tmp_path,
     )

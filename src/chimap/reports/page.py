@@ -98,7 +98,6 @@ class Page(ABC):
 
 def as_markup(text: str) -> Markup:
     """Mark an SVG of this package as safe: ElementTree has escaped its text."""
-    from jinja2 import Environment
     from markupsafe import Markup
 
     return Markup(text)
