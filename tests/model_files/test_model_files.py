@@ -16,6 +16,7 @@ import chimap
 from chimap import _files
 from chimap._validation import DataError
 from chimap.model_files import model_file
+from chimap.model_files.restoring import MIGRATIONS
 
 from .fuzzing import damaged, edited, parts_of, sealed
 from .models import ANSWERS, MODELS, PIPELINES, X, Y
@@ -184,6 +185,17 @@ def test_files_that_were_written_before_are_read(name):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
     else:
         assert found.tolist() == expected.tolist()
+
+
+def test_parameters_that_a_class_did_not_use_are_left_out_of_its_files():
+    with (WRITTEN / "regression.model").open("rb") as file:
+        assert b"class_weight" in file.read()  # an older file has them
+    assert not {"class_weight", "threshold", "positive"} & vars(chimap.load(WRITTEN / "regression.model")).keys()
+    assert "quantile" not in vars(chimap.load(WRITTEN / "additive.model"))
+    for name, state in (("HistogramRegressor", {"threshold": "f1"}), ("HistogramClassifier", {"quantile": 0.9})):
+        with pytest.raises(ValueError, match=f"{name} has no {next(iter(state))}"):
+            for migrate in MIGRATIONS[name]:
+                migrate(dict(state))
 
 
 @pytest.mark.parametrize("name", ANSWERS)
