@@ -24,7 +24,7 @@ from chimap._validation import AUTO, ParameterError, check_choice, check_positiv
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
-from chimap.features.families import AutomaticFeatures, with_features_taken_apart
+from chimap.features.families import OPEN, AutomaticFeatures, features_with, with_features_taken_apart
 from chimap.kernels import Kernel, as_kernel
 from chimap.losses import Loss, requested
 from chimap.normalizations import CATALOGUE, Normalization
@@ -32,6 +32,10 @@ from chimap.normalizations import CATALOGUE, Normalization
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.model_selection import BaseCrossValidator
+
+# Fields of a recipe that are no parameters of an estimator, or do not change the model.
+_NOT_LISTED = {"estimator", "is_classifier", "seed", "solver", "learner", "keeps_posterior", "n_covariates"}
+_NOT_LISTED |= {"raced", "resolved", "verbose"}
 
 PRECISIONS = (AUTO, "float32", "float64", "bfloat16")
 
@@ -139,6 +143,20 @@ class Recipe:
             keeps_posterior=keeps_posterior,
         )
 
+    def leaves_open(self, *names: str) -> bool:
+        """Return whether all these settings are "auto": the user left them open, and nothing gave them a value."""
+        return all(is_auto(getattr(self, name)) for name in names)
+
+    @property
+    def settings(self) -> Parameters:
+        """The settings by name, as an estimator has them as parameters, with those of the learner."""
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_LISTED}
+        if self.is_classifier:
+            del given["quantile"]
+        features = {"features": features_with(given)}
+        others = {name: value for name, value in given.items() if name not in OPEN}
+        return others | features | ({} if self.learner is None else vars(self.learner))
+
     # --- what a race changes
 
     def with_raced(self, **settings: Any) -> Recipe:
@@ -194,7 +212,7 @@ class Recipe:
     def exact_kernels(self) -> list[Kernel]:
         """The kernels of the blocks of columns, or the one of all; a search for gamma starts at the mean."""
         kernels: Any = self.kernel if isinstance(self.kernel, list | tuple) else [self.kernel]
-        return [as_kernel(kernel, "mean" if is_auto(self.gamma) else self.gamma) for kernel in kernels]
+        return [as_kernel(kernel, "mean" if self.leaves_open("gamma") else self.gamma) for kernel in kernels]
 
     @property
     def exact_kernel(self) -> Kernel:
