@@ -7,7 +7,14 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
-from chimap import FourierKernelLearner, HistogramClassifier, HistogramRegressor, MultipleKernelRegressor
+from chimap import (
+    FourierFeatures,
+    FourierKernelLearner,
+    HistogramClassifier,
+    HistogramRegressor,
+    MultipleKernelRegressor,
+    PrincipalFeatures,
+)
 from chimap.recipe import AUTO, Recipe, is_auto
 
 ESTIMATORS = [
@@ -29,6 +36,22 @@ def test_every_parameter_is_a_setting_of_the_recipe_or_of_its_learner(estimator)
         assert getattr(recipe if name in names else learned, name) is value
     assert recipe.estimator == type(estimator).__name__
     assert recipe.is_classifier == hasattr(estimator, "predict_proba")
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_settings_have_the_names_and_values_of_parameters(estimator):
+    found, parameters = estimator._recipe().settings, estimator.get_params(deep=False)
+    given = parameters.keys() - {"covariates", "verbose", "features"}
+    assert all(found[name] is parameters[name] for name in given)
+    assert not found.keys() & {"seed", "raced", "resolved", "learner", "n_terms", "map", "sampling", "n_principal"}
+
+
+def test_settings_of_features_are_those_of_an_object():
+    given = PrincipalFeatures(8, FourierFeatures(sampling="orthogonal"))
+    found = Recipe.of(HistogramClassifier("exp-chi2", features=given)).settings["features"]
+    assert (found.n_components, found.features.family, found.features.sampling) == (8, "fourier", "orthogonal")
+    raced = Recipe.of(HistogramClassifier()).with_raced(kernel="gaussian", features="exact").settings
+    assert (raced["kernel"], raced["features"]) == ("gaussian", "exact")
 
 
 def test_a_recipe_is_frozen_and_a_race_makes_another_one():

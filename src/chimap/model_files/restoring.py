@@ -222,12 +222,30 @@ def _with_errors_by_output(state: JSON) -> None:
         state["errors"] = np.repeat(errors[:, :, None], lines.shape[3], axis=2)
 
 
-MIGRATIONS: dict[str, Callable[[JSON], None]] = {
-    "WordCounts": _with_min_count,
-    "MorganKeys": _with_min_count,
-    "FourierFeatures": _with_centre(lambda state: np.zeros(state["projection_"].n_inputs)),
-    "SkewedFourierFeatures": _with_centre(lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c)),
-    "LineTables": _with_errors_by_output,
+def _without(cls: str, **defaults: object) -> Callable[[JSON], None]:
+    """A class had parameters that it did not use, which were as by default; files have them no longer."""
+
+    def migrate(state: JSON) -> None:
+        for name, default in defaults.items():
+            if state.pop(name, default) != default:
+                raise InputError(f"{cls} has no {name}")
+
+    return migrate
+
+
+_OF_CLASSES = {"class_weight": None, "threshold": None, "positive": None}  # which regressions had, but did not use
+
+MIGRATIONS: dict[str, list[Callable[[JSON], None]]] = {
+    "WordCounts": [_with_min_count],
+    "MorganKeys": [_with_min_count],
+    "FourierFeatures": [_with_centre(lambda state: np.zeros(state["projection_"].n_inputs))],
+    "SkewedFourierFeatures": [_with_centre(lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c))],
+    "LineTables": [_with_errors_by_output],
+    "HistogramClassifier": [_without("HistogramClassifier", quantile=0.5)],
+    **{
+        name: [_without(name, **_OF_CLASSES)]
+        for name in ("HistogramRegressor", "FourierKernelRegressor", "MultipleKernelRegressor", "MomentsRidge")
+    },
 }
 """Functions by class name that turn the state in an older file into that of today, in place."""
 
@@ -240,8 +258,8 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
 
     ``known`` are all classes that files hold. Raises ValueError saying what is wrong.
     """
-    if cls.__name__ in MIGRATIONS:
-        MIGRATIONS[cls.__name__](state)
+    for migrate in MIGRATIONS.get(cls.__name__, []):
+        migrate(state)
     _complete_parameters(cls, state)
     attributes.check(cls, state, known)
     if state.get("n_jobs") == 0:

@@ -84,7 +84,8 @@ def register(*classes: type, migrate: Callable[[JSON], None] | None = None) -> N
     """
     _classes.update({cls.__name__: cls for cls in classes})
     if migrate is not None:
-        restoring.MIGRATIONS.update({cls.__name__: migrate for cls in classes})
+        for cls in classes:
+            restoring.MIGRATIONS.setdefault(cls.__name__, []).append(migrate)
 
 
 register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Precomputed, Sum, Product)

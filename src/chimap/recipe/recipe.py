@@ -24,7 +24,7 @@ from chimap._validation import AUTO, ParameterError, check_choice, check_positiv
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
-from chimap.features.families import AutomaticFeatures, with_features_taken_apart
+from chimap.features.families import OPEN, AutomaticFeatures, features_with, with_features_taken_apart
 from chimap.kernels import Kernel, as_kernel
 from chimap.losses import Loss, requested
 from chimap.normalizations import CATALOGUE, Normalization
@@ -32,6 +32,10 @@ from chimap.normalizations import CATALOGUE, Normalization
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.model_selection import BaseCrossValidator
+
+# Fields of a recipe that are no parameters of an estimator, or do not change the model.
+_NOT_LISTED = {"estimator", "is_classifier", "seed", "solver", "learner", "keeps_posterior", "n_covariates"}
+_NOT_LISTED |= {"raced", "resolved", "verbose"}
 
 PRECISIONS = (AUTO, "float32", "float64", "bfloat16")
 
@@ -139,6 +143,16 @@ class Recipe:
             learner=learner,
             keeps_posterior=keeps_posterior,
         )
+
+    @property
+    def settings(self) -> Parameters:
+        """The settings by name, as an estimator has them as parameters, with those of the learner."""
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_LISTED}
+        if self.is_classifier:
+            del given["quantile"]
+        features = {"features": features_with(given)}
+        others = {name: value for name, value in given.items() if name not in OPEN}
+        return others | features | ({} if self.learner is None else vars(self.learner))
 
     # --- what a race changes
 

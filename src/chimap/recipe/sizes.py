@@ -158,7 +158,7 @@ def takes_components(recipe: Recipe) -> bool:
 
 def _has_number(features: Features) -> bool:
     """Whether they are as many as they are told to be: landmarks or random features."""
-    return "n_components" in features.get_params(deep=False)
+    return "n_components" in features.settings
 
 
 def takes_landmarks(recipe: Recipe) -> bool:
