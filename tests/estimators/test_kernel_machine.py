@@ -18,6 +18,7 @@ from chimap import HistogramClassifier, HomogeneousMap, KernelClassifier, Moment
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.estimators.kernel_machine import with_features
+from chimap.export import export_model
 
 
 @pytest.fixture(scope="module")
@@ -262,3 +263,14 @@ def test_files_from_before_machines_were_models(digits, settings, loss):
     again.__setstate__(state)
     np.testing.assert_allclose(again.predict_proba(others), model.predict_proba(others), atol=1e-12)
     np.testing.assert_array_equal(again.dual_coef_, model.dual_coef_)
+
+
+def test_a_machine_is_exported_and_one_of_a_map_is_compiled(digits, tmp_path):
+    X, y, new = digits
+    runtime = pytest.importorskip("onnxruntime")
+    for name, settings in (("kept rows", {"kernel": "exp-chi2"}), ("map", {"map": OptimalMap()})):
+        model = KernelClassifier(alpha=1.0, **settings).fit(X, y)
+        export_model(model, tmp_path / f"{name}.onnx")
+        session = runtime.InferenceSession(tmp_path / f"{name}.onnx")
+        np.testing.assert_allclose(session.run(["scores"], {"X": new})[0], model.decision_function(new), atol=1e-9)
+    assert (model.compile().predict(new) == model.predict(new)).mean() > 0.98

@@ -82,6 +82,10 @@ class PrecomputedValues(IdentityMap):
         """See ``FittedFeatures``: new rows bring their values, and those of the fit are not kept."""
         return Folded(self.of_size(self.n_features_in_), coef, intercept)
 
+    def describe(self) -> str:
+        """Return "values that are given"."""
+        return "values that are given"
+
 
 class TransformerFeatures(FittedFeatures):
     """Features of a fitted transformer of scikit-learn."""
