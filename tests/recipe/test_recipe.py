@@ -67,6 +67,15 @@ def test_a_recipe_is_frozen_and_a_race_makes_another_one():
     assert open_again.alpha is asked.alpha
 
 
+def test_settings_are_open_until_they_get_a_value():
+    recipe = Recipe.of(HistogramClassifier(gamma=0.5, bin_weights=np.ones(3)))
+    assert recipe.leaves_open("kernel", "features", "alpha")
+    assert not recipe.leaves_open("kernel", "gamma")
+    assert not recipe.leaves_open("bin_weights")
+    assert not recipe.with_values(features="exact").leaves_open("features")
+    assert not recipe.with_raced(kernel="chi2").leaves_open("kernel")
+
+
 def test_values_of_open_settings_are_not_the_choice_of_a_race():
     recipe = Recipe.of(HistogramClassifier()).with_raced(kernel="exp-chi2").with_values(features="exact")
     assert recipe.resolved == {"features"}

@@ -20,7 +20,7 @@ from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Parameters, Scoring, Sometimes
-from chimap._validation import checked_weights, is_auto, rows_as_fitted
+from chimap._validation import checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.covariates import names_columns
 from chimap.data.doubts import Units, first_look
@@ -389,8 +389,7 @@ class HistogramModel(BaseEstimator):
     @property
     def precision_(self) -> str:
         """The precision of features and products: as given, or what "auto" stood for during the fit."""
-        precision = self.fitted.recipe.precision
-        return "float32" if is_auto(precision) else precision
+        return self.fitted.recipe.precision
 
     @property
     def normalize_(self) -> str | None:

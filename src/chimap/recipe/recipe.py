@@ -144,6 +144,10 @@ class Recipe:
             keeps_posterior=keeps_posterior,
         )
 
+    def leaves_open(self, *names: str) -> bool:
+        """Return whether all these settings are "auto": the user left them open, and nothing gave them a value."""
+        return all(is_auto(getattr(self, name)) for name in names)
+
     @property
     def settings(self) -> Parameters:
         """The settings by name, as an estimator has them as parameters, with those of the learner."""
@@ -209,7 +213,7 @@ class Recipe:
     def exact_kernels(self) -> list[Kernel]:
         """The kernels of the blocks of columns, or the one of all; a search for gamma starts at the mean."""
         kernels: Any = self.kernel if isinstance(self.kernel, list | tuple) else [self.kernel]
-        return [as_kernel(kernel, "mean" if is_auto(self.gamma) else self.gamma) for kernel in kernels]
+        return [as_kernel(kernel, "mean" if self.leaves_open("gamma") else self.gamma) for kernel in kernels]
 
     @property
     def exact_kernel(self) -> Kernel:
