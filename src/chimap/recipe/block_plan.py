@@ -193,8 +193,7 @@ def _dense_columns(recipe: Recipe, source: Source, row_bytes: float, dtype: np.d
 
 def share_of_columns(blocks: Blocks | None, source: Source) -> float:
     """Return how many columns all blocks have together, which may overlap, as a share of those of the source."""
-    by_place = named_blocks(blocks, source.column_names)
-    if by_place is None:
+    if blocks is None:
         return 1.0
-    _, columns = check_blocks(by_place, source.n_features)
+    _, columns = check_blocks(named_blocks(blocks, source.column_names), source.n_features)
     return sum(block.size for block in columns) / source.n_features
