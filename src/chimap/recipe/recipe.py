@@ -132,7 +132,8 @@ class Recipe:
         It draws the seed, so that an estimator with a generator as ``random_state`` has another recipe each time.
         ``learner`` holds the parameters that are not settings of every fit.
         """
-        given = with_features_taken_apart(estimator.get_params(deep=False), 2 if learner is not None else AUTO)
+        asked = {"features": AUTO} | estimator.get_params(deep=False)
+        given = with_features_taken_apart(asked, 2 if learner is not None else AUTO)
         names = {field.name for field in fields(cls)} & given.keys()
         return cls(
             type(estimator).__name__,
