@@ -7,16 +7,9 @@ import pytest
 from chimap import HistogramClassifier
 from chimap._validation import MemoryBudgetError
 
-from ..covering import covering
 from .estimators import GIVEN, X, Y
 from .peaks import SPARE, TAKING_MEMORY, peak_of_fit
-from .sources import keeps_every_row
-
-
-def way_and_loss(name, model):
-    """A machine with how it is solved, and its loss: of machines solved alike, another loss is another formula."""
-    way = "from sums" if model.loss == "square" else "by passes"
-    return (name.removesuffix(f", {model.loss}"), way), str(model.loss)
+from .sources import cases, keeps_every_row
 
 
 def is_measured(model):
@@ -26,14 +19,8 @@ def is_measured(model):
     return model.loss not in ("squared_hinge", "smooth_hinge")
 
 
-MEASURED = {name: way_and_loss(name, model) for name, model in TAKING_MEMORY.items() if is_measured(model)}
-OF_ALL = covering([*MEASURED.values()], 1)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if i in OF_ALL else pytest.mark.thorough) for i, name in enumerate(MEASURED)]
-)
+@pytest.mark.parametrize("name", cases({name: model for name, model in TAKING_MEMORY.items() if is_measured(model)}))
 def test_a_fit_stays_within_the_least_budget_that_it_names(name):
     budget, peak = peak_of_fit(name)
     assert peak <= 1.05 * budget + SPARE

@@ -115,9 +115,9 @@ CRAFTED = {
     "online tables of fewer bins": ("online", "tables_", lambda a: a[:, :-1]),
     "one knot": ("online", "tables_", lambda a: a[:, :, :1]),
     "fewer codes": ("lookup-in-double", "tables_", lambda a: a[:, :, :-1]),
-    "weights of fewer training rows": ("kernel-machine", "dual_coef_", lambda a: a[:, :-1]),
-    "training rows of fewer bins": ("kernel-machine", "rows_", lambda a: a[:, :-1]),
-    "weights of fewer mapped bins": ("kernel-machine-on-a-map", "coef_", lambda a: a[:, :-1]),
+    "weights of fewer training rows": ("kernel-machine", "_coef", lambda a: a[:-1]),
+    "training rows of fewer bins": ("kernel-machine", "features_.rows_", lambda a: a[:, :-1]),
+    "weights of fewer mapped bins": ("kernel-machine-on-a-map", "_coef", lambda a: a[:-1]),
     "more bins": ("regression", "n_features_in_", lambda n: n + 1),
 }
 

@@ -5,7 +5,7 @@ import pytest
 
 from chimap._validation import DataError
 from chimap.features.exact import ExactBlocks, ExactFeatures
-from chimap.solvers.blocks import BlockRidge
+from chimap.solvers.blocks import BlockRidge, block_kernel
 
 N, ALPHA = 240, 0.3
 RNG = np.random.default_rng(0)
@@ -16,14 +16,18 @@ BLOCKS = [slice(0, 80), slice(80, 170), slice(170, N)]
 KERNELS = ["exp-chi2", "gaussian", "minmax", "chi2"]
 
 
+def fitted(kernel="exp-chi2"):
+    return ExactFeatures(kernel, n_terms=3, random_state=0).fit(X)
+
+
 def machine(kernel="exp-chi2", weights=None, alpha=ALPHA, core=0):
-    features = ExactFeatures(kernel, n_terms=3, random_state=0).fit(X)
-    return of_features(features, weights, alpha, core)
+    return of_features(fitted(kernel), weights, alpha, core)
 
 
 def of_features(features, weights=None, alpha=ALPHA, core=0, rows=slice(None), dtype="float64"):
     chosen = None if weights is None else weights[rows]
-    return BlockRidge(features, Y[rows], chosen, alpha, Y.mean(axis=0), 90 + core, np.dtype(dtype), core)
+    kernel = block_kernel(features, 90 + core, np.dtype(dtype))
+    return BlockRidge(kernel, Y[rows], chosen, alpha, Y.mean(axis=0), core, is_lifted=features.is_centred)
 
 
 def gram(features, n=N):
@@ -47,7 +51,7 @@ def test_sweeps_converge_to_the_solution_of_the_whole_matrix(kernel, weights, co
     alpha = 10.0  # of strongly coupled blocks: at ALPHA the same takes a thousand sweeps
     ridge = swept(machine(kernel, weights, alpha, core), sweeps=60)
     noise = alpha / (np.ones(N) if weights is None else weights)
-    K = gram(ridge._features) + ridge.lift
+    K = gram(fitted(kernel)) + ridge.lift
     whole = np.linalg.solve(K + np.diag(noise), Y - Y.mean(axis=0))
     assert np.abs(ridge.weights - whole).max() < 1e-5 * np.abs(whole).max()
     assert np.allclose(ridge.outputs(slice(0, N)), K @ whole + Y.mean(axis=0), atol=1e-6)
@@ -55,7 +59,7 @@ def test_sweeps_converge_to_the_solution_of_the_whole_matrix(kernel, weights, co
 
 def test_each_step_lowers_the_objective():
     ridge = machine()
-    K, R = gram(ridge._features) + ALPHA * np.eye(N), Y - Y.mean(axis=0)
+    K, R = gram(fitted()) + ALPHA * np.eye(N), Y - Y.mean(axis=0)
 
     def phi():
         return float((ridge.weights * (K @ ridge.weights / 2 - R)).sum())
@@ -70,7 +74,7 @@ def test_each_step_lowers_the_objective():
 def test_outputs_before_a_block_is_learned_are_those_of_a_machine_without_its_rows():
     ridge = swept(machine(), BLOCKS[:2])
     seen = slice(0, BLOCKS[1].stop)
-    K = gram(ridge._features)
+    K = gram(fitted())
     expected = K[BLOCKS[2], seen] @ ridge.weights[seen] + Y.mean(axis=0)
     before = ridge.outputs(BLOCKS[2])
     assert np.allclose(before, expected, atol=1e-10)
@@ -88,7 +92,7 @@ def test_a_step_leaves_no_residual_in_its_block_and_in_the_core(core):
 
 
 def test_a_core_brings_one_sweep_nearer_to_the_solution():
-    K = gram(machine()._features)
+    K = gram(fitted())
     whole = K @ np.linalg.solve(K + ALPHA * np.eye(N), Y - Y.mean(axis=0)) + Y.mean(axis=0)
     errors = [np.linalg.norm(swept(machine(core=core)).outputs(slice(0, N)) - whole) for core in (0, 15, 60)]
     assert errors[2] < 0.6 * errors[0]
@@ -101,7 +105,7 @@ def test_rows_of_the_last_block_are_left_out_as_if_they_had_not_been_there(weigh
     ridge = swept(machine(weights=weights, core=core))
     last, first = BLOCKS[2], 50
     left_out = ridge.left_out(first)
-    features = ridge._features
+    features = fitted()
     for row in (first, 63, last.stop - last.start - 1):
         rows = np.delete(np.arange(N), last.start + row)
         without = of_features(features.take(rows), weights, core=core, rows=rows)
@@ -116,9 +120,9 @@ def test_groups_of_the_last_block_are_left_out_together():
     left_out = ridge.left_out_together(groups)
     assert np.isnan(left_out[30:]).all()
     rows = np.delete(np.arange(N), np.arange(177, 200))
-    without = of_features(ridge._features.take(rows), core=30, rows=rows)
+    without = of_features(fitted().take(rows), core=30, rows=rows)
     swept(without, [BLOCKS[0], BLOCKS[1], slice(170, N - 23)])
-    outputs = gram(ridge._features)[177:200][:, rows] @ without.weights + Y.mean(axis=0)
+    outputs = gram(fitted())[177:200][:, rows] @ without.weights + Y.mean(axis=0)
     assert np.allclose(left_out[7:30], outputs, atol=1e-8)
 
 
@@ -155,7 +159,7 @@ def test_variances_of_groups_that_are_left_out(weights):
     rows = np.arange(80)
     groups = [rows[:7], rows[7:8], rows[8:]]
     noise = ALPHA / (np.ones(N) if weights is None else weights)
-    K = gram(ridge._features)[:80, :80] + ridge.lift + np.diag(noise[:80])
+    K = gram(fitted())[:80, :80] + ridge.lift + np.diag(noise[:80])
     expected = []
     for group in groups:
         rest = np.setdiff1d(rows, group)

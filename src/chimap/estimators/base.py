@@ -19,8 +19,8 @@ from chimap._errors import InputError
 from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._types import JSON, ArrayLike, MatrixLike, Parameters, Sometimes
-from chimap._validation import checked_weights, is_auto, rows_as_fitted
+from chimap._types import JSON, ArrayLike, MatrixLike, Parameters, Scoring, Sometimes
+from chimap._validation import checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.covariates import names_columns
 from chimap.data.doubts import Units, first_look
@@ -129,7 +129,8 @@ class HistogramModel(BaseEstimator):
     training_: Sometimes[JSON | None]  # what the command line says of the fit
     histograms_: Sometimes[BaseEstimator | None]  # which describe images as rows
     _batches: Batches | None = None
-    covariates: object = None  # of estimators without this parameter
+    covariates: object = None  # of estimators without this parameter, as the next
+    scoring: Scoring = None
     _stale: bool = False  # whether batches have arrived since the weights were solved for
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -388,8 +389,7 @@ class HistogramModel(BaseEstimator):
     @property
     def precision_(self) -> str:
         """The precision of features and products: as given, or what "auto" stood for during the fit."""
-        precision = self.fitted.recipe.precision
-        return "float32" if is_auto(precision) else precision
+        return self.fitted.recipe.precision
 
     @property
     def normalize_(self) -> str | None:

@@ -476,14 +476,6 @@ class CountedRows(NamedTuple):
     weights: np.ndarray | None
     counts: np.ndarray | None
 
-    @property
-    def mean_weight(self) -> float:
-        """Mean weight of a row."""
-        if self.weights is None:
-            return 1.0
-        n_rows = self.weights.size if self.counts is None else self.counts.sum()
-        return float(self.weights.sum() / n_rows)
-
 
 class Encoding:
     """Targets of an estimator that learns from rows in memory, encoded by a codec, and answers learned from held-out

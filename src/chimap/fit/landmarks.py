@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap._validation import MemoryBudgetError, is_auto
+from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.data.views import ChosenRows
 from chimap.engines import Progress
@@ -142,7 +142,7 @@ def better_of(
     progress : Progress
         Is told the two scores.
     """
-    if not is_auto(asked.features) or asked.time_limit is not None:
+    if not asked.leaves_open("features") or asked.time_limit is not None:
         return model
     held_out = model.learned["held_out_"]
     latest = model.learned["row_numbers_"][-FEW_ROWS:]

@@ -173,25 +173,6 @@ def _of_lookup(state: JSON, sizes: dict[str, int]) -> Agreeing:
     ]
 
 
-def _outputs_of(n_outputs: int, state: JSON) -> Agreeing:
-    """The outputs are as many as the classes need, if there are classes."""
-    classes = state.get("classes_")
-    return [] if classes is None else [("outputs", n_outputs, 1 if classes.size == 2 else classes.size)]
-
-
-def _of_kernel_machine(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    bins, t, n = state["n_features_in_"], sizes["t"], sizes["n"]
-    if state["map"] is not None:
-        return [("weights of the map", _shape_of(state, "coef_"), (t, width(state.get("map_"), None)))]
-    if isinstance(state["kernel"], str) and state["kernel"] == "precomputed":
-        return [("columns", bins, n)]
-    return [("rows", _shape_of(state, "rows_"), (n, bins)), ("a fitted kernel", "kernel_" in state, True)]
-
-
-def _shape_of(state: JSON, name: str) -> object:
-    return getattr(state.get(name), "shape", None)
-
-
 AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "OptimalMap": _of_points,
     "DirectMap": _of_nodes,
@@ -209,11 +190,11 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "LandmarkFeatures": _of_landmarks,
     "BlockFeatures": _of_blocks,
     "ExactFeatures": _of_exact,
+    "FormulaValues": _of_exact,
     "ExactBlocks": _of_exact_blocks,
     "KeptRows": _of_kept_rows,
     "OnlineIntersectionClassifier": _of_online,
     "LookupClassifier": _of_lookup,
-    "KernelClassifier": _of_kernel_machine,
 }
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from chimap import _threads
 from chimap._types import Blocks
-from chimap._validation import check_blocks, is_auto
+from chimap._validation import check_blocks
 from chimap.backends import backend_of, on_host
 from chimap.data import Source
 from chimap.data.table import named_blocks
@@ -180,7 +180,7 @@ def terms_of(recipe: Recipe, usual: int) -> int:
     """Return the features per bin that are asked for, or the usual ones."""
     if recipe.map is not None:
         return int(recipe.map._terms_at_most)
-    return usual if is_auto(recipe.n_terms) else int(recipe.n_terms)
+    return usual if recipe.leaves_open("n_terms") else int(recipe.n_terms)
 
 
 def _dense_columns(recipe: Recipe, source: Source, row_bytes: float, dtype: np.dtype) -> float:
@@ -193,8 +193,7 @@ def _dense_columns(recipe: Recipe, source: Source, row_bytes: float, dtype: np.d
 
 def share_of_columns(blocks: Blocks | None, source: Source) -> float:
     """Return how many columns all blocks have together, which may overlap, as a share of those of the source."""
-    by_place = named_blocks(blocks, source.column_names)
-    if by_place is None:
+    if blocks is None:
         return 1.0
-    _, columns = check_blocks(by_place, source.n_features)
+    _, columns = check_blocks(named_blocks(blocks, source.column_names), source.n_features)
     return sum(block.size for block in columns) / source.n_features

@@ -89,7 +89,7 @@ class Task:
         """
         y = source.labels()
         assert y is not None
-        if y.ndim == 2 and recipe.learner is not None:
+        if y.ndim == 2 and (recipe.learner is not None or recipe.solver is not None):  # the estimator names its solver
             raise DataError(
                 f"{recipe.estimator} takes one label per row, shape ({source.n_rows},); got {y.shape}. Fit one model "
                 "per column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."

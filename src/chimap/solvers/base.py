@@ -34,9 +34,10 @@ from chimap.solvers.ridge import LinearSolution
 
 Part = TypeVar("Part")
 
-Needs = Literal["moments", "rows", "features", "kernel", "blocks"]
+Needs = Literal["moments", "rows", "features", "kernel", "matrix", "blocks"]
 """What a solver needs: the moments of the folds; moments, and rows that can be read again; the features of all rows in
-memory; the kernel matrix between all rows; or all rows, in blocks whose kernel matrices fit in memory one at a time."""
+memory; the kernel matrix between all rows, or that of rows in their own order, with their folds; or all rows, in blocks
+whose kernel matrices fit in memory one at a time."""
 
 Asked = Literal["nothing", "gcv", "folds", "holdout", "splitter", "leave-out"]
 """How the open settings are chosen: none is open, generalised cross-validation, folds dealt at random, one hold-out,
@@ -237,7 +238,8 @@ class Evidence:
     witnesses : Witnesses or None, default=None
         Rows whose held-out outputs are wanted.
     held_folds : tuple of int, default=(0,)
-        Folds that are left out in turn for held-out outputs, where each of them takes a fit: as few as are enough.
+        Folds that are left out in turn for held-out outputs, where each of them takes a fit: as few as are enough. None
+        of them where rows are left out alone, in closed form.
     unit : float, default=1.0
         The weight that counts as one row, ``moments.unit_of``.
     """
@@ -277,7 +279,7 @@ class Problem(ABC):
 
     Attributes
     ----------
-    needs : {"moments", "rows", "features", "kernel", "blocks"}
+    needs : {"moments", "rows", "features", "kernel", "matrix", "blocks"}
         The evidence that the problem is made of.
     counts : str
         What progress counts: "values" of the strength, "passes" or "classes".
@@ -366,7 +368,7 @@ class Solver(ABC):
     ----------
     name : str
         Name in the catalogue.
-    needs : {"moments", "rows", "features", "kernel", "blocks"}
+    needs : {"moments", "rows", "features", "kernel", "matrix", "blocks"}
         The evidence that the solver needs.
     n_vectors : int
         Number of arrays of the size of the weights (D, t) that it holds in memory besides the factor of a matrix.

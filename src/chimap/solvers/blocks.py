@@ -42,7 +42,7 @@ from chimap._messages import Message
 from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.backends import backend_of
-from chimap.backends.base import BlockFactor
+from chimap.backends.base import BlockFactor, BlockKernel
 from chimap.features.exact import RowKernel, SharedRows
 from chimap.losses import CATALOGUE, Loss, Square, check_loss
 from chimap.moments import of_rows
@@ -96,13 +96,34 @@ class KernelHere:
         return DualRidge(square, diagonal, np.empty((m, 0)), row_weights)
 
 
+def block_kernel(
+    features: RowKernel, most_rows: int, dtype: np.dtype, device: str = "cpu", shared: SharedRows | None = None
+) -> BlockKernel:
+    """Return the values between rows, which a device computes and factorises, or this machine.
+
+    Parameters
+    ----------
+    features : RowKernel
+        Fitted on the rows, in the order of the blocks.
+    most_rows : int
+        Rows of the largest block, with the core.
+    dtype : dtype
+        Precision of the values and factors here.
+    device : str, default="cpu"
+        The device.
+    shared : SharedRows or None, default=None
+        Computes outputs where the rows are held elsewhere too; None for here.
+    """
+    return backend_of(device).block_kernel(features) or KernelHere(features, most_rows, dtype, shared)
+
+
 class BlockRidge:
     """Weights a (n, t) and intercept b (t,) of the rows of the blocks so far.
 
     Parameters
     ----------
-    features : RowKernel
-        Kernel values between all rows, in the order of the blocks.
+    kernel : BlockKernel
+        Kernel values between all rows, in the order of the blocks; see ``block_kernel``.
     Y : ndarray of shape (n, t), float64
         Targets.
     row_weights : ndarray of shape (n,) or None
@@ -111,18 +132,12 @@ class BlockRidge:
         Strength of the penalty.
     intercept : ndarray of shape (t,)
         Intercept b. It stays as it is: kernels without a constant part of their own are lifted by one, see ``lift``.
-    most_rows : int
-        Rows of the largest block, with the core.
-    dtype : dtype
-        Precision of kernel values and factors.
     n_core : int, default=0
         Number of the first rows that are solved again with every block.
-    device : str, default="cpu"
-        Device on which kernel values are computed, and factorised.
+    is_lifted : bool, default=False
+        Whether the kernel has no constant part of its own.
     lift : float, default=0.0
         The constant that is added to the values of such kernels; 0 before the first block.
-    shared : SharedRows or None, default=None
-        Computes outputs where the rows are held elsewhere too; None for here.
 
     Attributes
     ----------
@@ -134,20 +149,17 @@ class BlockRidge:
 
     def __init__(
         self,
-        features: RowKernel,
+        kernel: BlockKernel,
         Y: np.ndarray,
         row_weights: np.ndarray | None,
         alpha: float,
         intercept: np.ndarray,
-        most_rows: int,
-        dtype: np.dtype,
         n_core: int = 0,
-        device: str = "cpu",
+        *,
+        is_lifted: bool = False,
         lift: float = 0.0,
-        shared: SharedRows | None = None,
     ):
-        self._features, self._Y, self._row_weights = features, Y, row_weights
-        self._kernel = backend_of(device).block_kernel(features) or KernelHere(features, most_rows, dtype, shared)
+        self._kernel, self._Y, self._row_weights, self._is_lifted = kernel, Y, row_weights, is_lifted
         self._core = np.arange(n_core)
         self.core_residuals = np.zeros((n_core, Y.shape[1]))
         self.alpha, self._intercept, self.lift = alpha, intercept, lift
@@ -262,7 +274,7 @@ class BlockRidge:
 
     def _change(self, factor: BlockFactor, rows: np.ndarray, residuals: np.ndarray) -> np.ndarray:
         """Factorise the values among the rows of the core and of a block, and return the change of their weights."""
-        if self._features.is_centred and not self.lift:
+        if self._is_lifted and not self.lift:
             self.lift = float(factor.diagonal.mean())
         if self.lift:
             factor.lift(self.lift)
@@ -541,18 +553,16 @@ class BlockProblem(Problem):
         assert self.chosen is not None
         begun, n_core = self._begun or self._after_first(self.chosen), core_rows(int(borders[1]))
         most_rows = max(borders[1], n_core + np.diff(borders[1:]).max(initial=0))
+        shared = None if evidence.held is None else SharedRows(rows.features, evidence.held, n_core)
         machine = BlockRidge(
-            rows.features,
+            block_kernel(rows.features, int(most_rows), rows.dtype, evidence.device, shared),
             rows.Y,
             None if rows.weights is None else of_rows(rows.weights),
             begun.alpha,
             begun.intercept,
-            int(most_rows),
-            rows.dtype,
             n_core,
-            evidence.device,
-            begun.lift,
-            None if evidence.held is None else SharedRows(rows.features, evidence.held, n_core),
+            is_lifted=rows.features.is_centred,
+            lift=begun.lift,
         )
         left_out = None if self._begun is not None else self.chosen.held_out
         sweep = Sweep(
