@@ -101,8 +101,10 @@ class KeptRows:
         return float(n_terms * (frequent.size * size + rare * (size + rows.indices.itemsize)))
 
     @staticmethod
-    def columns_of(rows: CSR) -> float:
+    def columns_of(rows: Rows) -> float:
         """Return the dense columns whose products take as long as those of kept rows such as ``rows`` (n, p)."""
+        if not _arrays.is_sparse(rows):
+            return float(rows.shape[1])
         shares = np.bincount(rows.indices, minlength=rows.shape[1]) / max(1, rows.shape[0])
         is_frequent = shares >= _DENSE_FROM
         return float(is_frequent.sum() + _SHARED_ENTRY * np.square(shares[~is_frequent]).sum())
