@@ -26,7 +26,7 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
 from chimap.features.families import OPEN, AutomaticFeatures, features_with, with_features_taken_apart
 from chimap.kernels import Kernel, as_kernel
-from chimap.losses import Loss, requested
+from chimap.losses import Loss, Quantile
 from chimap.normalizations import CATALOGUE, Normalization
 
 if TYPE_CHECKING:
@@ -197,7 +197,8 @@ class Recipe:
     @property
     def requested_loss(self) -> str | Loss:
         """The loss, with the quantile that it is for."""
-        return requested(self.loss, self.quantile)
+        is_word = isinstance(self.loss, str) and self.loss == Quantile.name
+        return Quantile(self.quantile) if is_word else self.loss
 
     @property
     def is_rounded(self) -> bool:
