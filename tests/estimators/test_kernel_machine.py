@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import FunctionTransformer, KernelCenterer
 from sklearn.svm import SVC, LinearSVC
@@ -19,6 +19,8 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.estimators.kernel_machine import with_features
 from chimap.export import export_model
+
+from ..held_out import watched
 
 
 @pytest.fixture(scope="module")
@@ -274,3 +276,20 @@ def test_a_machine_is_exported_and_one_of_a_map_is_compiled(digits, tmp_path):
         session = runtime.InferenceSession(tmp_path / f"{name}.onnx")
         np.testing.assert_allclose(session.run(["scores"], {"X": new})[0], model.decision_function(new), atol=1e-9)
     assert (model.compile().predict(new) == model.predict(new)).mean() > 0.98
+
+
+@pytest.mark.parametrize("loss", ["hinge", "square"])
+def test_held_out_outputs_are_those_of_machines_without_the_fold(digits, loss, monkeypatch):
+    X, y, _ = digits
+    labels, folds = (y > "e").astype(int), KFold(3)
+    seen = watched(monkeypatch)
+    KernelClassifier("exp-chi2", alpha=0.1, loss=loss, selection=folds, gamma=0.01).fit(X, labels)
+    found = seen[0]
+    expected = []
+    for train, test in folds.split(X):
+        machine = KernelClassifier("exp-chi2", alpha=0.1, loss=loss, gamma=0.01).fit(X[train], labels[train])
+        expected.append((labels[test], machine.decision_function(X[test])))
+    held = [np.concatenate(parts)[: found.y.size] for parts in zip(*expected, strict=True)]
+    np.testing.assert_array_equal(found.y, held[0])
+    np.testing.assert_allclose(found.outputs[:, 0], held[1], atol=5e-3 if loss == "hinge" else 1e-9)
+    assert found.y.size == (100 if loss == "hinge" else 300)  # as many as are enough, or all

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from concurrent.futures import ProcessPoolExecutor
-
 import pytest
 
 from chimap import HistogramClassifier
@@ -14,17 +10,6 @@ from chimap._validation import MemoryBudgetError
 from .estimators import GIVEN, X, Y
 from .peaks import SPARE, TAKING_MEMORY, peak_of_fit
 from .sources import cases, keeps_every_row
-
-
-@pytest.fixture(scope="module")
-def child():
-    """A process that returns freed memory to the system at once."""
-    if not os.access("/proc/self/clear_refs", os.W_OK):
-        pytest.skip("the peak of resident memory is read and reset in /proc")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MALLOC_MMAP_THRESHOLD_", str(2**18))
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-            yield pool
 
 
 def is_measured(model):
@@ -36,8 +21,8 @@ def is_measured(model):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", cases({name: model for name, model in TAKING_MEMORY.items() if is_measured(model)}))
-def test_a_fit_stays_within_the_least_budget_that_it_names(name, child):
-    budget, peak = child.submit(peak_of_fit, name).result()
+def test_a_fit_stays_within_the_least_budget_that_it_names(name):
+    budget, peak = peak_of_fit(name)
     assert peak <= 1.05 * budget + SPARE
 
 

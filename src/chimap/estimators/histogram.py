@@ -146,7 +146,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     time_limit : float or None, default=None
         Time limit of race and fit together, in seconds. The race may take a third of it; the last complete round
         decides. A machine in blocks of rows begins no block that would end later, and is then one of the rows so far
-        (``n_rows_``). None limits the counted work instead, to about two minutes of two cores, so that every computer
+        (``n_rows_``). None limits the counted work instead, to about four minutes of two cores, so that every computer
         makes the same choice.
     memory : str or int, default="1GiB"
         Memory budget of the fit, in bytes or as text such as "512MiB". It includes 256 MiB for the interpreter and the

@@ -552,7 +552,10 @@ class Encoding:
         is_batch: whether more rows will come; nothing is said of one batch.
         """
         if not is_batch:
-            self._say_doubts_of(X, y)
+            source = ArraySource(X, y, "X", fitted_names(self))
+            seen, labels = first_look(source)
+            say(doubts_at_fit(source, seen, labels, None, is_classifier(self)), stacklevel=3)
+            say(doubts_of_groups(source, seen), stacklevel=3)
         weights = checked_sample_weight(sample_weight, X.shape[0])
         counts_in(self.weights, weights)
         if weights is not None and not weights.all():
@@ -560,13 +563,6 @@ class Encoding:
             X, y, weights = _arrays.take_rows(X, rows), y[rows], weights[rows]
         counts = counts_in(self.weights, weights)
         return CountedRows(X, y, self._class_weighed(y, weights, is_batch), counts)
-
-    def _say_doubts_of(self, X: Rows, y: np.ndarray) -> None:
-        """Say what looks doubtful of rows in memory to fit on."""
-        source = ArraySource(X, y, "X", fitted_names(self))
-        rows, labels = first_look(source)
-        say(doubts_at_fit(source, rows, labels, None, is_classifier(self)), stacklevel=4)
-        say(doubts_of_groups(source, rows), stacklevel=4)
 
     @property
     def _n_targets(self) -> int:

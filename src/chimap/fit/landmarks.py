@@ -32,7 +32,7 @@ from chimap.selection.scoring import gain_and_error
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.held_out import HeldOut
 
-_SHARE = 0.5  # of the usual seconds of a fit that the sums of the last doubling, or of the rival, may take
+_SHARE = 0.25  # of the usual seconds of a fit that the sums of the last doubling, or of the rival, may take
 _ROWS_OF_A_LANDMARK = 4  # with fewer rows for each landmark, an exact machine takes no longer
 
 

@@ -158,7 +158,9 @@ class Swept:
     weights : ndarray of shape (n_seen, t)
         Weights of the rows of the blocks so far.
     core_residuals : ndarray of shape (core, t)
-        Residuals of the core: 0 unless the strength of the latest step was raised.
+        Residuals of the core: 0 after full steps whose strength was not raised.
+    lengths, step
+        See ``BlockRidge``.
     held_out : ndarray of shape (n_seen, t)
         Outputs of these rows by machines of the blocks before theirs.
     scores : ndarray of shape (s, 2)
@@ -173,6 +175,8 @@ class Swept:
     lift: float
     weights: Annotated[np.ndarray, Shape("n", "t")]
     core_residuals: Annotated[np.ndarray, Shape("core", "t")]
+    lengths: np.ndarray
+    step: np.ndarray
     held_out: np.ndarray
     scores: np.ndarray
 
@@ -217,8 +221,6 @@ class Evidence:
         Takes where such a sweep stands after each block; None if nothing keeps it.
     ends_at : float or None, default=None
         Time of ``time.monotonic`` after which such a sweep begins no block that would end later; None for no limit.
-    rows_twice : int, default=0
-        Rows with which a second sweep over blocks of rows is within the work.
     held : Held or None, default=None
         A place for the rows of such a sweep on the workers that multiply them; None for this process.
     device : str, default="cpu"
@@ -253,7 +255,6 @@ class Evidence:
     begun: Swept | None = None
     reached: Callable[[Swept], None] | None = None
     ends_at: float | None = None
-    rows_twice: int = 0
     held: Held | None = None
     device: str = "cpu"
     seed: int = 0

@@ -103,18 +103,16 @@ class GramProblem(Problem):
         """See ``Problem``: of all rows where they have a closed form, else of as many folds as are enough."""
         assert self._machine is not None
         assert self._solution is not None
-        if not self._kind.leaves_out:
-            if not self.folds:
-                return None
-            rows = np.concatenate([self.folds[fold] for fold in self._held])
-            outputs = np.concatenate([self.outputs_of_fold(fold, [solution.alpha])[0] for fold in self._held])
-        elif self._held:
-            rows = np.concatenate(self.folds)
-            outputs = self.first.Y[rows] - np.concatenate(self._machine.leave_out(self._solution, self.folds))
+        has_closed_form = self._kind.leaves_out
+        if has_closed_form and not self._held:
+            rows, residuals = np.arange(self.n_rows), self._machine.leave_one_out(self._solution)
+        elif self.folds:
+            folds = self.folds if has_closed_form else [self.folds[fold] for fold in self._held]
+            rows = np.concatenate(folds)
+            residuals = np.concatenate(self._machine.leave_out(self._solution, folds))
         else:
-            rows = np.arange(self.n_rows)
-            outputs = self.first.Y - self._machine.leave_one_out(self._solution)
-        return HeldOut(self.first.order[rows], outputs + self.first.shift)
+            return None
+        return HeldOut(self.first.order[rows], self.first.Y[rows] - residuals + self.first.shift)
 
     @property
     def attributes(self) -> dict[str, object]:

@@ -215,13 +215,10 @@ class BlocksCollector(RowsCollector):
         See ``RowsCollector``.
     borders : array of shape (blocks + 1,)
         Where each block begins in that order, and the end of the last.
-    rows_twice : int
-        Rows with which two sweeps are within the work.
     """
 
     needs: ClassVar[Needs] = "blocks"
     borders: np.ndarray
-    rows_twice: int
 
     @classmethod
     def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
@@ -262,7 +259,7 @@ class BlocksCollector(RowsCollector):
         n = int(borders[-1])
         if groups is not None:
             groups = [group for group in groups if group[0] < n]
-        return cls(method, rows, order[:n], groups, borders, plan.rows_twice)
+        return cls(method, rows, order[:n], groups, borders)
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """Return the rows of the first block, with their weights, to fit map and gamma on."""
@@ -308,7 +305,6 @@ class BlocksCollector(RowsCollector):
             seed=method.recipe.seed,
             begun=None if saved is None else saved.swept,
             reached=None if passes.run.checkpoint is None else partial(passes.swept, fitted, digest),
-            rows_twice=self.rows_twice,
             held=passes.run.engine.hold(),
         )
         return Collected(evidence)
