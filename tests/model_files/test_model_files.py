@@ -6,6 +6,7 @@ import contextlib
 import json
 import random
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,12 @@ def change(model, name: str, value) -> None:
     object.__setattr__(model, last, value)
 
 
+def without_gamma(features: list) -> list:
+    """Return features of which the first has a kernel whose gamma is still to be taken from rows."""
+    change(features[0], "kernel_", replace(features[0].kernel_, gamma="mean"))
+    return features
+
+
 CRAFTED = {
     "tables cut short": ("compiled", "tables_.lines", lambda a: a[:-1]),
     "fewer pieces": ("compiled", "tables_.lines", lambda a: a[:, :-3]),
@@ -119,6 +126,7 @@ CRAFTED = {
     "training rows of fewer bins": ("kernel-machine", "features_.rows_", lambda a: a[:, :-1]),
     "weights of fewer mapped bins": ("kernel-machine-on-a-map", "_coef", lambda a: a[:-1]),
     "more bins": ("regression", "n_features_in_", lambda n: n + 1),
+    "a kernel that is not fitted": ("exact-on-blocks", "features_.features_", without_gamma),
 }
 
 

@@ -145,6 +145,7 @@ def _of_exact_blocks(state: JSON, sizes: dict[str, int]) -> Agreeing:
 def _of_exact(state: JSON, sizes: dict[str, int]) -> Agreeing:
     rows, bins, map_ = state["rows_"], state["n_features_in_"], state["map_"]
     return [
+        ("whether gamma is a number", isinstance(getattr(state["kernel_"], "gamma", 1.0), str), False),
         ("rows", rows.shape[0], state["_n_features_out"]),
         ("columns", rows.shape[1], width(map_, bins)),
         ("whether rows are prepared", hasattr(rows, "values_into"), map_ is not None),

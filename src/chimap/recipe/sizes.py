@@ -96,7 +96,7 @@ def _allows_exact(recipe: Recipe) -> bool:
         recipe.learner is not None  # it has its own features
         or recipe.n_principal is not None
         or not recipe.leaves_open("n_components")
-        or recipe.sampling != "auto"
+        or not recipe.leaves_open("sampling")
         or not isinstance(recipe.landmarks, str)
         or recipe.is_rounded
         or not has_form_on_device(recipe)
