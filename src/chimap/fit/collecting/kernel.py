@@ -161,6 +161,15 @@ class MatrixCollector(KernelCollector):
     folds: list[np.ndarray] | None
 
     @classmethod
+    def check(cls, request: Request) -> None:
+        """Refuse a checkpoint too: there is no state before the machine."""
+        super().check(request)
+        if request.has_checkpoint:
+            raise InputError(
+                Message("a machine on the kernel matrix of all rows is solved at once and writes no checkpoint.")
+            )
+
+    @classmethod
     def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``."""
         n_rows, recipe, needed = rows.source.n_rows, method.recipe, gram_bytes(rows.source.n_rows)
