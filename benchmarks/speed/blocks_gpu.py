@@ -27,7 +27,7 @@ from chimap.backends import backend_of
 from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.features.exact import ExactFeatures
-from chimap.solvers.blocks import BlockRidge, core_rows
+from chimap.solvers.blocks import BlockRidge, block_kernel, core_rows
 
 BINS, CLASSES, TEST_ROWS, HOST_ROWS = 784, 10, 10_000, 1000
 ORDER, TILE = 8192, (8192, 2048)
@@ -129,7 +129,8 @@ def sweep(device: Device, rates: Rates, n: int, m: int) -> None:
     blocks = [slice(a, b) for a, b in pairwise(starts)]
 
     def machine() -> BlockRidge:
-        return BlockRidge(features, Y, None, 0.1, Y.mean(axis=0), m, np.dtype("float32"), n_core, device.name)
+        kernel = block_kernel(features, m, np.dtype("float32"), device.name)
+        return BlockRidge(kernel, Y, None, 0.1, Y.mean(axis=0), n_core, is_lifted=features.is_centred)
 
     machine().learn(slice(0, min(m, n)))  # loads the device's libraries
     began = time.perf_counter()

@@ -9,6 +9,7 @@ the files that it shall write to. A process between the two waits for the comman
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import resource
@@ -37,6 +38,8 @@ def warm() -> None:
                 answers = model.fit(rows, y).predict(rows)
         metrics = reports.classification_metrics(y, answers)
         reports.Evaluation("", "", data={}, metrics=metrics).to_html()
+        with contextlib.redirect_stdout(io.StringIO()):
+            main.main(["fit", "--help"])
 
 
 def run(request: dict, out: int, err: int) -> None:

@@ -12,9 +12,9 @@ import pytest
 from chimap import load
 from chimap.data import write_histograms
 
-from .terminal import run_many, start
+from .terminal import run_here, run_many, start
 
-N_ROWS = 240_000
+N_ROWS = 120_000
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +107,12 @@ def test_another_fit_is_refused(data):
     assert "checkpoint of another fit: --components was 512 and is 256" in refused.err
 
 
-@pytest.mark.slow  # the engine waits 20 seconds for an answer
-def test_a_scheduler_that_does_not_answer_is_named(data):
+@pytest.mark.slow  # which imports Dask
+def test_a_scheduler_that_does_not_answer_is_named(data, monkeypatch):
     pytest.importorskip("distributed")
+    monkeypatch.setattr("chimap.engines.dask_cluster._CONNECT_SECONDS", 0.5)
     command = ["fit", "rows.npy", "--labels", "rows_labels.npy", "--output", "far.model"]
-    [refused] = run_many([[*command, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]], data)
+    refused = run_here(*command, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9", cwd=data)
     assert refused.code == 2
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in " ".join(refused.err.split())
     assert not (data / "far.model").exists()

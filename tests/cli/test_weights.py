@@ -174,6 +174,24 @@ def test_flags_that_will_not_do(hits, flags, message):
     assert message in " ".join(found.err.split())
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--class-weight", "balanced"], "--class-weight is for classifiers: use --sample-weight to weight the rows"),
+        (["--threshold", "f1"], "--threshold is for classifiers with two classes: leave it out of a regression"),
+        (["--positive", "active"], "--positive is for classifiers with two classes: leave it out of a regression"),
+    ],
+)
+def test_a_regression_has_no_flags_of_classes(hits, flags, message):
+    data = ["hits.csv", "--labels", "times", "--exclude", "kind,part", "--task", "regress", *flags]
+    commands = [["fit", *data, "--output", "r.model"]]
+    if "--threshold" not in flags:  # which ``compare`` does not have
+        commands.append(["compare", *data, "--output", "r.html"])
+    for found in run_many(commands, hits):
+        assert found.code == 2
+        assert message in " ".join(found.err.split())
+
+
 def test_what_leads_where_classes_are_unequal(hits):
     said, evaluated, plain = run_many(
         [

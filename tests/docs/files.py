@@ -14,6 +14,7 @@ from ..histograms import classes
 
 PLANTS = ("grass", "sedge", "moss", "sand", "clay", "depth")
 SMILES = ("CCO", "CCCC", "CCN", "CC(=O)O", "c1ccccc1", "c1ccccc1O", "c1ccncc1", "Cc1ccccc1")
+FEW_WORDS = ["--words", "20"]  # of photos, whose usual vocabulary takes seconds to learn
 WORDS = {"1": "bad slow broken", "5": "good fast solid"}
 
 

@@ -41,16 +41,29 @@ SETTINGS = {"n_components": 128, "memory": "8MiB", "random_state": 0}
 
 
 @contextmanager
-def two_workers():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+def workers(number):
+    options = {"n_workers": number, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def client():
-    with two_workers() as client:
+def of_two():
+    with workers(2) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def of_one():
+    with workers(1) as client:
+        yield client
+
+
+@pytest.fixture
+def client(of_two):
+    """Two workers; the cluster has started another for one that has died in an earlier test."""
+    of_two.wait_for_workers(2, timeout=60)
+    return of_two
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +74,8 @@ def rows(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(client, rows):
-    return HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(rows, engine=client)
+def found(of_two, rows):
+    return HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(rows, engine=of_two)
 
 
 def test_parts_grow_with_the_rows(monkeypatch):
@@ -224,17 +237,16 @@ class Counted(Progress):
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_in_the_middle(found, rows):
-    with two_workers() as client:
-        model, engine = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS), Deadly(client)
-        found_again = fit(Recipe.of(model), rows, engine)
+def test_a_worker_that_dies_in_the_middle(client, found, rows):
+    model, engine = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS), Deadly(client)
+    found_again = fit(Recipe.of(model), rows, engine)
     assert engine.killed
     np.testing.assert_array_equal(found_again.coef, found._coef)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "most_kept"), [("file", None), ("memory", None), ("file", 1000)])
-def test_the_only_worker_dies_with_all_that_was_sent(client, rows, where, most_kept, monkeypatch):
+def test_the_only_worker_dies_with_all_that_was_sent(client, of_one, rows, where, most_kept, monkeypatch):
     """Rows in memory, and settings that the scheduler does not keep, are sent again."""
     if most_kept:
         for module in ("dask", "dask_workers"):
@@ -243,11 +255,9 @@ def test_the_only_worker_dies_with_all_that_was_sent(client, rows, where, most_k
     source = rows if where == "file" else open_source(rows.take(np.arange(N_ROWS)), rows.labels())
     settings = {"kernel": "exp-chi2"} | SETTINGS | {"memory": "64MiB" if where == "memory" else "8MiB"}
     whole = HistogramClassifier(**settings).fit_source(source, engine=client)
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    progress = Counted()
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as alone:
-        model, engine = HistogramClassifier(**settings), Deadly(alone)
-        found_again = fit(Recipe.of(model), source, engine, progress)
+    of_one.wait_for_workers(1, timeout=60)
+    model, engine, progress = HistogramClassifier(**settings), Deadly(of_one), Counted()
+    found_again = fit(Recipe.of(model), source, engine, progress)
     assert engine.killed
     assert progress.rows["learning"] == N_ROWS
     np.testing.assert_array_equal(found_again.coef, whole._coef)
@@ -387,14 +397,13 @@ def rows_below(piece, limit):
     return int((piece[:, 0] < limit).sum())
 
 
-def test_pieces_of_a_worker_that_dies_are_sent_again():
-    with two_workers() as client:
-        pieces = DaskEngine(client).pieces(SAMPLE, 250)
-        counts = pieces.map(rows_below, 0.1)
-        assert len(counts) == 4
-        assert sum(counts) == rows_below(SAMPLE, 0.1)
-        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-        assert pieces.map(rows_below, 0.2) == list(PiecesHere(SAMPLE, 250).map(rows_below, 0.2))
+def test_pieces_of_a_worker_that_dies_are_sent_again(client):
+    pieces = DaskEngine(client).pieces(SAMPLE, 250)
+    counts = pieces.map(rows_below, 0.1)
+    assert len(counts) == 4
+    assert sum(counts) == rows_below(SAMPLE, 0.1)
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+    assert pieces.map(rows_below, 0.2) == list(PiecesHere(SAMPLE, 250).map(rows_below, 0.2))
 
 
 def test_workers_that_die_of_every_piece_are_named(client):

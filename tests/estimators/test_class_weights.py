@@ -172,10 +172,10 @@ def test_weights_that_leave_one_class():
 
 
 def test_regressions_have_no_classes():
-    X, y = unequal(60)
-    for name in ("class_weight", "threshold"):
-        with pytest.raises(ValueError, match=f"{name} is for classifiers"):
-            HistogramRegressor("linear", **{name: "balanced"}).fit(X, y * 1.5)
+    for name in ("class_weight", "threshold", "positive"):
+        assert name in HistogramClassifier().get_params()
+        with pytest.raises(TypeError, match=name):
+            HistogramRegressor("linear", **{name: "balanced"})
 
 
 def test_batches_know_weights_by_label_alone():

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.preprocessing import KernelCenterer
+from sklearn.preprocessing import FunctionTransformer, KernelCenterer
 from sklearn.svm import SVC, LinearSVC
 
 from chimap import HistogramClassifier, HomogeneousMap, KernelClassifier, MomentsRidgeClassifier, OptimalMap, chi2
 from chimap._validation import DataError, MemoryBudgetError
+from chimap.data import ArraySource
+from chimap.estimators.kernel_machine import with_features
+from chimap.export import export_model
+
+from ..held_out import watched
 
 
 @pytest.fixture(scope="module")
@@ -184,3 +191,105 @@ def test_few_rows_hold_nothing_out(digits):
     assert machine.alpha_ == pytest.approx(0.1 * machine.scale_)
     rare = KernelClassifier(random_state=0).fit(digits[0][:9], [0, 0, 0, 0, 1, 1, 1, 1, 2])
     assert set(rare.classes_) == {0, 1, 2}
+
+
+def test_a_source_and_a_named_column_are_read_as_rows_and_labels(digits):
+    X, y, new = digits
+    expected = KernelClassifier("chi2", alpha=50.0).fit(X, y)
+    found = KernelClassifier("chi2", alpha=50.0).fit_source(ArraySource(X, y))
+    np.testing.assert_array_equal(found.predict_source(ArraySource(new)), expected.decision_function(new))
+    frame = pd.DataFrame(X, columns=[f"pixel {i}" for i in range(64)])
+    named = KernelClassifier("chi2", alpha=50.0).fit(frame.assign(digit=y), "digit")
+    np.testing.assert_array_equal(named.dual_coef_, expected.dual_coef_)
+    assert named.score(frame.assign(digit=y), "digit") == expected.score(X, y)
+
+
+@pytest.mark.parametrize("settings", [{"kernel": "chi2"}, {"map": OptimalMap()}], ids=str)
+def test_rows_of_an_unseen_class_are_told(digits, settings):
+    """By their distance where the machine keeps its rows, and by their scores alone where a map replaces them."""
+    X, y, _ = digits
+    model = KernelClassifier(alpha=50.0, loss="square", **settings).fit(X[y < "i"], y[y < "i"])
+    others, labels = (part[300:] for part in load_digits(return_X_y=True))
+    assert roc_auc_score(labels < 8, model.unassigned_at(others)) > 0.85
+    assert model.fitted.answers.novelty.has_distances == ("kernel" in settings)
+
+
+def test_a_kernel_matrix_is_of_the_rows_of_the_fit(digits):
+    X, y, new = digits
+    gram = chi2(X)
+    found = KernelClassifier("precomputed", alpha=50.0).fit(sp.csr_matrix(gram), y)
+    expected = KernelClassifier("chi2", alpha=50.0).fit(X, y)
+    np.testing.assert_allclose(found.decision_function(chi2(new, X)), expected.decision_function(new), atol=1e-9)
+    with pytest.raises(DataError, match=r"takes the kernel matrix \(n, n\) of n labelled rows; got \(300, 299\)"):
+        KernelClassifier("precomputed").fit(gram[:, 1:], y)
+    with pytest.raises(ValueError, match="are given, and not computed"):
+        found.kernel_(X)
+    weights = np.arange(300) % 3
+    some = found.fit(gram, y, sample_weight=weights, groups=np.arange(300) // 2)
+    assert (some.row_numbers_ == np.flatnonzero(weights)).all()
+    assert (some.dual_coef_[:, ::3] == 0).all()
+    assert some.dual_coef_.shape == (10, 300)
+
+
+def test_any_transformer_is_a_map(digits):
+    X, y, new = digits
+    found = KernelClassifier(map=FunctionTransformer(np.sqrt), alpha=50.0, loss="square").fit(X, y)
+    expected = KernelClassifier("linear", alpha=50.0, loss="square").fit(np.sqrt(X), y)
+    np.testing.assert_allclose(found.decision_function(new), expected.decision_function(np.sqrt(new)), atol=1e-9)
+    assert isinstance(found.map_, FunctionTransformer)
+    assert not hasattr(found, "rows_")
+    assert not hasattr(expected, "map_")
+    np.testing.assert_array_equal(expected.rows_, np.sqrt(X))
+
+
+def test_several_tasks_are_refused(digits):
+    with pytest.raises(DataError, match=r"KernelClassifier takes one label per row, shape \(300,\); got \(300, 2\)"):
+        KernelClassifier().fit(digits[0], np.column_stack([digits[1] == "a", digits[1] == "b"]))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"kernel": "exp-chi2"}, {"kernel": "precomputed"}, {"map": OptimalMap()}], ids=str
+)
+@pytest.mark.parametrize("loss", ["hinge", "square"])
+def test_files_from_before_machines_were_models(digits, settings, loss):
+    """They hold rows or a map, and weights, under the names that machines show."""
+    X, y, new = digits
+    rows, others = (chi2(X), chi2(new, X)) if settings == {"kernel": "precomputed"} else (X, new)
+    model = KernelClassifier(alpha=1.0, loss=loss, **settings).fit(rows, y)
+    names = ("dual_coef_", "intercept_", "scale_", "alpha_", "selection_", "classes_", "n_features_in_", "_codec")
+    names += ("_calibration", "_conformal", "multilabel_", "class_weight_")
+    of_kind = {"precomputed": (), "exp-chi2": ("kernel_", "rows_")}.get(settings.get("kernel"), ("map_", "coef_"))
+    state = model.get_params(deep=False) | {name: getattr(model, name) for name in (*names, *of_kind)}
+    with_features(state)
+    again = KernelClassifier()
+    again.__setstate__(state)
+    np.testing.assert_allclose(again.predict_proba(others), model.predict_proba(others), atol=1e-12)
+    np.testing.assert_array_equal(again.dual_coef_, model.dual_coef_)
+
+
+def test_a_machine_is_exported_and_one_of_a_map_is_compiled(digits, tmp_path):
+    X, y, new = digits
+    runtime = pytest.importorskip("onnxruntime")
+    for name, settings in (("kept rows", {"kernel": "exp-chi2"}), ("map", {"map": OptimalMap()})):
+        model = KernelClassifier(alpha=1.0, **settings).fit(X, y)
+        export_model(model, tmp_path / f"{name}.onnx")
+        session = runtime.InferenceSession(tmp_path / f"{name}.onnx")
+        np.testing.assert_allclose(session.run(["scores"], {"X": new})[0], model.decision_function(new), atol=1e-9)
+    assert (model.compile().predict(new) == model.predict(new)).mean() > 0.98
+
+
+@pytest.mark.parametrize("loss", ["hinge", "square"])
+def test_held_out_outputs_are_those_of_machines_without_the_fold(digits, loss, monkeypatch):
+    X, y, _ = digits
+    labels, folds = (y > "e").astype(int), KFold(3)
+    seen = watched(monkeypatch)
+    KernelClassifier("exp-chi2", alpha=0.1, loss=loss, selection=folds, gamma=0.01).fit(X, labels)
+    found = seen[0]
+    expected = []
+    for train, test in folds.split(X):
+        machine = KernelClassifier("exp-chi2", alpha=0.1, loss=loss, gamma=0.01).fit(X[train], labels[train])
+        expected.append((labels[test], machine.decision_function(X[test])))
+    held = [np.concatenate(parts)[: found.y.size] for parts in zip(*expected, strict=True)]
+    np.testing.assert_array_equal(found.y, held[0])
+    np.testing.assert_allclose(found.outputs[:, 0], held[1], atol=5e-3 if loss == "hinge" else 1e-9)
+    assert found.y.size == (100 if loss == "hinge" else 300)  # as many as are enough, or all

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from chimap import HistogramClassifier, HistogramRegressor, KernelClassifier
+from chimap import HistogramClassifier, HistogramRegressor, LookupClassifier
 from chimap._validation import DataError
 from chimap.data import open_source
 
@@ -64,8 +64,8 @@ def test_what_has_no_column_of_that_name():
     model = HistogramClassifier("chi2", random_state=0).fit(X, KIND)
     with pytest.raises(DataError, match="'kind' names a column of a data frame; X is ndarray"):
         model.score(X, "kind")
-    with pytest.raises(DataError, match="KernelClassifier takes labels as an array"):
-        KernelClassifier("chi2").fit(X, KIND).score(frame(), "kind")
+    with pytest.raises(DataError, match="LookupClassifier takes labels as an array"):
+        LookupClassifier().fit(X, KIND).score(frame(), "kind")
     with pytest.raises(DataError, match=r"no column 'king' for labels: did you mean 'kind'\? There are .*kind"):
         HistogramClassifier("chi2").fit(frame(), "king")
 

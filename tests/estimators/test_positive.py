@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import average_precision_score, f1_score, precision_score, recall_score
 
 import chimap
-from chimap import HistogramClassifier, HistogramRegressor, KernelClassifier
+from chimap import HistogramClassifier, KernelClassifier
 from chimap.recipe.codecs import ClassCodec, with_positive
 from chimap.selection.scoring import HeldOutScore
 
@@ -124,8 +124,3 @@ def test_what_cannot_be_positive(settings, y, message):
     if settings.get("positive") == "cse":
         with pytest.raises(ValueError, match=message):
             KernelClassifier("chi2", **settings).fit(X, y)
-
-
-def test_a_regression_has_no_positive_class():
-    with pytest.raises(ValueError, match="positive=1 names one of two classes"):
-        HistogramRegressor("chi2", positive=1).fit(X, X[:, 0])

@@ -27,6 +27,8 @@ from chimap import (
     HomogeneousMap,
     KernelClassifier,
     LookupClassifier,
+    MomentsRidge,
+    MomentsRidgeClassifier,
     MultipleKernelLearner,
     MultipleKernelRegressor,
     NystroemFeatures,
@@ -143,3 +145,24 @@ def test_the_signature_is_read_once():
     assert HistogramRegressor._get_param_names() is HistogramRegressor._get_param_names()
     assert HistogramRegressor._get_param_names() != FourierKernelRegressor._get_param_names()
     assert set(HistogramRegressor().get_params()) == set(signature(HistogramRegressor).parameters)
+
+
+@pytest.mark.parametrize(
+    ("classifier", "regressor", "apart"),
+    [
+        (HistogramClassifier, HistogramRegressor, {"class_weight", "threshold", "positive", "quantile"}),
+        (FourierKernelLearner, FourierKernelRegressor, {"class_weight", "threshold", "positive"}),
+        (MultipleKernelLearner, MultipleKernelRegressor, {"class_weight", "threshold", "positive"}),
+        (MomentsRidgeClassifier, MomentsRidge, {"class_weight"}),
+    ],
+)
+def test_classifier_and_regressor_differ_by_what_is_about_classes_and_quantiles(classifier, regressor, apart):
+    of_classes, of_targets = signature(classifier).parameters, signature(regressor).parameters
+    assert of_classes.keys() ^ of_targets.keys() == apart
+    assert [str(p) for name, p in of_classes.items() if name not in apart] == [
+        str(p) for name, p in of_targets.items() if name not in apart
+    ]
+    for cls in (classifier, regressor):
+        assert (
+            clone(cls(alpha=2.0, weights="frequency")).get_params() == cls(alpha=2.0, weights="frequency").get_params()
+        )

@@ -39,13 +39,14 @@ def regressor(kernel="exp-chi2", **settings):
 def swept(model, blocks):
     """Outputs of the rows of a sweep of blocks, from the kernel values that the model's features give, by numpy.
 
-    Two fifths of the rows of the first block are solved again with each other one.
+    Two fifths of the rows of the first block are solved again with each other one. Each step is the mean of the lengths
+    that were best for the rows after the steps before it.
     """
     model._refresh()
     order, core = model.row_numbers_, np.arange(2 * blocks[1] // 5)
     K = model.features_.transform(X[order])
     a, b, alpha = np.zeros(order.size), 0.0, model.alpha_
-    progressive = np.full(order.size, np.nan)
+    progressive, lengths, step, left = np.full(order.size, np.nan), [], np.zeros(order.size), np.zeros(core.size)
     for start, stop in pairwise(blocks):
         block = slice(start, stop)
         if start == 0:  # with the intercept
@@ -55,9 +56,14 @@ def swept(model, blocks):
             a[block] = solved - b * ones
         else:
             progressive[block] = K[block] @ a + b
-            rows = np.concatenate([core, np.arange(start, stop)])
-            residuals = np.concatenate([np.zeros(core.size), TARGETS[order][block] - progressive[block]])
-            a[rows] += np.linalg.solve(K[np.ix_(rows, rows)] + alpha * np.eye(rows.size), residuals)
+            rows, length = np.concatenate([core, np.arange(start, stop)]), np.mean(lengths or [1.0])
+            residuals, along = TARGETS[order][block] - progressive[block], K[block] @ step
+            if step.any():
+                lengths.append(np.clip(length + residuals @ along / (along @ along), 0, 1))
+                length = np.mean(lengths)
+            residuals, step = np.concatenate([left, residuals]), np.zeros(order.size)
+            step[rows] = np.linalg.solve(K[np.ix_(rows, rows)] + alpha * np.eye(rows.size), residuals)
+            a, left = a + length * step, (1 - length) * left if length < 1 else np.zeros(core.size)
     return order, K @ a + b, progressive
 
 

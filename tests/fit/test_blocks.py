@@ -60,25 +60,6 @@ def test_the_curve_is_of_rows_that_were_not_seen(fitted):
     assert 0.85 < curve.scores.min() <= curve.scores.max() <= 1
 
 
-@pytest.mark.parametrize("share", [0.0, np.inf], ids=["far", "near"])
-def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypatch, share):
-    """An exact solution has no residuals; no checkpoint or limit is needed for it to be looked for."""
-    monkeypatch.setattr(block_plan, "MOST_BLOCK_ROWS", 500)
-    steps = []
-    learn = BlockRidge.learn
-    monkeypatch.setattr(BlockRidge, "learn", lambda self, block: steps.append(block) or learn(self, block))
-    monkeypatch.setattr(blocks, "UNCONVERGED", share)
-    model = digits()
-    n_blocks = model.block_rows_.size
-    assert n_blocks > 3
-    assert len(steps) == (2 * n_blocks - 1 if share == 0 else n_blocks - 1)  # the first is solved with its choice
-    assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.95
-    steps.clear()
-    monkeypatch.setattr(block_plan, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 0)
-    digits()
-    assert len(steps) == n_blocks - 1
-
-
 def test_groups_stay_in_one_block_and_are_left_out_together():
     X, y, groups = (np.repeat(DIGITS[:500], 3, axis=0), np.repeat(LABELS[:500], 3), np.repeat(np.arange(500), 3))
     rng = np.random.default_rng(0)
@@ -209,24 +190,6 @@ def test_a_time_limit_ends_the_sweep_with_the_best_machine_so_far():
     assert time.monotonic() - began < 60
 
 
-@pytest.mark.parametrize("share", [0.0, np.inf], ids=["far", "near"])
-def test_rows_that_two_sweeps_can_take_in_are_enough_where_one_is_far_from_the_exact_solution(monkeypatch, share):
-    monkeypatch.setattr(block_plan, "MOST_BLOCK_ROWS", 300)
-    monkeypatch.setattr(block_plan, "FEWEST_BLOCK_ROWS", 200)
-    monkeypatch.setattr(block_plan, "most_rows_within", lambda seconds, m, p, sweeps=1: 9000 if sweeps == 1 else 1100)
-    monkeypatch.setattr(blocks, "UNCONVERGED", share)
-    steps = []
-    learn = BlockRidge.learn
-    monkeypatch.setattr(BlockRidge, "learn", lambda self, block: steps.append(block) or learn(self, block))
-    model = digits()
-    n_blocks = model.block_rows_.size
-    assert len(steps) == (2 * n_blocks - 1 if share == 0 else n_blocks - 1)
-    assert model.n_rows_ == model.block_rows_.sum()
-    assert 800 < model.n_rows_ <= 1100 if share == 0 else model.n_rows_ == 1500
-    assert model.n_unlearned_ == 1500 - model.n_rows_
-    assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.9
-
-
 def test_time_that_is_left_goes_into_more_sweeps(monkeypatch):
     steps = []
     learn = BlockRidge.learn
@@ -240,7 +203,7 @@ def test_time_that_is_left_goes_into_more_sweeps(monkeypatch):
 
 
 def test_counted_work_limits_the_rows(monkeypatch):
-    monkeypatch.setattr(block_plan, "USUAL_SECONDS", 2e-3)
+    monkeypatch.setattr(block_plan, "USUAL_SECONDS", 7e-4)
     model = digits()
     assert model.n_rows_ < 1500
     assert np.isnan(model.held_out_[model.row_numbers_[: model.n_rows_ // 3]]).any()
@@ -249,7 +212,7 @@ def test_counted_work_limits_the_rows(monkeypatch):
 @pytest.mark.parametrize("n_landmarks", [1000, 10])
 def test_landmarks_for_all_rows_win_where_they_predict_better(n_landmarks, monkeypatch):
     monkeypatch.setattr("chimap.recipe.sizes.MOST_ROWS", 400)
-    monkeypatch.setattr(block_plan, "USUAL_SECONDS", 2e-3)
+    monkeypatch.setattr(block_plan, "USUAL_SECONDS", 7e-4)
     monkeypatch.setattr("chimap.fit.landmarks.landmarks_in", lambda seconds, n_rows: n_landmarks)
     model = HistogramClassifier("exp-chi2", random_state=0).fit(DIGITS[:1500], LABELS[:1500])
     takes_all = n_landmarks == 1000

@@ -1,10 +1,10 @@
-"""The peak of resident memory of a fit, in a process of its own; see ``test_memory``."""
+"""The peak of the memory that a fit allocates; see ``test_memory``."""
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import re
+import tracemalloc
 from collections.abc import Callable
 from functools import cache
 
@@ -31,7 +31,7 @@ TAKING_MEMORY: dict[str, BaseEstimator] = {
     if "memory" in model.get_params(deep=False)
 }
 N_COMPONENTS = 500
-SPARE = 8 * 2**20  # what allocators keep, and threads of few rows
+SPARE = 8 * 2**20  # threads of few rows
 LARGER = {"blocks": {"a": slice(0, 200), "b": slice(200, 400)}, "n_components": N_COMPONENTS}
 
 
@@ -83,16 +83,16 @@ def least_memory(name: str) -> tuple[str, int]:
 
 
 def peak_of(call: Callable[[], object]) -> int:
-    """Bytes that become resident during a call, without pages of libraries, which the system takes back and returns."""
+    """Bytes of arrays and objects that are alive at once during a call, besides those from before.
+
+    numpy tells Python of its arrays. Resident memory, which also depends on what the system takes back and returns, is
+    within a MiB of this where it can be compared.
+    """
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    with open("/proc/self/clear_refs", "w") as marks:
-        marks.write("5")  # the peak begins anew
-    before, of_files = _resident("VmRSS"), _resident("RssFile")
-    call()
-    return _resident("VmHWM") - before - max(0, _resident("RssFile") - of_files)
-
-
-def _resident(field: str) -> int:
-    with open("/proc/self/status") as status:
-        return next(1024 * int(line.split()[1]) for line in status if line.startswith(f"{field}:"))
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        call()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from chimap import (
@@ -18,6 +19,7 @@ from chimap.data import ArraySource
 from chimap.features.families import FAMILIES
 from chimap.fit.objective import loss_names
 
+from ..covering import covering
 from ..histograms import classes
 from .estimators import ESTIMATORS, FEW, GIVEN, HALVES, LEARNER, tolerance_of
 
@@ -93,6 +95,26 @@ def learns_by_blocks(model):
 def passes_again(model):
     """Whether weights come from passes that stop within a tolerance, and not from sums."""
     return getattr(model, "loss", "square") != "square"
+
+
+def covered(models: dict[str, BaseEstimator]) -> set[str]:
+    """Return the names of few models that show each machine, from sums and by passes, and each loss.
+
+    Of machines that are solved alike, another loss is another formula.
+    """
+
+    def way_and_loss(name, model):
+        way = "from sums" if model.loss == "square" else "by passes"
+        return (name.removesuffix(f", {model.loss}"), way), str(model.loss)
+
+    names = [*models]
+    return {names[place] for place in covering([way_and_loss(*item) for item in models.items()], 1)}
+
+
+def cases(models: dict[str, BaseEstimator]) -> list:
+    """Return the names as cases of pytest, of which those that show nothing that others do not are thorough."""
+    few = covered(models)
+    return [pytest.param(name, marks=() if name in few else pytest.mark.thorough) for name in models]
 
 
 def rounding_of(model):

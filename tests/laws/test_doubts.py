@@ -22,7 +22,7 @@ from chimap import (
 from chimap.data import ArraySource, split_source
 from chimap.data.doubts import DataWarning, Units, are_nearly_equal, doubts_at_fit, first_look, repeated_rows
 
-from ..cli.terminal import run
+from ..cli.terminal import run_many
 from .test_names import anndata
 
 pd = pytest.importorskip("pandas")
@@ -301,15 +301,30 @@ def test_the_command_line_says_each_doubt_once(tmp_path):
     frame = pd.DataFrame(rows, columns=list("abcdef")).assign(code=np.tile(KINDS == "more", 2)[:450] * 1)
     frame.assign(kind=np.tile(KINDS, 2)[:450]).to_csv(tmp_path / "rows.csv", index=False)
     (frame / 7).to_csv(tmp_path / "shares.csv", index=False)
-    options = "--labels kind --kernel chi2 --test-fraction 0.3 --output my.model"
-    fit = run("fit", "rows.csv", *options.split(), cwd=tmp_path)
-    assert fit.code == 0, fit.err
+    fit, evaluated, told = run_many(
+        [
+            [
+                "fit",
+                "rows.csv",
+                "--labels",
+                "kind",
+                "--kernel",
+                "chi2",
+                "--test-fraction",
+                "0.3",
+                "--output",
+                "my.model",
+            ],
+            ["evaluate", "my.model", "rows.csv", "--labels", "kind"],
+            ["predict", "my.model", "shares.csv", "--output", "answers.csv"],
+        ],
+        tmp_path,
+    )
+    assert (fit.code, evaluated.code, told.code) == (0, 0, 0), fit.err + evaluated.err + told.err
     assert fit.err.count("alone tells every label exactly") == 1
     assert "--exclude code" in fit.err
     assert fit.err.count("test rows also occur in training") == 1
-    evaluated = run("evaluate", "my.model", "rows.csv", "--labels", "kind", cwd=tmp_path)
     assert evaluated.err.count("test rows also occur in training") == 1
-    told = run("predict", "my.model", "shares.csv", "--output", "answers.csv", cwd=tmp_path)
     assert told.err.count("chimap: note: ") == told.err.count("chimap: note: shares.csv: fractions") == 1
 
 

@@ -13,6 +13,7 @@ from .sources import (
     LABELS,
     ROWS,
     TARGETS,
+    cases,
     keeps_every_row,
     learns_by_blocks,
     made,
@@ -49,7 +50,9 @@ def assert_one_model(model, alone):
     np.testing.assert_allclose(outputs(model, ROWS), outputs(alone, ROWS), rtol=rounding, atol=rounding)
 
 
-@pytest.mark.parametrize("name", [name for name, model in FROM_SOURCES.items() if refusal_of(model) is None])
+@pytest.mark.parametrize(
+    "name", cases({name: model for name, model in FROM_SOURCES.items() if refusal_of(model) is None})
+)
 def test_workers_fit_the_model_of_one_process(name, client, monkeypatch):
     alone = made(name)
     alone.fit_source(source_for(alone))

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from concurrent.futures import ProcessPoolExecutor
-
 import pytest
 
 from chimap import HistogramClassifier
 from chimap._validation import MemoryBudgetError
 
-from ..covering import covering
 from .estimators import GIVEN, X, Y
 from .peaks import SPARE, TAKING_MEMORY, peak_of_fit
-from .sources import keeps_every_row
-
-
-@pytest.fixture(scope="module")
-def child():
-    """A process that returns freed memory to the system at once."""
-    if not os.access("/proc/self/clear_refs", os.W_OK):
-        pytest.skip("the peak of resident memory is read and reset in /proc")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MALLOC_MMAP_THRESHOLD_", str(2**18))
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-            yield pool
-
-
-def way_and_loss(name, model):
-    """A machine with how it is solved, and its loss: of machines solved alike, another loss is another formula."""
-    way = "from sums" if model.loss == "square" else "by passes"
-    return (name.removesuffix(f", {model.loss}"), way), str(model.loss)
+from .sources import cases, keeps_every_row
 
 
 def is_measured(model):
@@ -41,16 +19,10 @@ def is_measured(model):
     return model.loss not in ("squared_hinge", "smooth_hinge")
 
 
-MEASURED = {name: way_and_loss(name, model) for name, model in TAKING_MEMORY.items() if is_measured(model)}
-OF_ALL = covering([*MEASURED.values()], 1)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if i in OF_ALL else pytest.mark.thorough) for i, name in enumerate(MEASURED)]
-)
-def test_a_fit_stays_within_the_least_budget_that_it_names(name, child):
-    budget, peak = child.submit(peak_of_fit, name).result()
+@pytest.mark.parametrize("name", cases({name: model for name, model in TAKING_MEMORY.items() if is_measured(model)}))
+def test_a_fit_stays_within_the_least_budget_that_it_names(name):
+    budget, peak = peak_of_fit(name)
     assert peak <= 1.05 * budget + SPARE
 
 

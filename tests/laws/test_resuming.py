@@ -16,6 +16,7 @@ from .estimators import ESTIMATORS, assert_same_answers, outputs
 from .sources import (
     FROM_SOURCES,
     ROWS,
+    covered,
     keeps_every_row,
     learns_by_blocks,
     made,
@@ -90,14 +91,17 @@ def fitted(name, path, n_chunks=None, progress=None):
     return model.fit_source(source, progress, checkpoint=Checkpoint(path, EACH_CHUNK))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=() if name in ESTIMATORS else pytest.mark.slow)
-        for name, model in FROM_SOURCES.items()
-        if refusal_of(model) is None and not is_one_step(model)
-    ],
-)
+RESUMED = {name: model for name, model in FROM_SOURCES.items() if refusal_of(model) is None and not is_one_step(model)}
+
+
+def mark_of(name):
+    """The settings of the estimators themselves are tested at once, and others where they show more than those do."""
+    if name in ESTIMATORS:
+        return ()
+    return pytest.mark.slow if name in covered(RESUMED) else pytest.mark.thorough
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=mark_of(name)) for name in RESUMED])
 def test_a_resumed_fit_is_an_uninterrupted_one(name, tmp_path):
     path, whole = tmp_path / "resumed", fitted(name, tmp_path / "whole")
     # between two blocks, all rows have been read

@@ -6,6 +6,7 @@ import contextlib
 import json
 import random
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,12 @@ def change(model, name: str, value) -> None:
     object.__setattr__(model, last, value)
 
 
+def without_gamma(features: list) -> list:
+    """Return features of which the first has a kernel whose gamma is still to be taken from rows."""
+    change(features[0], "kernel_", replace(features[0].kernel_, gamma="mean"))
+    return features
+
+
 CRAFTED = {
     "tables cut short": ("compiled", "tables_.lines", lambda a: a[:-1]),
     "fewer pieces": ("compiled", "tables_.lines", lambda a: a[:, :-3]),
@@ -115,10 +122,11 @@ CRAFTED = {
     "online tables of fewer bins": ("online", "tables_", lambda a: a[:, :-1]),
     "one knot": ("online", "tables_", lambda a: a[:, :, :1]),
     "fewer codes": ("lookup-in-double", "tables_", lambda a: a[:, :, :-1]),
-    "weights of fewer training rows": ("kernel-machine", "dual_coef_", lambda a: a[:, :-1]),
-    "training rows of fewer bins": ("kernel-machine", "rows_", lambda a: a[:, :-1]),
-    "weights of fewer mapped bins": ("kernel-machine-on-a-map", "coef_", lambda a: a[:, :-1]),
+    "weights of fewer training rows": ("kernel-machine", "_coef", lambda a: a[:-1]),
+    "training rows of fewer bins": ("kernel-machine", "features_.rows_", lambda a: a[:, :-1]),
+    "weights of fewer mapped bins": ("kernel-machine-on-a-map", "_coef", lambda a: a[:-1]),
     "more bins": ("regression", "n_features_in_", lambda n: n + 1),
+    "a kernel that is not fitted": ("exact-on-blocks", "features_.features_", without_gamma),
 }
 
 
@@ -184,6 +192,27 @@ def test_files_that_were_written_before_are_read(name):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
     else:
         assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "unused", "wrong"),
+    [
+        ("additive", {"quantile": 0.5}, {"quantile": 0.9}),
+        ("regression", {"class_weight": None, "threshold": None, "positive": None}, {"threshold": "f1"}),
+        ("ridge-from-moments", {"class_weight": None}, {"class_weight": "balanced"}),
+    ],
+)
+def test_older_files_have_parameters_that_a_class_did_not_use(name, unused, wrong, tmp_path):
+    model = MODELS[name]()
+    vars(model).update(unused)  # and so has the file
+    model.save(tmp_path / "older")
+    found = chimap.load(tmp_path / "older")
+    assert not unused.keys() & vars(found).keys()
+    assert found.predict(X).tolist() == model.predict(X).tolist()
+    vars(model).update(wrong)
+    model.save(tmp_path / "wrong")
+    with pytest.raises(DataError, match=f"{type(model).__name__} has no {next(iter(wrong))}"):
+        chimap.load(tmp_path / "wrong")
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -7,7 +7,14 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
-from chimap import FourierKernelLearner, HistogramClassifier, HistogramRegressor, MultipleKernelRegressor
+from chimap import (
+    FourierFeatures,
+    FourierKernelLearner,
+    HistogramClassifier,
+    HistogramRegressor,
+    MultipleKernelRegressor,
+    PrincipalFeatures,
+)
 from chimap.recipe import AUTO, Recipe, is_auto
 
 ESTIMATORS = [
@@ -31,6 +38,22 @@ def test_every_parameter_is_a_setting_of_the_recipe_or_of_its_learner(estimator)
     assert recipe.is_classifier == hasattr(estimator, "predict_proba")
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_settings_have_the_names_and_values_of_parameters(estimator):
+    found, parameters = estimator._recipe().settings, estimator.get_params(deep=False)
+    given = parameters.keys() - {"covariates", "verbose", "features"}
+    assert all(found[name] is parameters[name] for name in given)
+    assert not found.keys() & {"seed", "raced", "resolved", "learner", "n_terms", "map", "sampling", "n_principal"}
+
+
+def test_settings_of_features_are_those_of_an_object():
+    given = PrincipalFeatures(8, FourierFeatures(sampling="orthogonal"))
+    found = Recipe.of(HistogramClassifier("exp-chi2", features=given)).settings["features"]
+    assert (found.n_components, found.features.family, found.features.sampling) == (8, "fourier", "orthogonal")
+    raced = Recipe.of(HistogramClassifier()).with_raced(kernel="gaussian", features="exact").settings
+    assert (raced["kernel"], raced["features"]) == ("gaussian", "exact")
+
+
 def test_a_recipe_is_frozen_and_a_race_makes_another_one():
     asked = Recipe.of(HistogramClassifier(alpha=[1.0, 2.0]))
     with pytest.raises(FrozenInstanceError):
@@ -42,6 +65,15 @@ def test_a_recipe_is_frozen_and_a_race_makes_another_one():
     open_again = raced.without_raced("alpha", of=asked)
     assert open_again.raced_settings == {"kernel": "chi2"}
     assert open_again.alpha is asked.alpha
+
+
+def test_settings_are_open_until_they_get_a_value():
+    recipe = Recipe.of(HistogramClassifier(gamma=0.5, bin_weights=np.ones(3)))
+    assert recipe.leaves_open("kernel", "features", "alpha")
+    assert not recipe.leaves_open("kernel", "gamma")
+    assert not recipe.leaves_open("bin_weights")
+    assert not recipe.with_values(features="exact").leaves_open("features")
+    assert not recipe.with_raced(kernel="chi2").leaves_open("kernel")
 
 
 def test_values_of_open_settings_are_not_the_choice_of_a_race():

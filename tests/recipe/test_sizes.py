@@ -163,8 +163,8 @@ def test_a_new_family_is_told_how_many_components_fit(sketch):
 def test_open_settings_get_values_and_others_stay():
     recipe = Recipe.of(HistogramClassifier("exp-chi2", precision="auto", gamma="auto", random_state=0))
     exact = resolved(recipe, ArraySource(X, Y))
-    assert exact.resolved == {"features"}
-    assert exact.is_exact
+    assert exact.resolved == {"features", "precision"}
+    assert (exact.features, exact.precision) == ("exact", "float32")
     landmarks = resolved(replace(recipe, features="landmarks"), ArraySource(X, Y))
     assert landmarks.resolved == {"gamma", "n_components", "precision"}
     assert (landmarks.gamma, landmarks.n_components) == (2.0, 1000)

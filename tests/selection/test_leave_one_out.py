@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,32 +14,51 @@ from chimap.selection import learning_curve, leave_one_out
 from chimap.selection.leave_one_out import LeaveOut
 from chimap.selection.scoring import HeldOutScore
 from chimap.solvers import exact_observed
+from chimap.solvers.base import KernelRows
 from chimap.solvers.exact import DualRidge, DualSolution
 from chimap.solvers.kernel_matrix import KernelMatrix
 
 from ..histograms import classes
 
 
+class ScoreOfResiduals:
+    """A score by the residuals of rows that are left out."""
+
+    name = "score"
+
+    def __init__(self, Y: np.ndarray, function: Callable[[np.ndarray], float]):
+        self.Y, self.function = Y, function
+
+    def __call__(self, outputs: np.ndarray, rows: np.ndarray) -> float:
+        return self.function(self.Y[rows] - outputs)
+
+
+def scored_by(function: Callable[[np.ndarray], float], rule: LeaveOut) -> LeaveOut:
+    return replace(rule, rows=replace(rule.rows, score=ScoreOfResiduals(rule.rows.Y, function)))
+
+
+def rule_of(features, Y, score, groups=None, weights=None, has_rare=False, **options: object) -> LeaveOut:
+    n, t = Y.shape
+    precision = np.dtype(np.float64)
+    rows = KernelRows(features, np.arange(n), groups, Y, np.zeros(t), weights, score, precision, has_rare=has_rare)
+    return LeaveOut(KernelMatrix(features, Y, None, precision), rows, **options)
+
+
 def problem(n: int = 120, seed: int = 0, kernel: str = "exp-chi2", **options: object) -> LeaveOut:
     X, y = classes(n, 10, seed=seed)
     Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
     features = ExactFeatures(kernel, n_terms=4).fit(X)
-    score = HeldOutScore(y, np.arange(3))
-
-    def of_residuals(residuals: np.ndarray, rows: np.ndarray) -> float:
-        return score(Y[rows] - residuals, rows)
-
-    return LeaveOut(KernelMatrix(features, Y, None, np.dtype(np.float64)), Y, of_residuals, **options)
+    return rule_of(features, Y, HeldOutScore(y, np.arange(3)), **options)
 
 
 def refitted(rule: LeaveOut, alpha: float, gamma: float, left_out: np.ndarray) -> np.ndarray:
     """Outputs for rows left out, by a fit on the others with the kernel of mapped rows."""
-    U = rule.problem.features.rows_.dense
+    U = rule.matrix.features.rows_.dense
     K = np.exp(-gamma * np.square(U[:, None] - U).sum(axis=2))
     kept = np.setdiff1d(np.arange(len(U)), left_out)
     m = kept.size
     A = np.block([[K[np.ix_(kept, kept)] + alpha * np.eye(m), np.ones((m, 1))], [np.ones((1, m)), 0]])
-    found = np.linalg.solve(A, np.vstack([rule.Y[kept], np.zeros((1, rule.Y.shape[1]))]))
+    found = np.linalg.solve(A, np.vstack([rule.rows.Y[kept], np.zeros((1, rule.rows.Y.shape[1]))]))
     return K[np.ix_(left_out, kept)] @ found[:-1] + found[-1]
 
 
@@ -49,7 +70,7 @@ def test_held_out_predictions_are_those_of_refitting(few, grouped, monkeypatch):
     rule = problem(groups=groups)
     choice = rule.choose()
     best = choice.result.best
-    assert best["gamma"] == rule.problem.gamma(choice.octaves)
+    assert best["gamma"] == rule.matrix.gamma(choice.octaves)
     for out in (np.arange(6, 12), np.arange(114, 120)) if grouped else (np.array([3]), np.array([119])):
         expected = refitted(rule, best["alpha"], best["gamma"], out)
         np.testing.assert_allclose(choice.held_out[out], expected, atol=1e-6)
@@ -85,7 +106,7 @@ def test_all_rows_take_one_factor_and_are_left_out_once(monkeypatch):
     monkeypatch.setattr(DualRidge, "leave_one_out", left_out)
     rule = problem()
     choice = rule.choose()
-    assert rule.problem.posterior(choice.solution.alpha, choice.octaves) is not None
+    assert rule.matrix.posterior(choice.solution.alpha, choice.octaves) is not None
     assert calls == ["factor", 0]
 
 
@@ -122,7 +143,7 @@ def test_a_matrix_of_some_rows_is_let_go_before_there_is_another(monkeypatch):
 def test_of_equal_settings_the_solution_is_that_of_the_one_chosen(monkeypatch):
     monkeypatch.setattr(leave_one_out, "mean_square", lambda *_: 1.0)
     rule = problem(octaves=0)
-    rule.score = lambda residuals, rows: 0.5
+    rule = scored_by(lambda residuals: 0.5, rule)
     choice = rule.choose()
     assert choice.solution.alpha == choice.result.best["alpha"]
 
@@ -144,10 +165,10 @@ def test_a_strength_of_some_rows_is_raised_until_that_of_all_can_be_solved(monke
 def test_the_learning_curve_is_of_machines_of_the_first_rows_for_the_last_half(monkeypatch):
     monkeypatch.setattr(learning_curve, "_FEWEST", 10)
     rule = problem(octaves=0, alphas=[0.1])
-    rule.score = lambda residuals, rows: -float(np.square(residuals).mean())
-    growth, gamma = dict(rule.choose().growth), rule.problem.gamma(0)
+    rule = scored_by(lambda residuals: -float(np.square(residuals).mean()), rule)
+    growth, gamma = dict(rule.choose().growth), rule.matrix.gamma(0)
     later = np.arange(60, 120)
-    expected = -np.square(rule.Y[later] - refitted(rule, 0.1, gamma, later)).mean()
+    expected = -np.square(rule.rows.Y[later] - refitted(rule, 0.1, gamma, later)).mean()
     assert growth[60] == pytest.approx(expected, rel=1e-6)
 
 
@@ -183,30 +204,30 @@ def test_several_strengths_are_compared_on_some_rows_and_a_single_one_is_not(mon
 
 def test_equal_scores_go_to_the_smaller_error_and_then_to_the_stronger():
     rule = problem()
-    rule.score = lambda residuals, rows: 0.5
+    rule = scored_by(lambda residuals: 0.5, rule)
     best = rule.choose().result.best
     errors = {}
     for alpha in (best["alpha"] / 10, best["alpha"], best["alpha"] * 10):
         only = problem(alphas=[alpha], octaves=0).choose()
-        errors[alpha] = np.square(only.held_out - rule.Y).mean()
+        errors[alpha] = np.square(only.held_out - rule.rows.Y).mean()
     assert errors[best["alpha"]] <= min(errors.values()) * 1.2
     rule = problem(alphas=[1e-9, 1e-8, 1e-7], octaves=0)
-    rule.score = lambda residuals, rows: 0.5
-    rule.Y[:] = 1.0  # every strength predicts them without error
+    rule = scored_by(lambda residuals: 0.5, rule)
+    rule.rows.Y[:] = 1.0  # every strength predicts them without error
     assert rule.choose().result.best["alpha"] == 1e-7
 
 
 def test_scores_that_are_not_defined_cannot_win():
     rule = problem(alphas=[0.01, 100.0], octaves=0)
     weak = problem(alphas=[0.01], octaves=0).choose()
-    least = 1.1 * np.square(weak.held_out - rule.Y).mean()
-    rule.score = lambda residuals, rows: np.nan if np.square(residuals).mean() < least else 0.1
+    least = 1.1 * np.square(weak.held_out - rule.rows.Y).mean()
+    rule = scored_by(lambda residuals: np.nan if np.square(residuals).mean() < least else 0.1, rule)
     assert rule.choose().result.best["alpha"] == 100.0
 
 
 def test_no_strength_is_large_enough():
     rule = problem(alphas=[1e-300], octaves=0)
-    rule.problem.features.rows_ = rule.problem.features.rows_.take(np.zeros(120, dtype=int))
+    rule.matrix.features.rows_ = rule.matrix.features.rows_.take(np.zeros(120, dtype=int))
     with pytest.raises(DataError, match=r"none of the strengths .* is large enough"):
         rule.choose()
 
@@ -222,13 +243,13 @@ def test_the_strongest_that_was_tried_is_named_if_none_is_large_enough(monkeypat
 
 def test_gammas_come_from_one_matrix():
     rule = problem()
-    machine = rule.problem.solver(None, 0)
+    machine = rule.matrix.solver(None, 0)
     for octaves in (2, -1, 0):
-        square = rule.problem.solver(None, octaves).square
-        U, below = rule.problem.features.rows_.dense, np.tril_indices(120, -1)
-        expected = np.exp(-rule.problem.gamma(octaves) * np.square(U[:, None] - U).sum(axis=2))
+        square = rule.matrix.solver(None, octaves).square
+        U, below = rule.matrix.features.rows_.dense, np.tril_indices(120, -1)
+        expected = np.exp(-rule.matrix.gamma(octaves) * np.square(U[:, None] - U).sum(axis=2))
         np.testing.assert_allclose(square[below], expected[below], rtol=1e-9)
-    assert machine is rule.problem.solver(None, 0)
+    assert machine is rule.matrix.solver(None, 0)
 
 
 def test_of_equal_scores_the_smaller_weighted_error_is_better():
@@ -239,10 +260,9 @@ def test_of_equal_scores_the_smaller_weighted_error_is_better():
     Y[:20] = X[:20, :1] + 3 * X[:20, 1:2]  # and these a weak one
     weights = np.where(np.arange(60) < 20, 50.0, 0.02)
     features = ExactFeatures("exp-chi2", n_terms=4).fit(X)
-    machine = KernelMatrix(features, Y, None, np.dtype(np.float64))
     chosen = []
     for own in (None, weights):
-        rule = LeaveOut(machine, Y, lambda *_: 0.0, alphas=[1e-2, 100.0], octaves=0, weights=own)
+        rule = rule_of(features, Y, ScoreOfResiduals(Y, lambda _: 0.0), weights=own, alphas=[1e-2, 100.0], octaves=0)
         chosen.append(rule.choose().solution.alpha)
     assert chosen == [100.0, 1e-2]
 
@@ -267,7 +287,7 @@ def test_of_many_rows_a_settled_strength_leaves_out_the_last(grouped, monkeypatc
     assert np.isnan(some.held_out[:-36]).all()
     np.testing.assert_allclose(some.held_out[-36:], every.held_out[-36:], rtol=1e-6)
     np.testing.assert_array_equal(some.solution.weights, every.solution.weights)
-    asked = problem(**given, is_settled=True, leaves_all=True).choose()
+    asked = problem(**given, is_settled=True, has_rare=True).choose()
     np.testing.assert_allclose(asked.held_out, every.held_out, rtol=1e-6)
 
 
@@ -278,21 +298,21 @@ def test_tasks_with_gaps_leave_out_parts_of_the_rows(grouped, monkeypatch):
     groups = [np.arange(a, a + 8) for a in range(0, 120, 8)] if grouped else None
     rule = problem(groups=groups, octaves=0)
     rng = np.random.default_rng(1)
-    rule.Y[rng.random(rule.Y.shape) < 0.25] = np.nan
-    rule.score = lambda residuals, rows: -float(np.nanmean(np.square(residuals)))
+    rule.rows.Y[rng.random(rule.rows.Y.shape) < 0.25] = np.nan
+    rule = scored_by(lambda residuals: -float(np.nanmean(np.square(residuals))), rule)
     choice = rule.choose()
     assert choice.result.rule == "leave-part-out"
     assert not choice.growth
     alpha, gamma = choice.result.best["alpha"], choice.result.best["gamma"]
-    part = rule.groups[1]
-    assert len(rule.groups) == 5
+    part = rule.rows.groups[1]
+    assert len(rule.rows.groups) == 5
     assert part[0] == 24
     for task in range(3):
-        seen = np.flatnonzero(~np.isnan(rule.Y[:, task]))
+        seen = np.flatnonzero(~np.isnan(rule.rows.Y[:, task]))
         own = np.intersect1d(part, seen)
         unseen = np.setdiff1d(np.arange(120), seen)
         alone = problem()
-        alone.Y[:] = np.nan_to_num(rule.Y)
+        alone.rows.Y[:] = np.nan_to_num(rule.rows.Y)
         expected = refitted(alone, alpha, gamma, np.union1d(part, unseen))
         places = np.searchsorted(np.union1d(part, unseen), own)
         np.testing.assert_allclose(choice.held_out[own, task], expected[places, task], atol=1e-6)
@@ -300,9 +320,9 @@ def test_tasks_with_gaps_leave_out_parts_of_the_rows(grouped, monkeypatch):
 
 def test_the_search_for_tasks_with_gaps_begins_where_conjugate_gradients_are_quick():
     whole, gaps = problem(octaves=0), problem(octaves=0)
-    gaps.Y[::4, 0] = np.nan
-    gaps.score = lambda residuals, rows: -float(np.nanmean(np.square(residuals)))
-    scale = whole.problem.solver(None, 0).scale()
+    gaps.rows.Y[::4, 0] = np.nan
+    gaps = scored_by(lambda residuals: -float(np.nanmean(np.square(residuals))), gaps)
+    scale = whole.matrix.solver(None, 0).scale()
     first, of_gaps = (rule.choose().result.settings["alpha"][0] / scale for rule in (whole, gaps))
     assert (first, of_gaps) == (pytest.approx(0.1), pytest.approx(1.0))
 
@@ -310,8 +330,8 @@ def test_the_search_for_tasks_with_gaps_begins_where_conjugate_gradients_are_qui
 def test_of_many_rows_with_gaps_the_best_of_few_is_solved_once_on_all(monkeypatch):
     monkeypatch.setattr(leave_one_out, "FEW_ROWS", 60)
     rule = problem()
-    rule.Y[::4, 0] = np.nan
-    rule.score = lambda residuals, rows: -float(np.nanmean(np.square(residuals)))
+    rule.rows.Y[::4, 0] = np.nan
+    rule = scored_by(lambda residuals: -float(np.nanmean(np.square(residuals))), rule)
     choice = rule.choose()
     assert [row["n_rows"] for row in choice.result.table()].count(120) == 1
     assert np.isnan(choice.held_out[:48]).all()
@@ -342,6 +362,6 @@ def test_parts_keep_groups_whole_and_leave_rows_to_learn_from(sizes):
 def test_a_strength_whose_rows_left_out_are_not_known_cannot_win(monkeypatch):
     monkeypatch.setattr(exact_observed, "_MOST_STEPS", 4)
     rule = problem(alphas=[1e-8, 1e3], octaves=0)
-    rule.Y[::4, 0] = np.nan
-    rule.score = lambda residuals, rows: 1.0 if np.isnan(residuals).mean() > 0.2 else 0.5
+    rule.rows.Y[::4, 0] = np.nan
+    rule = scored_by(lambda residuals: 1.0 if np.isnan(residuals).mean() > 0.2 else 0.5, rule)
     assert rule.choose().solution.alpha == 1e3

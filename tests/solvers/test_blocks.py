@@ -5,7 +5,7 @@ import pytest
 
 from chimap._validation import DataError
 from chimap.features.exact import ExactBlocks, ExactFeatures
-from chimap.solvers.blocks import BlockRidge
+from chimap.solvers.blocks import BlockRidge, block_kernel
 
 N, ALPHA = 240, 0.3
 RNG = np.random.default_rng(0)
@@ -16,14 +16,18 @@ BLOCKS = [slice(0, 80), slice(80, 170), slice(170, N)]
 KERNELS = ["exp-chi2", "gaussian", "minmax", "chi2"]
 
 
+def fitted(kernel="exp-chi2"):
+    return ExactFeatures(kernel, n_terms=3, random_state=0).fit(X)
+
+
 def machine(kernel="exp-chi2", weights=None, alpha=ALPHA, core=0):
-    features = ExactFeatures(kernel, n_terms=3, random_state=0).fit(X)
-    return of_features(features, weights, alpha, core)
+    return of_features(fitted(kernel), weights, alpha, core)
 
 
 def of_features(features, weights=None, alpha=ALPHA, core=0, rows=slice(None), dtype="float64"):
     chosen = None if weights is None else weights[rows]
-    return BlockRidge(features, Y[rows], chosen, alpha, Y.mean(axis=0), 90 + core, np.dtype(dtype), core)
+    kernel = block_kernel(features, 90 + core, np.dtype(dtype))
+    return BlockRidge(kernel, Y[rows], chosen, alpha, Y.mean(axis=0), core, is_lifted=features.is_centred)
 
 
 def gram(features, n=N):
@@ -47,7 +51,7 @@ def test_sweeps_converge_to_the_solution_of_the_whole_matrix(kernel, weights, co
     alpha = 10.0  # of strongly coupled blocks: at ALPHA the same takes a thousand sweeps
     ridge = swept(machine(kernel, weights, alpha, core), sweeps=60)
     noise = alpha / (np.ones(N) if weights is None else weights)
-    K = gram(ridge._features) + ridge.lift
+    K = gram(fitted(kernel)) + ridge.lift
     whole = np.linalg.solve(K + np.diag(noise), Y - Y.mean(axis=0))
     assert np.abs(ridge.weights - whole).max() < 1e-5 * np.abs(whole).max()
     assert np.allclose(ridge.outputs(slice(0, N)), K @ whole + Y.mean(axis=0), atol=1e-6)
@@ -55,7 +59,7 @@ def test_sweeps_converge_to_the_solution_of_the_whole_matrix(kernel, weights, co
 
 def test_each_step_lowers_the_objective():
     ridge = machine()
-    K, R = gram(ridge._features) + ALPHA * np.eye(N), Y - Y.mean(axis=0)
+    K, R = gram(fitted()) + ALPHA * np.eye(N), Y - Y.mean(axis=0)
 
     def phi():
         return float((ridge.weights * (K @ ridge.weights / 2 - R)).sum())
@@ -70,7 +74,7 @@ def test_each_step_lowers_the_objective():
 def test_outputs_before_a_block_is_learned_are_those_of_a_machine_without_its_rows():
     ridge = swept(machine(), BLOCKS[:2])
     seen = slice(0, BLOCKS[1].stop)
-    K = gram(ridge._features)
+    K = gram(fitted())
     expected = K[BLOCKS[2], seen] @ ridge.weights[seen] + Y.mean(axis=0)
     before = ridge.outputs(BLOCKS[2])
     assert np.allclose(before, expected, atol=1e-10)
@@ -79,16 +83,57 @@ def test_outputs_before_a_block_is_learned_are_those_of_a_machine_without_its_ro
 
 
 @pytest.mark.parametrize("core", [0, 30])
-def test_a_step_leaves_no_residual_in_its_block_and_in_the_core(core):
-    ridge = swept(machine(core=core))
+def test_a_step_in_full_leaves_no_residual_in_its_block_and_in_the_core(core):
+    ridge = swept(machine(core=core), BLOCKS[:2])
     residuals = Y - ridge.outputs(slice(0, N)) - ALPHA * ridge.weights
-    settled = np.r_[np.arange(core), np.arange(BLOCKS[2].start, N)]
+    settled = np.r_[np.arange(core), np.arange(BLOCKS[1].start, BLOCKS[1].stop)]
     assert np.abs(residuals[settled]).max() < 1e-9
     assert np.abs(np.delete(residuals, settled, axis=0)).max() > 1e-3
 
 
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+def test_the_length_of_a_step_is_the_best_for_the_rows_to_come(weights):
+    ridge = swept(machine(weights=weights, core=30), BLOCKS[:2])
+    full, last = ridge.weights.copy(), BLOCKS[2]
+    step = np.zeros(full.shape)
+    step[np.r_[:30, 80:170]] = ridge.step
+    errors, w = [], np.ones((N, 1)) if weights is None else weights[:, None]
+    lengths = np.linspace(0, 1, 1001)
+    for length in lengths:
+        ridge.weights[:] = full - (1 - length) * step
+        errors.append(float(np.sum(w[last] * (Y[last] - ridge.outputs(last)) ** 2)))
+    ridge.weights[:] = full
+    assert ridge.lengths == []
+    ridge.learn(last)
+    assert 0 < ridge.length < 1
+    assert ridge.length == pytest.approx(lengths[np.argmin(errors)], abs=1e-3)
+    # what is left in the core, which the next step begins from
+    noise = ALPHA / (np.ones(N) if weights is None else weights)
+    residuals = Y - ridge.outputs(slice(0, N)) - noise[:, None] * ridge.weights
+    assert np.allclose(residuals[:30], ridge.core_residuals, atol=1e-9)
+
+
+def test_one_sweep_of_noisy_rows_predicts_better_by_lengths_than_by_full_steps(monkeypatch):
+    rng = np.random.default_rng(1)
+    rows = rng.dirichlet(np.ones(12), 1500)
+    y = (np.sin(6 * rows[:, 0]) + rows[:, 1] + 0.3 * rng.standard_normal(1500))[:, None]
+    features = ExactFeatures("exp-chi2", random_state=0).fit(rows)
+
+    def error():
+        ridge = BlockRidge(block_kernel(features, 140, np.dtype("float64")), y, None, 0.05, y.mean(axis=0), 40)
+        for start in range(0, 1200, 100):
+            ridge.learn(slice(start, start + 100))
+        return float(
+            np.mean((np.sin(6 * rows[1200:, 0]) + rows[1200:, 1] - ridge.outputs(slice(1200, 1500))[:, 0]) ** 2)
+        )
+
+    by_lengths = error()
+    monkeypatch.setattr(BlockRidge, "_measure", lambda *_: None)
+    assert by_lengths < 0.7 * error()
+
+
 def test_a_core_brings_one_sweep_nearer_to_the_solution():
-    K = gram(machine()._features)
+    K = gram(fitted())
     whole = K @ np.linalg.solve(K + ALPHA * np.eye(N), Y - Y.mean(axis=0)) + Y.mean(axis=0)
     errors = [np.linalg.norm(swept(machine(core=core)).outputs(slice(0, N)) - whole) for core in (0, 15, 60)]
     assert errors[2] < 0.6 * errors[0]
@@ -97,11 +142,12 @@ def test_a_core_brings_one_sweep_nearer_to_the_solution():
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
 @pytest.mark.parametrize("core", [0, 30])
-def test_rows_of_the_last_block_are_left_out_as_if_they_had_not_been_there(weights, core):
+def test_rows_of_the_last_block_are_left_out_as_if_they_had_not_been_there(weights, core, monkeypatch):
+    monkeypatch.setattr(BlockRidge, "_measure", lambda self, *_: self.lengths.append(0.6))  # whatever the rows are
     ridge = swept(machine(weights=weights, core=core))
     last, first = BLOCKS[2], 50
-    left_out = ridge.left_out(first)
-    features = ridge._features
+    left_out = ridge.outputs_left_out(ridge.left_out(first), first)
+    features = fitted()
     for row in (first, 63, last.stop - last.start - 1):
         rows = np.delete(np.arange(N), last.start + row)
         without = of_features(features.take(rows), weights, core=core, rows=rows)
@@ -110,15 +156,16 @@ def test_rows_of_the_last_block_are_left_out_as_if_they_had_not_been_there(weigh
         assert np.allclose(left_out[row - first], output, atol=1e-8)
 
 
-def test_groups_of_the_last_block_are_left_out_together():
+def test_groups_of_the_last_block_are_left_out_together(monkeypatch):
+    monkeypatch.setattr(BlockRidge, "_measure", lambda self, *_: self.lengths.append(0.6))  # whatever the rows are
     ridge = swept(machine(core=30))
     groups = [np.arange(0, 7), np.arange(7, 30)]
-    left_out = ridge.left_out_together(groups)
+    left_out = ridge.outputs_left_out(ridge.left_out_together(groups), 0)
     assert np.isnan(left_out[30:]).all()
     rows = np.delete(np.arange(N), np.arange(177, 200))
-    without = of_features(ridge._features.take(rows), core=30, rows=rows)
+    without = of_features(fitted().take(rows), core=30, rows=rows)
     swept(without, [BLOCKS[0], BLOCKS[1], slice(170, N - 23)])
-    outputs = gram(ridge._features)[177:200][:, rows] @ without.weights + Y.mean(axis=0)
+    outputs = gram(fitted())[177:200][:, rows] @ without.weights + Y.mean(axis=0)
     assert np.allclose(left_out[7:30], outputs, atol=1e-8)
 
 
@@ -155,7 +202,7 @@ def test_variances_of_groups_that_are_left_out(weights):
     rows = np.arange(80)
     groups = [rows[:7], rows[7:8], rows[8:]]
     noise = ALPHA / (np.ones(N) if weights is None else weights)
-    K = gram(ridge._features)[:80, :80] + ridge.lift + np.diag(noise[:80])
+    K = gram(fitted())[:80, :80] + ridge.lift + np.diag(noise[:80])
     expected = []
     for group in groups:
         rest = np.setdiff1d(rows, group)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from chimap._validation import DataError
 from chimap.backends import backend_of
 from chimap.features.exact import ExactBlocks, ExactFeatures
-from chimap.solvers.blocks import BlockRidge
+from chimap.solvers.blocks import BlockRidge, block_kernel
 
 torch = pytest.importorskip("torch", reason="the path of devices is tested where torch is installed")
 
@@ -61,7 +61,8 @@ def precision(features):
 
 
 def machine(features, device, weights=None, core=0, alpha=0.1):
-    return BlockRidge(features, Y, weights, alpha, Y.mean(axis=0), 150, precision(features), core, device)
+    kernel = block_kernel(features, 150, precision(features), device)
+    return BlockRidge(kernel, Y, weights, alpha, Y.mean(axis=0), core, is_lifted=features.is_centred)
 
 
 def assert_close(there, here, features):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chimap._errors import InputError
@@ -186,8 +187,11 @@ class Settings:
         flag_values.check_share(self.test_fraction, "--test-fraction")
         parse_memory(self.memory)
 
-    def weighing(self, y: np.ndarray) -> JSON:
-        """Return the parameters of a model for the labels ``y``: ``class_weight``, ``threshold`` and ``positive``."""
+    def weighing(self, task: TaskName, y: np.ndarray) -> JSON:
+        """Return the parameters of a classifier that are about classes, given the labels ``y``; none of a regressor."""
+        if task is not TaskName.classify:
+            flag_values.check_no_classes(self.class_weight, self.threshold, self.positive)
+            return {}
         return {
             "class_weight": flag_values.class_weight_of(self.class_weight, y),
             "threshold": flag_values.threshold_of(self.threshold),
@@ -207,7 +211,9 @@ class Settings:
             "sampling": self.sampling,
             "n_principal": flag_values.one_or_several(self.principal, "--principal"),
         } | ({"n_terms": n_terms} if self.map == "optimal" else {"map": MAPS[self.map](**of_map)})
-        return (HistogramClassifier if task is TaskName.classify else HistogramRegressor)(
+        quantile = flag_values.quantile_of(self.quantile, self.loss)
+        is_classifier = task is TaskName.classify
+        return (HistogramClassifier if is_classifier else partial(HistogramRegressor, quantile=quantile))(
             self.kernels if len(self.kernels) > 1 else self.kernels[0],
             gamma=flag_values.gamma_of(self.gamma),
             n_components=self.n_components,
@@ -217,7 +223,6 @@ class Settings:
             bin_weights=None if self.bin_weights == "none" else self.bin_weights,
             time_limit=flag_values.seconds_of(self.time_limit, "--time-limit"),
             loss=self.loss,
-            quantile=flag_values.quantile_of(self.quantile, self.loss),
             weights=self.weights,
             alpha=flag_values.number_or("auto", self.alpha, "--alpha"),
             scoring=self.scoring,

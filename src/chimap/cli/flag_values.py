@@ -69,6 +69,15 @@ def threshold_of(text: str | None) -> float | str | None:
         ) from None
 
 
+def check_no_classes(class_weight: str | None, threshold: str | None, positive: str | None) -> None:
+    """Raise ValueError, naming the flag, for a flag about classes that is given for a regression."""
+    if class_weight is not None:
+        raise InputError("--class-weight is for classifiers: use --sample-weight to weight the rows of a regression.")
+    for flag, value in (("--threshold", threshold), ("--positive", positive)):
+        if value is not None:
+            raise InputError(f"{flag} is for classifiers with two classes: leave it out of a regression.")
+
+
 def number_or(word: str, text: str, flag: str) -> float | str:
     """Return ``word`` itself or the positive number in the text. Raise ValueError, naming the flag, for other text.
 

@@ -102,7 +102,7 @@ def train(
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
         _check_classes(y, source.name, task, parts.is_held_out)
         warn_of_repeats(parts.training, parts.held_out)
-    model = settings.estimator(task).set_params(**settings.weighing(y))
+    model = settings.estimator(task).set_params(**settings.weighing(task, y))
     if (covariates := data_rows.covariates_of(table.covariates, table.metadata)) is not None:
         model.set_params(covariates=covariates)
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:

@@ -87,7 +87,8 @@ class Units:
     @classmethod
     def of(cls, rows: Rows) -> Units:
         """Return the units of rows."""
-        totals = np.asarray(rows.sum(axis=1, dtype=np.float64)).reshape(-1)
+        with np.errstate(over="ignore"):  # rows that overflow are named where they are used
+            totals = np.asarray(rows.sum(axis=1, dtype=np.float64)).reshape(-1)
         finite = totals[np.isfinite(totals)]
         least, median, largest = np.quantile(finite, (0, 0.5, 1)).tolist() if finite.size else (0.0, 0.0, 0.0)
         return cls(_arrays.are_whole(rows), least, median, largest)

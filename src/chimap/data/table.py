@@ -494,7 +494,7 @@ def _span(first: dict[str, int], n: int, start: str, stop: str) -> Iterable[int]
     return []
 
 
-def named_blocks(blocks: Blocks | None, names: Sequence[str] | None) -> Blocks | None:
+def named_blocks(blocks: Blocks, names: Sequence[str] | None) -> Blocks:
     """Return blocks of columns with positions in place of names and globs; other blocks unchanged.
 
     Each block is a slice, positions, or names as ``places_of`` takes them; ``names`` are the names of the columns.
@@ -502,8 +502,6 @@ def named_blocks(blocks: Blocks | None, names: Sequence[str] | None) -> Blocks |
     >>> named_blocks({"sift": "sift_*", "hog": ["hog_0"]}, ["hog_0", "sift_0", "sift_1"])
     {'sift': [1, 2], 'hog': [0]}
     """
-    if blocks is None:
-        return None
     if isinstance(blocks, Mapping):
         return {name: _block(block, names) for name, block in blocks.items()}
     return [_block(block, names) for block in blocks]

@@ -3,7 +3,7 @@
 from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
 from chimap.estimators.from_moments import MomentsGroupLasso, MomentsLasso, MomentsRidge, MomentsRidgeClassifier
 from chimap.estimators.histogram import HistogramClassifier, HistogramRegressor
-from chimap.estimators.kernel_machine import KernelClassifier
+from chimap.estimators.kernel_machine import KernelClassifier, with_features
 from chimap.estimators.lookup import LookupClassifier
 from chimap.estimators.online import OnlineIntersectionClassifier
 from chimap.features.families import gather_features
@@ -27,5 +27,6 @@ __all__ = [
 
 register(HistogramClassifier, HistogramRegressor, migrate=gather_features)
 register(CompiledClassifier, CompiledRegressor)
-register(KernelClassifier, LookupClassifier)
+register(KernelClassifier, migrate=with_features)
+register(LookupClassifier)
 register(MomentsRidge, MomentsRidgeClassifier, MomentsLasso, MomentsGroupLasso, OnlineIntersectionClassifier)

@@ -6,7 +6,6 @@ forwards to it whatever is asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,8 +19,8 @@ from chimap._errors import InputError
 from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring, Sometimes
-from chimap._validation import checked_weights, is_auto, rows_as_fitted
+from chimap._types import JSON, ArrayLike, MatrixLike, Parameters, Scoring, Sometimes
+from chimap._validation import checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.covariates import names_columns
 from chimap.data.doubts import Units, first_look
@@ -51,7 +50,6 @@ from chimap.estimators.rows import (
 )
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import Covariates
-from chimap.features.families import Prescribed
 from chimap.fit.batches import Batches, batches_of
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.collecting import Request
@@ -74,7 +72,6 @@ from chimap.solvers.posterior import DualPosterior, Posterior
 
 if TYPE_CHECKING:
     from distributed import Client
-    from sklearn.model_selection import BaseCrossValidator
     from sklearn.utils import Tags
 
     from chimap.data.formats.fields import Reading
@@ -132,65 +129,13 @@ class HistogramModel(BaseEstimator):
     training_: Sometimes[JSON | None]  # what the command line says of the fit
     histograms_: Sometimes[BaseEstimator | None]  # which describe images as rows
     _batches: Batches | None = None
-    covariates: object = None  # of estimators without this parameter
+    covariates: object = None  # of estimators without this parameter, as the next
+    scoring: Scoring = None
     _stale: bool = False  # whether batches have arrived since the weights were solved for
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         show_learned(cls, _OWN)
-
-    def __init__(
-        self,
-        kernel: str | Kernel | Sequence[str | Kernel] = "auto",
-        *,
-        features: Prescribed = "auto",
-        gamma: float | str = "mean",
-        n_components: int | str = "auto",
-        normalize: str | Sequence[str | None] | None = None,
-        bin_weights: str | ArrayLike | None = "auto",
-        blocks: Blocks | None = None,
-        covariates: str | Sequence[str] | MatrixLike | Mapping[str, ArrayLike] | None = None,
-        loss: str | Loss = "square",
-        quantile: float | Sequence[float] = 0.5,
-        class_weight: ClassWeight = None,
-        weights: str = "importance",
-        threshold: str | float | None = None,
-        positive: object = None,
-        alpha: str | float | Sequence[float] = "auto",
-        selection: str | int | BaseCrossValidator = "auto",
-        scoring: Scoring = None,
-        time_limit: float | None = None,
-        memory: str | int = "1GiB",
-        precision: str = "float32",
-        device: str = "cpu",
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ):
-        self.kernel = kernel
-        self.features = features
-        self.gamma = gamma
-        self.n_components = n_components
-        self.normalize = normalize
-        self.bin_weights = bin_weights
-        self.blocks = blocks
-        self.covariates = covariates
-        self.loss = loss
-        self.quantile = quantile
-        self.class_weight = class_weight
-        self.weights = weights
-        self.threshold = threshold
-        self.positive = positive
-        self.alpha = alpha
-        self.selection = selection
-        self.scoring = scoring
-        self.time_limit = time_limit
-        self.memory = memory
-        self.precision = precision
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _recipe(self) -> Recipe:
         """Return the settings that the parameters ask for."""
@@ -444,8 +389,7 @@ class HistogramModel(BaseEstimator):
     @property
     def precision_(self) -> str:
         """The precision of features and products: as given, or what "auto" stood for during the fit."""
-        precision = self.fitted.recipe.precision
-        return "float32" if is_auto(precision) else precision
+        return self.fitted.recipe.precision
 
     @property
     def normalize_(self) -> str | None:

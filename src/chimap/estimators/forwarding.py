@@ -177,19 +177,12 @@ def _read(estimator: OfColumns, X: MatrixLike) -> tuple[Rows, int, str]:
     return source.block(0, source.n_rows).X, 0, source.name
 
 
-def forwarded(
-    function: Callable[Concatenate[Model, P], R], check: Callable[[Any], None] | None = None
-) -> Callable[Concatenate[Any, P], R]:
-    """Return a method that calls a function of the fitted model; rows X and background are read and prepared first.
-
-    check: called with the estimator before; it raises an error for an estimator that has no answer.
-    """
+def forwarded(function: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Return a method that calls a function of the fitted model; rows X and background are read and prepared first."""
     parameters = signature(function)
 
     @wraps(function)
     def forward(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
-        if check is not None:
-            check(self)
         model: Model = self.fitted
         given = parameters.bind(model, *args, **kwargs)
         for name in {"X", "background"} & given.arguments.keys():

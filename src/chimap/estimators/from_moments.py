@@ -272,24 +272,6 @@ class RealMomentsModel(RealTargets, MomentsModel):
 class RidgeFromMoments(MomentsModel):
     """What regressor and classifier share: their parameters, and the choice of alpha and of components."""
 
-    def __init__(
-        self,
-        alpha: str | float | Sequence[float] = "auto",
-        n_components: int | Sequence[int] | None = None,
-        selection: str | int | BaseCrossValidator = "auto",
-        random_state: RandomState = None,
-        device: str = "cpu",
-        class_weight: ClassWeight = None,
-        weights: str = "importance",
-    ):
-        self.alpha = alpha
-        self.n_components = n_components
-        self.selection = selection
-        self.random_state = random_state
-        self.device = device
-        self.class_weight = class_weight
-        self.weights = weights
-
     n_components_: Sometimes[int]
     pca_: Sometimes[PCA]
 
@@ -370,8 +352,6 @@ class MomentsRidge(RealMomentsModel, RidgeFromMoments):
         Seed of the folds.
     device : str, default="cpu"
         "cpu", or "cuda" (needs torch), where the eigenproblems of ``n_components`` are solved if they fit there.
-    class_weight : None, default=None
-        Not used in regression; must be None.
     weights : {"importance", "frequency"}, default="importance"
         What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
         ``HistogramClassifier``.
@@ -405,6 +385,22 @@ class MomentsRidge(RealMomentsModel, RidgeFromMoments):
     >>> model.n_components_, bool(model.score(Z, Z[:, 0] + 2 * Z[:, 1]) > 0.99)
     (10, True)
     """
+
+    def __init__(
+        self,
+        alpha: str | float | Sequence[float] = "auto",
+        n_components: int | Sequence[int] | None = None,
+        selection: str | int | BaseCrossValidator = "auto",
+        random_state: RandomState = None,
+        device: str = "cpu",
+        weights: str = "importance",
+    ):
+        self.alpha = alpha
+        self.n_components = n_components
+        self.selection = selection
+        self.random_state = random_state
+        self.device = device
+        self.weights = weights
 
 
 class MomentsRidgeClassifier(ClassTargets, RidgeFromMoments):
@@ -448,6 +444,24 @@ class MomentsRidgeClassifier(ClassTargets, RidgeFromMoments):
     >>> bool(model.score(X[1200:], y[1200:]) > 0.85)
     True
     """
+
+    def __init__(
+        self,
+        alpha: str | float | Sequence[float] = "auto",
+        n_components: int | Sequence[int] | None = None,
+        selection: str | int | BaseCrossValidator = "auto",
+        random_state: RandomState = None,
+        device: str = "cpu",
+        class_weight: ClassWeight = None,
+        weights: str = "importance",
+    ):
+        self.alpha = alpha
+        self.n_components = n_components
+        self.selection = selection
+        self.random_state = random_state
+        self.device = device
+        self.class_weight = class_weight
+        self.weights = weights
 
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
@@ -10,15 +11,19 @@ from sklearn.utils.metaestimators import available_if
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import ArrayLike, MatrixLike
+from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Scoring
 from chimap._validation import DataError, check_positive
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.rows import checked_labels
 from chimap.estimators.targets import ClassTargets, RealTargets
+from chimap.features.families import Prescribed
+from chimap.kernels import Kernel
+from chimap.losses import Loss
 from chimap.recipe.codecs import checked_batch
 from chimap.solvers.from_moments import RidgeSolver
 
 if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
     from sklearn.utils import Tags
 
 
@@ -103,8 +108,6 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         moments, so it takes more features than a matrix of their products could hold; its intercept is the weight of a
         constant feature of 1 and is penalised as such, as in scikit-learn's ``LinearSVC``. ``features="exact"`` takes
         "square" and "squared_hinge", and the "poisson" and "quantile" of regressions.
-    quantile : float, default=0.5
-        Not used in classification.
     class_weight : "balanced", dict, list of dict or None, default=None
         Factors of the row weights by class. "balanced" gives every class the same total, n / (classes * rows of the
         class), as in scikit-learn. A dictionary maps labels to weights; labels that it does not name have weight 1. The
@@ -143,7 +146,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     time_limit : float or None, default=None
         Time limit of race and fit together, in seconds. The race may take a third of it; the last complete round
         decides. A machine in blocks of rows begins no block that would end later, and is then one of the rows so far
-        (``n_rows_``). None limits the counted work instead, to about two minutes of two cores, so that every computer
+        (``n_rows_``). None limits the counted work instead, to about four minutes of two cores, so that every computer
         makes the same choice.
     memory : str or int, default="1GiB"
         Memory budget of the fit, in bytes or as text such as "512MiB". It includes 256 MiB for the interpreter and the
@@ -257,6 +260,57 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     True
     """
 
+    def __init__(
+        self,
+        kernel: str | Kernel | Sequence[str | Kernel] = "auto",
+        *,
+        features: Prescribed = "auto",
+        gamma: float | str = "mean",
+        n_components: int | str = "auto",
+        normalize: str | Sequence[str | None] | None = None,
+        bin_weights: str | ArrayLike | None = "auto",
+        blocks: Blocks | None = None,
+        covariates: str | Sequence[str] | MatrixLike | Mapping[str, ArrayLike] | None = None,
+        loss: str | Loss = "square",
+        class_weight: ClassWeight = None,
+        weights: str = "importance",
+        threshold: str | float | None = None,
+        positive: object = None,
+        alpha: str | float | Sequence[float] = "auto",
+        selection: str | int | BaseCrossValidator = "auto",
+        scoring: Scoring = None,
+        time_limit: float | None = None,
+        memory: str | int = "1GiB",
+        precision: str = "float32",
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ):
+        self.kernel = kernel
+        self.features = features
+        self.gamma = gamma
+        self.n_components = n_components
+        self.normalize = normalize
+        self.bin_weights = bin_weights
+        self.blocks = blocks
+        self.covariates = covariates
+        self.loss = loss
+        self.class_weight = class_weight
+        self.weights = weights
+        self.threshold = threshold
+        self.positive = positive
+        self.alpha = alpha
+        self.selection = selection
+        self.scoring = scoring
+        self.time_limit = time_limit
+        self.memory = memory
+        self.precision = precision
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
     @available_if(keeps_moments)
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -359,12 +413,6 @@ class HistogramRegressor(RealTargets, HistogramModel):
         The quantile that ``loss="quantile"`` predicts, between 0 and 1. Several, which ascend, are predicted together:
         ``predict`` then returns a column for each, sorted in each row, and ``predict_set`` intervals from the outermost
         two. Each is moved so that its share of held-out rows is below it.
-    class_weight : None, default=None
-        Not used in regression; must be None.
-    threshold : None, default=None
-        Not used in regression; must be None.
-    positive : None, default=None
-        Not used in regression; must be None.
     scoring : str, callable or None, default=None
         scikit-learn scorer by which the race and ``features="exact"`` choose; None is R^2, or the share of the Poisson
         deviance, or of the pinball loss, that is explained.
@@ -389,6 +437,53 @@ class HistogramRegressor(RealTargets, HistogramModel):
     >>> bool(HistogramRegressor("exp-chi2", n_components=256, random_state=0).fit(X, y).score(X, y) > 0.98)
     True
     """
+
+    def __init__(
+        self,
+        kernel: str | Kernel | Sequence[str | Kernel] = "auto",
+        *,
+        features: Prescribed = "auto",
+        gamma: float | str = "mean",
+        n_components: int | str = "auto",
+        normalize: str | Sequence[str | None] | None = None,
+        bin_weights: str | ArrayLike | None = "auto",
+        blocks: Blocks | None = None,
+        covariates: str | Sequence[str] | MatrixLike | Mapping[str, ArrayLike] | None = None,
+        loss: str | Loss = "square",
+        quantile: float | Sequence[float] = 0.5,
+        weights: str = "importance",
+        alpha: str | float | Sequence[float] = "auto",
+        selection: str | int | BaseCrossValidator = "auto",
+        scoring: Scoring = None,
+        time_limit: float | None = None,
+        memory: str | int = "1GiB",
+        precision: str = "float32",
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ):
+        self.kernel = kernel
+        self.features = features
+        self.gamma = gamma
+        self.n_components = n_components
+        self.normalize = normalize
+        self.bin_weights = bin_weights
+        self.blocks = blocks
+        self.covariates = covariates
+        self.loss = loss
+        self.quantile = quantile
+        self.weights = weights
+        self.alpha = alpha
+        self.selection = selection
+        self.scoring = scoring
+        self.time_limit = time_limit
+        self.memory = memory
+        self.precision = precision
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -3,55 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import TransformerMixin
 
 from chimap import _arrays
-from chimap._errors import InputError
-from chimap._memory import format_bytes, parse_memory, whole_mebibytes
-from chimap._messages import Message
-from chimap._threads import suited, threads
-from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Shape, Sometimes
-from chimap._validation import MemoryBudgetError, check_choice, check_histograms, validated
-from chimap.data.doubts import Units
-from chimap.data.formats.frames import frame_rows
-from chimap.data.views import fitted_names
-from chimap.estimators.forwarding import forwarded, outputs_of_rows, rows_as_read
-from chimap.estimators.targets import ClassTargets, CountedRows, Encoding
-from chimap.explain import mean_and_deviation
+from chimap._types import JSON, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows
+from chimap._validation import check_choice
+from chimap.estimators.base import HistogramModel
+from chimap.estimators.targets import ClassTargets
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.additive.identity import IdentityMap
-from chimap.features.base import FittedFeatures
-from chimap.features.exact import ExactFeatures
-from chimap.fit.holding_out import holding_out
-from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
-from chimap.kernels import Kernel, Linear, as_kernel
-from chimap.model_files import saved
-from chimap.models.explain import effects, explain, importance, nearest
-from chimap.models.model import Model
-from chimap.moments import rows_by_weight
+from chimap.features.base import Features, FittedFeatures
+from chimap.features.exact import FormulaValues, MapProducts, PrecomputedValues, TransformerFeatures
+from chimap.kernels import Kernel, Linear
+from chimap.kernels.plain import Precomputed
+from chimap.losses import Square
 from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_alpha
-from chimap.recipe.task import HeldOutRows, checked_groups
 from chimap.recipe.weights import checked_sample_weight
-from chimap.selection import SelectionResult
-from chimap.selection.base import OpenSettings, fold_count
-from chimap.selection.choose import choose
-from chimap.solvers.exact_hinge import CACHE_MIB
-from chimap.solvers.gram import GRAM_LOSSES, GramProblem, Split
-from chimap.solvers.held_out import HeldOut
+from chimap.selection.base import fold_count
+from chimap.solvers.gram import GRAM_LOSSES, GramSolver
 
 if TYPE_CHECKING:
-    from sklearn.base import TransformerMixin
     from sklearn.model_selection import BaseCrossValidator
     from sklearn.utils import Tags
 
 
-class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
+class KernelClassifier(ClassTargets, HistogramModel):
     """Exact kernel machine, one class against the rest: f(x) = sum_i a_i K(x_i, x) + b over all training rows x_i.
 
     For each class, the machine solves
@@ -92,7 +72,8 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
     positive : label or None, default=None
         The positive one of two classes, that of ``threshold``; None is the second, ``classes_[1]``.
     selection : int, "auto" or splitter, default=3
-        Folds that choose alpha: their number, "auto" for five, or a scikit-learn splitter. Rows of a group are in one.
+        Folds that choose alpha: their number, "auto" for five, or a scikit-learn splitter that holds out every row
+        once. Random folds have their share of every class. Rows of a group are in one fold.
     memory : str or int, default="2GiB"
         Memory budget of the matrices.
     n_jobs : int or None, default=None
@@ -139,18 +120,10 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
     """
 
     file_kind: ClassVar[str] = "estimator"
-    n_features_in_: int
-    feature_names_in_: Sometimes[np.ndarray]
-    map_: Sometimes[AdditiveMap]
-    kernel_: Sometimes[Kernel]
-    rows_: Sometimes[Rows]
-    coef_: Sometimes[np.ndarray]
-    dual_coef_: Annotated[np.ndarray, Shape("t", "n")]
-    intercept_: Annotated[np.ndarray, Shape("t")]
+    verbose = False
+    kernel: str | Kernel
     scale_: float
-    alpha_: float
-    selection_: SelectionResult | None
-    units_: ClassVar[Units | None] = None
+    dual_coef_: np.ndarray
 
     def __init__(
         self,
@@ -186,274 +159,78 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
     def fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Self:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, bins)
-            Rows, or the kernel matrix (n, n) if it is precomputed.
-        y : array of shape (n,)
-            Labels.
-        sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows in every sum, 0 for none.
-        groups : array of shape (n,) or None, default=None
-            Group of each row; the rows of a group are held out together.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-
-        Raises
-        ------
-        MemoryBudgetError
-            If the kernel matrix does not fit.
-        """
-        given = checked_alpha(self.alpha)
-        selection = self.selection
-        if isinstance(selection, str) or not hasattr(selection, "split"):
-            selection = fold_count(selection, 1 if isinstance(given, float) else 2)
-        check_choice(self.loss, "loss", GRAM_LOSSES)
-        X, y = frame_rows(X, y, sample_weight=sample_weight)
-        valid_rows, labels = validated(self, X, y)
-        n_given, rows = valid_rows.shape[0], self._checked(valid_rows)
-        weights = checked_sample_weight(sample_weight, n_given)
-        places = np.arange(n_given) if weights is None else np.flatnonzero(weights)
-        counted = self._counted(rows, labels, weights)
-        rows, labels, weights, _ = counted
-        groups = None if groups is None else checked_groups(groups, n_given)[places]
-        if self._is_precomputed:
-            rows = rows[:, places]
-        self.row_numbers_ = places
-        self._learn_targets(labels)
-        self._check_memory(rows.shape[0])
-        for name, row in mean_and_deviation(rows).items():
-            setattr(self, name, row)
-        with threads(suited(self.n_jobs, rows.shape[0])):
-            w = np.ones(len(labels)) if weights is None else weights
-            gram, means = self._training_gram(rows, w / w.sum())
-            self.scale_ = float(w @ gram.diagonal() / w.sum()) or 1.0
-            splits = self._splits(labels, groups, selection)
-            problem = GramProblem(
-                self.loss,
-                gram,
-                np.asarray(self._encode(labels), dtype=np.float64),
-                w,
-                self.scale_ * counted.mean_weight,
-                splits,
-                self._codec.score(labels, None, w),
-                self._held_folds(labels, splits),
-                None if groups is None else [np.flatnonzero(groups == k) for k in np.unique(groups)],
-            )
-            chosen = choose(problem, OpenSettings(given))
-        self.alpha_, self.selection_ = chosen.solution.alpha, chosen.selection
-        duals, intercept = chosen.solution.coef, chosen.solution.intercept
-        self._take_held_out(_with_labels(chosen.held_out, counted, groups))
-        self.dual_coef_ = np.ascontiguousarray(duals.T)  # in the order of a file, for the same bits
-        if self._is_precomputed and len(labels) < n_given:  # at prediction, rows of weight 0 have columns too
-            dual_coef = np.zeros((duals.shape[1], n_given))
-            dual_coef[:, places], column_means = self.dual_coef_, np.zeros(n_given)
-            column_means[places] = means
-            self.dual_coef_, means = dual_coef, column_means
-        # The weights of a class sum to 0, so the centring only leaves a constant.
-        weights = self.dual_coef_
-        if self.map is not None:
-            weights = self.coef_ = self.dual_coef_ @ self._features
-            del self._features
-        self.intercept_ = intercept - weights @ means
+        """Fit the machine on rows X, or their kernel matrix (n, n), and labels y; see ``HistogramClassifier.fit``."""
+        if not self._is_precomputed or sample_weight is None:
+            return super().fit(X, y, sample_weight, groups)
+        # A row without a weight is left out with its column, which new rows have all the same.
+        matrix = _arrays.to_dense(X) if _arrays.is_sparse(X) else np.asarray(X)
+        weights = np.asarray(checked_sample_weight(sample_weight, len(matrix)))
+        kept = np.flatnonzero(weights)
+        groups = None if groups is None else np.asarray(groups)[kept]
+        super().fit(matrix[np.ix_(kept, kept)], np.asarray(y)[kept], weights[kept], groups)
+        model, self.n_features_in_ = self.fitted, len(matrix)
+        coef = np.zeros((len(matrix), model.n_outputs))
+        coef[kept] = model.coef
+        learned = {**model.learned, "row_numbers_": kept, "dual_coef_": coef.T}
+        features = PrecomputedValues.of_size(len(matrix))
+        self.model_ = replace(model, n_bins=len(matrix), features=features, coef=coef, learned=learned)
         return self
 
-    def _splits(
-        self, labels: np.ndarray, groups: np.ndarray | None, selection: int | BaseCrossValidator
-    ) -> list[Split]:
-        """Return the folds: those of a splitter, of whole groups, or with rows of every class if there are enough.
-
-        There are none if there are too few rows to hold some out.
-        """
-        n = len(labels)
-        if groups is not None:
-            holding = holding_out(selection, is_fixed=False, has_gcv=False, has_score=False)
-            folds = holding.folds(n, labels, groups, 0)
-            numbers = folds(0, n)
-            return [(np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in range(folds.n_folds)]
-        if not isinstance(selection, int):
-            return list(selection.split(np.zeros(n), labels))
-        n_folds = min(selection, n // 2)
-        if n_folds < 2:
-            return []
-        seed = check_random_state(self.random_state).randint(2**31)
-        fewest = np.unique(labels, return_counts=True)[1].min()
-        from sklearn.model_selection import KFold, StratifiedKFold
-
-        kind = StratifiedKFold if fewest >= n_folds else KFold
-        return list(kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(n), labels))
-
-    def _held_folds(self, labels: np.ndarray, splits: list[Split]) -> list[int] | None:
-        """Return as many folds as are enough to calibrate by; None if rows are left out in closed form.
-
-        Ridge leaves out each row, or group, alone; the hinge, and a user's splitter, hold out folds.
-        """
-        has_splitter = not isinstance(self.selection, str) and hasattr(self.selection, "split")
-        if self.loss == "square" and not has_splitter:
-            return None
-        if not splits:
-            return []
-        fold_of = np.repeat(np.arange(len(splits)), [test.size for _, test in splits])
-        held = np.concatenate([test for _, test in splits])
-        is_rare = self._codec.rare(labels, splits[0][1].size, FEWEST_UNITS)[held]
-        return list(sufficient_folds(fold_of, len(splits), is_rare, None))
-
-    def _say_doubts_of(self, X: Rows, y: np.ndarray) -> None:
-        if not self._is_precomputed:  # kernel values are no rows
-            super()._say_doubts_of(X, y)
-
-    def _training_gram(self, rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the kernel matrix, centred, and the means that were subtracted.
-
-        The means are those of the matrix rows, or of the features of a map, with the shares (n,) of the rows in the sum
-        of weights. Map and kernel are fitted on rows drawn with these shares.
-        """
-        sample = rows
-        if np.ptp(shares) > 0 and not self._is_precomputed:
-            sample = _arrays.take_rows(rows, rows_by_weight(shares, rows.shape[0], 0))
-        if self.map is not None:
-            self.map_ = clone(self.map).fit(sample)
-            self._features = np.array(_arrays.to_dense(self.map_.transform(rows)), dtype=np.float64)
-            means = shares @ self._features
-            self._features -= means
-            return self._features @ self._features.T, means
-        if self._is_precomputed:
-            gram = np.array(rows, dtype=np.float64)
-        else:
-            self.kernel_ = as_kernel(self.kernel, self.gamma).fitted(sample)
-            self.rows_ = rows
-            gram = np.asarray(self.kernel_(rows))
-        means = shares @ gram
-        gram -= means
-        gram -= (gram @ shares)[:, None]
-        return gram, means
-
-    # --- the fitted model
-
-    @property
-    def fitted(self) -> Model:
-        """The fitted model: an expansion over the training rows, or over the features of a map."""
-        check_is_fitted(self)
-        kernel: Kernel = Linear()
-        if self.map is not None:
-            features = _features_of(self.map_, self.coef_.shape[1])
-        elif self._is_precomputed:
-            features = IdentityMap()
-            features.n_features_in_ = self.n_features_in_
-        else:
-            kernel = self.kernel_
-            features = ExactFeatures.of_values(kernel, self.rows_)
-        coef = self.dual_coef_ if self.map is None else self.coef_
-        learned = {name: vars(self)[name] for name in _SHOWN if name in vars(self)}
-        return Model(
-            self._recipe(),
-            self._task,
-            self.n_features_in_,
-            fitted_names(self),
-            features,
-            kernel,
-            coef.T,
-            self.intercept_,
-            self._answers,
-            learned=learned,
+    def _recipe(self) -> Recipe:
+        check_choice(self.loss, "loss", GRAM_LOSSES)
+        selection = self.selection
+        if isinstance(selection, str) or not hasattr(selection, "split"):
+            selection = fold_count(selection, 1 if isinstance(checked_alpha(self.alpha), float) else 2)
+        return replace(
+            Recipe.of(self),
+            kernel=self._values.exact_kernel,
+            features=self._values,
+            selection=selection,
+            solver=GramSolver.name,
+            precision="float64",
         )
 
-    def _recipe(self) -> Recipe:
-        """Return the settings that prepared rows and answers depend on."""
-        kernel = "linear" if self.map is not None or self._is_precomputed else self.kernel
-        return Recipe(type(self).__name__, True, kernel, gamma=self.gamma, precision="float64", n_jobs=self.n_jobs)
-
-    def _check_bins(self) -> None:
-        """Raise ValueError for kernel="precomputed", whose columns are rows and not bins."""
-        if self._is_precomputed:
-            raise InputError(
-                Message("a model with {kernel='precomputed'} has no bins, so there is nothing to explain by.")
-            )
-
-    _outputs = outputs_of_rows
-    rows_as_read = rows_as_read
-    explain = forwarded(explain, _check_bins)
-    importance = forwarded(importance, _check_bins)
-    effects = forwarded(effects, _check_bins)
-    nearest = forwarded(nearest, _check_bins)
-    save = saved.save
-    load = saved.Load()
-
     @property
-    def positive_(self) -> object:
-        """The class that ``positive`` named when the model was fitted, as in ``classes_``; None for none."""
-        return self.fitted.task.positive_class
+    def _values(self) -> Features:
+        """The features, unfitted, whose values are the kernel matrix."""
+        if self.map is not None:
+            return MapProducts(self.map)
+        return PrecomputedValues() if self._is_precomputed else FormulaValues(self.kernel, gamma=self.gamma)
 
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed" and self.map is None
 
     @property
-    def _is_signed(self) -> bool:
-        """Whether entries may be negative; a map checks this itself."""
-        return self._is_precomputed or self.map is not None or as_kernel(self.kernel, self.gamma).is_signed
+    def rows_(self) -> Rows:
+        """The training rows, where the machine keeps them."""
+        return self.fitted.features.rows_
 
-    def _checked(self, X: MatrixLike) -> Rows:
-        rows = _arrays.as_rows(X, np.float64)
-        check_histograms(rows, signed=self._is_signed)
-        return _arrays.to_dense(rows) if self._is_precomputed else rows
-
-    def _check_memory(self, n_rows: int) -> None:
-        needed = 8.0 * n_rows**2 * 3 + CACHE_MIB * 2**20
-        if needed > parse_memory(self.memory):
-            raise MemoryBudgetError(
-                Message(
-                    "{memory=} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take "
-                    "fewer rows, or use HistogramClassifier, whose memory does not grow with the rows.",
-                    self.memory,
-                    n_rows,
-                    format_bytes(needed),
-                    whole_mebibytes(needed),
-                )
-            )
+    @property
+    def map_(self) -> FittedFeatures | TransformerMixin:
+        """The fitted map, if one was given."""
+        if self.map is None:
+            raise AttributeError(f"{type(self).__name__} was fitted without a map")
+        features = self.fitted.features
+        return features.transformer if isinstance(features, TransformerFeatures) else features
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_precomputed
-        tags.input_tags.positive_only = not self._is_signed
+        tags.input_tags.positive_only = not self._values.exact_kernel.is_signed
         return tags
 
 
-_SHOWN = ("mean_row_", "deviation_row_", "row_numbers_")  # what explanations ask of the rows of the fit
-
-
-class TransformerFeatures(FittedFeatures):
-    """Features of a fitted transformer of scikit-learn."""
-
-    def __init__(self, transformer: TransformerMixin, n_features: int):
-        self._transformer, self._width = transformer, n_features
-
-    @property
-    def _n_features_out(self) -> int:
-        return self._width
-
-    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """See ``FittedFeatures``."""
-        out[:] = _arrays.to_dense(self._transformer.transform(rows))
-        if shift is not None:
-            out -= shift
-
-
-def _features_of(map: AdditiveMap | TransformerMixin, n_features: int) -> FittedFeatures:
-    """Return a fitted map, or any transformer, as features."""
-    return map if isinstance(map, FittedFeatures) else TransformerFeatures(map, n_features)
-
-
-def _with_labels(held_out: HeldOut | None, rows: CountedRows, groups: np.ndarray | None) -> HeldOutRows | None:
-    """Return the outputs of left-out rows with what is known of these rows; None if there are too few."""
-    if held_out is None:
-        return None
-    of_rows = [None if part is None else part[held_out.rows] for part in (rows.weights, rows.counts, groups)]
-    weights, counts, groups = of_rows
-    return HeldOutRows(held_out.outputs, rows.y[held_out.rows], weights, counts=counts, groups=groups)
+def with_features(state: JSON) -> None:
+    """Turn the state of a machine in an older file, which has rows or a map and weights, into that of a model."""
+    if "dual_coef_" not in state or "features_" in state:
+        return
+    coef, kernel = state["dual_coef_"], state.get("kernel_", Linear())
+    if state["map"] is not None:
+        state["features_"], coef = state.pop("map_"), state.pop("coef_")
+    elif "rows_" in state:
+        state["features_"] = FormulaValues.of_rows(kernel, state.pop("rows_"))
+    else:
+        state["features_"], kernel = PrecomputedValues.of_size(state["n_features_in_"]), Precomputed()
+    loss = Square() if state["loss"] == Square.name else None
+    state |= {"kernel_": kernel, "loss_": loss, "_coef": coef.T, "_intercept": state.pop("intercept_"), "_seed": 0}

@@ -33,6 +33,7 @@ from chimap.data.labels import note_on_unread, plain_labels, with_numbers, witho
 from chimap.data.overlap import TrainingMass
 from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order
 from chimap.data.views import ChosenRows, choice_like, fitted_names
+from chimap.kernels.plain import Precomputed
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec, checked_batch, is_matrix
 from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
@@ -151,7 +152,7 @@ def units_and_mass(source: Source, recipe: Recipe, has_groups: bool) -> tuple[Un
 
     The rows take a share of the memory, and are let go before the fit.
     """
-    if source.held_bytes >= recipe.budget:
+    if source.held_bytes >= recipe.budget or isinstance(recipe.kernel, Precomputed):  # kernel values are no rows
         return None, None
     rows, y = first_look(source, _LOOK_SHARE * recipe.budget)
     say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))

@@ -476,14 +476,6 @@ class CountedRows(NamedTuple):
     weights: np.ndarray | None
     counts: np.ndarray | None
 
-    @property
-    def mean_weight(self) -> float:
-        """Mean weight of a row."""
-        if self.weights is None:
-            return 1.0
-        n_rows = self.weights.size if self.counts is None else self.counts.sum()
-        return float(self.weights.sum() / n_rows)
-
 
 class Encoding:
     """Targets of an estimator that learns from rows in memory, encoded by a codec, and answers learned from held-out
@@ -560,7 +552,10 @@ class Encoding:
         is_batch: whether more rows will come; nothing is said of one batch.
         """
         if not is_batch:
-            self._say_doubts_of(X, y)
+            source = ArraySource(X, y, "X", fitted_names(self))
+            seen, labels = first_look(source)
+            say(doubts_at_fit(source, seen, labels, None, is_classifier(self)), stacklevel=3)
+            say(doubts_of_groups(source, seen), stacklevel=3)
         weights = checked_sample_weight(sample_weight, X.shape[0])
         counts_in(self.weights, weights)
         if weights is not None and not weights.all():
@@ -568,13 +563,6 @@ class Encoding:
             X, y, weights = _arrays.take_rows(X, rows), y[rows], weights[rows]
         counts = counts_in(self.weights, weights)
         return CountedRows(X, y, self._class_weighed(y, weights, is_batch), counts)
-
-    def _say_doubts_of(self, X: Rows, y: np.ndarray) -> None:
-        """Say what looks doubtful of rows in memory to fit on."""
-        source = ArraySource(X, y, "X", fitted_names(self))
-        rows, labels = first_look(source)
-        say(doubts_at_fit(source, rows, labels, None, is_classifier(self)), stacklevel=4)
-        say(doubts_of_groups(source, rows), stacklevel=4)
 
     @property
     def _n_targets(self) -> int:

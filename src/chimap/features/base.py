@@ -306,8 +306,14 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
         **settings
             Settings by name; those that the class does not have are left out.
         """
-        given: Parameters = self.get_params(deep=False)
+        given = self.settings
         return type(self)(**given | {name: value for name, value in settings.items() if name in given})
+
+    @property
+    def settings(self) -> Parameters:
+        """The settings that the features are made by, by name."""
+        own: Parameters = self.get_params(deep=False)
+        return own
 
     def resolved(self) -> Self:
         """Return unfitted features with the kernel as an object."""
@@ -316,8 +322,7 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
     @property
     def exact_kernel(self) -> Kernel:
         """The kernel that is asked for, as an object."""
-        given: Parameters = self.get_params(deep=False)
-        return as_kernel(self.kernel, given.get("gamma", "mean"))
+        return as_kernel(self.kernel, self.settings.get("gamma", "mean"))
 
     def footprint(self, n_bins: int) -> Footprint:
         """Return the sizes of the features for rows of n_bins bins.
@@ -381,7 +386,7 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
         ``features`` is the word for their family, or the object itself where no other settings say as much, or where it
         has a ``random_state`` of its own. What is not there the estimator decides.
         """
-        given: Parameters = self.get_params(deep=False)
+        given = self.settings
         if self.family is None or given.pop("random_state") is not None:
             return {"features": self} | ({"kernel": given["kernel"]} if "kernel" in given else {})
         return given | {"features": self.family}

@@ -174,8 +174,8 @@ class AutomaticFeatures(BaseEstimator):
         ValueError
             If the family does not serve the kernel; the message names families that do.
         """
-        settings = {"n_components": n_components} | self.get_params(deep=False)
-        made = class_of(settings.pop("family"), kernel, self.sampling, self.form)
+        settings: Parameters = {"n_components": n_components} | self.prescription()
+        made = class_of(settings.pop("features"), kernel, self.sampling, self.form)
         return made.of(kernel, **{name: value for name, value in settings.items() if not _is_usual(name, value)})
 
 
@@ -251,7 +251,7 @@ def features_with(settings: Parameters) -> Prescribed:
 
 def _completed(features: Features, given: Parameters) -> Features:
     """Return features that are taken as they are, with the kernel and size of an estimator that names these."""
-    own, named = features.get_params(deep=False), {}
+    own, named = features.settings, {}
     if "kernel" in own and isinstance(given["kernel"], str | Kernel) and not is_auto(given["kernel"]):
         named["kernel"] = given["kernel"]
     if own.get("n_components", 0) is None and not isinstance(given["n_components"], str):

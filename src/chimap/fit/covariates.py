@@ -19,7 +19,7 @@ from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._progress import Progress
-from chimap._validation import AUTO, is_auto
+from chimap._validation import AUTO
 from chimap.data import ArraySource, Source
 from chimap.data.covariates import Widened
 from chimap.data.source import choose_rows
@@ -119,7 +119,7 @@ def with_covariates(
     sample = _ComparedRows(exact, rows, of_rows, learn)
     model, alone = sample.left_out(sample.recipe, rows)
     progress.advance()
-    if is_auto(recipe.gamma) and model.gamma is not None:  # the sum has no gamma of its own to choose
+    if recipe.leaves_open("gamma") and model.gamma is not None:  # the sum has no gamma of its own to choose
         recipe = recipe.with_values(gamma=model.gamma)
         sample = replace(sample, recipe=replace(sample.recipe, gamma=model.gamma))
     scatter = _scatter(model, rows, recipe.seed)

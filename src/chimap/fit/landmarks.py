@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap._validation import MemoryBudgetError, is_auto
+from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.data.views import ChosenRows
 from chimap.engines import Progress
@@ -32,7 +32,7 @@ from chimap.selection.scoring import gain_and_error
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.held_out import HeldOut
 
-_SHARE = 0.5  # of the usual seconds of a fit that the sums of the last doubling, or of the rival, may take
+_SHARE = 0.25  # of the usual seconds of a fit that the sums of the last doubling, or of the rival, may take
 _ROWS_OF_A_LANDMARK = 4  # with fewer rows for each landmark, an exact machine takes no longer
 
 
@@ -142,7 +142,7 @@ def better_of(
     progress : Progress
         Is told the two scores.
     """
-    if not is_auto(asked.features) or asked.time_limit is not None:
+    if not asked.leaves_open("features") or asked.time_limit is not None:
         return model
     held_out = model.learned["held_out_"]
     latest = model.learned["row_numbers_"][-FEW_ROWS:]

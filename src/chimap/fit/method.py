@@ -16,7 +16,7 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, Blocks, Rows
-from chimap._validation import check_choice, check_positive, is_auto
+from chimap._validation import check_choice, check_positive
 from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.data.views import bins_of
@@ -206,9 +206,9 @@ class Method:
 def check_sizes(recipe: Recipe) -> None:
     """Raise ValueError for features, numbers or a map that no rows could have."""
     check_features(recipe.features)
-    for name, number in (("n_components", recipe.n_components), ("n_terms", recipe.n_terms)):
-        if not is_auto(number):
-            check_positive(number, name, integer=True)
+    for name in ("n_components", "n_terms"):
+        if not recipe.leaves_open(name):
+            check_positive(getattr(recipe, name), name, integer=True)
     if recipe.map is not None:
         check_map(recipe.map)
 
@@ -228,7 +228,7 @@ def holding_of(recipe: Recipe, objective: PenalisedLoss, n_principal: int | tupl
     return holding_out(
         recipe.selection,
         is_fixed=isinstance(checked_alpha(recipe.alpha), float) and not isinstance(n_principal, tuple),
-        has_gcv=objective.has_gcv and not (is_auto(recipe.selection) and n_principal is not None),
+        has_gcv=objective.has_gcv and not (recipe.leaves_open("selection") and n_principal is not None),
         has_score=objective.has_gcv,
         by_name=Message("{loss='square'}; got {loss=}", objective.loss),
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message, Setting
-from chimap._validation import check_choice, check_positive, is_auto
+from chimap._validation import check_choice, check_positive
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named
 from chimap.penalties import L2, L21
@@ -126,7 +126,7 @@ def objective_of(recipe: Recipe, has_gaps: bool = False, ends_at: float | None =
         objective: PenalisedLoss = recipe.learner.objective_for(recipe, loss)
         return objective
     if recipe.is_exact:
-        left_open = OpenSettings(alpha, is_auto(recipe.gamma), is_settled="alpha" in recipe.raced)
+        left_open = OpenSettings(alpha, recipe.leaves_open("gamma"), is_settled="alpha" in recipe.raced)
         return PenalisedLoss(loss, left_open, solver_name=recipe.solver or KernelSolver.name, ends_at=ends_at)
     if has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``
         loss = Observed(named(loss, 1.0) if isinstance(loss, str) else loss)
@@ -183,8 +183,6 @@ def check_choosing(recipe: Recipe, loss: str | Loss, *, has_gcv: bool) -> None:
         raise InputError(
             Message("{scoring} needs rows held out by {loss='square'}; got {loss=}. Leave {scoring} out.", loss)
         )
-    if is_auto(recipe.gamma):
-        raise InputError(Message("{gamma='auto'} needs {features='exact'}; use {gamma='mean'}."))
 
 
 def check_exact(recipe: Recipe, loss: str | Loss) -> None:

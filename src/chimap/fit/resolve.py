@@ -12,7 +12,7 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._validation import AUTO, is_auto
+from chimap._validation import AUTO
 from chimap.backends import automatic_precision
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
@@ -81,27 +81,28 @@ def resolve(
     names_exact = recipe.is_exact and "features" not in recipe.raced
     if (
         request.may_keep_rows
-        and is_auto(recipe.features)
+        and recipe.leaves_open("features")
         and (takes_exact(recipe, source) or takes_blocks(recipe, source))
     ):
         recipe = recipe.with_values(features="exact")
     if _is_solved_in_blocks(recipe, source, request, names_exact):
         recipe = recipe.with_values(solver=BlockSolver.name)
-        if is_auto(recipe.n_terms):
+        if recipe.leaves_open("n_terms"):
             recipe = recipe.with_values(n_terms=BLOCK_TERMS)
     check_sizes(recipe)
-    if is_auto(recipe.gamma) and not recipe.is_exact:
+    if recipe.leaves_open("gamma") and not recipe.is_exact:
         recipe = recipe.with_values(gamma=choose_gamma(recipe, source, groups))
     if request.is_batch:
         features = features_of_a_batch(recipe, source.n_rows)
         recipe = recipe if features is recipe.features else recipe.with_values(features=features)
-    if is_auto(recipe.n_components) and takes_landmarks(recipe):
+    if recipe.leaves_open("n_components") and takes_landmarks(recipe):
         check = room_for(recipe, source, task, groups)
         recipe = recipe.with_values(n_components=landmarks_within(source.n_rows, check))
     if source.is_sparse and request.may_keep_rows and not request.has_checkpoint and takes_wide(recipe, source):
         recipe = recipe.with_values(solver=WideRidgeSolver.name)
-    if is_auto(recipe.precision) and _may_be_rounded(recipe):
-        recipe = recipe.with_values(precision=automatic_precision(recipe.device))
+    if recipe.leaves_open("precision"):
+        precision = automatic_precision(recipe.device) if _may_be_rounded(recipe) else "float32"
+        recipe = recipe.with_values(precision=precision)
     return recipe
 
 

@@ -117,65 +117,6 @@ class KernelLearner(HistogramModel):
     n_iter_: Sometimes[int]
     n_evaluations_: Sometimes[int]
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "exp-chi2",
-        *,
-        blocks: Blocks | None = None,
-        widths: str | ArrayLike = "block",
-        n_components: int = 2048,
-        features: Prescribed = "auto",
-        normalize: str | None = None,
-        objective: str = "held-out",
-        width_penalty: str = "l2",
-        width_strength: float = 0.0,
-        n_tune_components: int | None = 512,
-        n_tune_rows: int | None = 10_000,
-        validation_fraction: float = 0.1,
-        max_iter: int = 30,
-        tol: float = 1e-3,
-        patience: int = 5,
-        loss: str | Loss = "square",
-        class_weight: ClassWeight = None,
-        weights: str = "importance",
-        threshold: str | float | None = None,
-        positive: object = None,
-        alpha: str | float | Sequence[float] = "auto",
-        selection: str | int | BaseCrossValidator = "auto",
-        memory: str | int = "1GiB",
-        precision: str = "float32",
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ):
-        self.kernel = kernel
-        self.blocks = blocks
-        self.widths = widths
-        self.n_components = n_components
-        self.features = features
-        self.normalize = normalize
-        self.objective = objective
-        self.width_penalty = width_penalty
-        self.width_strength = width_strength
-        self.n_tune_components = n_tune_components
-        self.n_tune_rows = n_tune_rows
-        self.validation_fraction = validation_fraction
-        self.max_iter = max_iter
-        self.tol = tol
-        self.patience = patience
-        self.loss = loss
-        self.class_weight = class_weight
-        self.weights = weights
-        self.threshold = threshold
-        self.positive = positive
-        self.alpha = alpha
-        self.selection = selection
-        self.memory = memory
-        self.precision = precision
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
     def _recipe(self) -> Recipe:
         return Recipe.of(self, WidthLearner.of(self), keeps_posterior=self._keeps_posterior)
 
@@ -288,6 +229,65 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
     ((8,), True)
     """
 
+    def __init__(
+        self,
+        kernel: str | Kernel = "exp-chi2",
+        *,
+        blocks: Blocks | None = None,
+        widths: str | ArrayLike = "block",
+        n_components: int = 2048,
+        features: Prescribed = "auto",
+        normalize: str | None = None,
+        objective: str = "held-out",
+        width_penalty: str = "l2",
+        width_strength: float = 0.0,
+        n_tune_components: int | None = 512,
+        n_tune_rows: int | None = 10_000,
+        validation_fraction: float = 0.1,
+        max_iter: int = 30,
+        tol: float = 1e-3,
+        patience: int = 5,
+        loss: str | Loss = "square",
+        class_weight: ClassWeight = None,
+        weights: str = "importance",
+        threshold: str | float | None = None,
+        positive: object = None,
+        alpha: str | float | Sequence[float] = "auto",
+        selection: str | int | BaseCrossValidator = "auto",
+        memory: str | int = "1GiB",
+        precision: str = "float32",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ):
+        self.kernel = kernel
+        self.blocks = blocks
+        self.widths = widths
+        self.n_components = n_components
+        self.features = features
+        self.normalize = normalize
+        self.objective = objective
+        self.width_penalty = width_penalty
+        self.width_strength = width_strength
+        self.n_tune_components = n_tune_components
+        self.n_tune_rows = n_tune_rows
+        self.validation_fraction = validation_fraction
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.loss = loss
+        self.class_weight = class_weight
+        self.weights = weights
+        self.threshold = threshold
+        self.positive = positive
+        self.alpha = alpha
+        self.selection = selection
+        self.memory = memory
+        self.precision = precision
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
 
 class FourierKernelRegressor(RealTargets, KernelLearner):
     """Kernel ridge regression that learns the widths of its kernel, at a cost linear in the rows (RFF-SKL).
@@ -299,12 +299,6 @@ class FourierKernelRegressor(RealTargets, KernelLearner):
     loss : str or Loss, default="square"
         Loss of the final fit: "square", "epsilon_insensitive" or an object of ``chimap.losses``. See
         ``FourierKernelLearner``.
-    class_weight : None, default=None
-        Not used in regression; must be None.
-    threshold : None, default=None
-        Not used in regression; must be None.
-    positive : None, default=None
-        Not used in regression; must be None.
 
     Examples
     --------
@@ -315,6 +309,59 @@ class FourierKernelRegressor(RealTargets, KernelLearner):
     >>> int(widths.argmax())  # the target depends on the first bin only
     0
     """
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "exp-chi2",
+        *,
+        blocks: Blocks | None = None,
+        widths: str | ArrayLike = "block",
+        n_components: int = 2048,
+        features: Prescribed = "auto",
+        normalize: str | None = None,
+        objective: str = "held-out",
+        width_penalty: str = "l2",
+        width_strength: float = 0.0,
+        n_tune_components: int | None = 512,
+        n_tune_rows: int | None = 10_000,
+        validation_fraction: float = 0.1,
+        max_iter: int = 30,
+        tol: float = 1e-3,
+        patience: int = 5,
+        loss: str | Loss = "square",
+        weights: str = "importance",
+        alpha: str | float | Sequence[float] = "auto",
+        selection: str | int | BaseCrossValidator = "auto",
+        memory: str | int = "1GiB",
+        precision: str = "float32",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ):
+        self.kernel = kernel
+        self.blocks = blocks
+        self.widths = widths
+        self.n_components = n_components
+        self.features = features
+        self.normalize = normalize
+        self.objective = objective
+        self.width_penalty = width_penalty
+        self.width_strength = width_strength
+        self.n_tune_components = n_tune_components
+        self.n_tune_rows = n_tune_rows
+        self.validation_fraction = validation_fraction
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.loss = loss
+        self.weights = weights
+        self.alpha = alpha
+        self.selection = selection
+        self.memory = memory
+        self.precision = precision
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
 
 @dataclass(frozen=True)
@@ -376,73 +423,6 @@ class MultipleKernelModel(KernelLearner):
     path_: Sometimes[KernelPath]
     kkt_residual_: Sometimes[float]
     objective_: Sometimes[float]
-
-    def __init__(
-        self,
-        kernel: str | Kernel | Sequence[str | Kernel] = "exp-chi2",
-        *,
-        blocks: Blocks | None = None,
-        features: Prescribed = "auto",
-        gamma: float | str = "mean",
-        n_components: int = 512,
-        normalize: str | None = None,
-        loss: str | Loss = "square",
-        class_weight: ClassWeight = None,
-        weights: str = "importance",
-        threshold: str | float | None = None,
-        positive: object = None,
-        shared: bool = False,
-        group_weights: Sequence[float] | None = None,
-        joint: bool = False,
-        widths: str = "block",
-        width_penalty: str = "l2",
-        width_strength: float = 0.0,
-        n_tune_components: int | None = 256,
-        n_tune_rows: int | None = 10_000,
-        validation_fraction: float = 0.1,
-        max_iter: int = 30,
-        tol: float = 1e-3,
-        patience: int = 5,
-        alpha: str | float | Sequence[float] = "auto",
-        n_alphas: int = 30,
-        selection: str | int | BaseCrossValidator = "auto",
-        memory: str | int = "1GiB",
-        precision: str = "float32",
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ):
-        self.kernel = kernel
-        self.blocks = blocks
-        self.features = features
-        self.gamma = gamma
-        self.n_components = n_components
-        self.normalize = normalize
-        self.loss = loss
-        self.class_weight = class_weight
-        self.weights = weights
-        self.threshold = threshold
-        self.positive = positive
-        self.shared = shared
-        self.group_weights = group_weights
-        self.joint = joint
-        self.widths = widths
-        self.width_penalty = width_penalty
-        self.width_strength = width_strength
-        self.n_tune_components = n_tune_components
-        self.n_tune_rows = n_tune_rows
-        self.validation_fraction = validation_fraction
-        self.max_iter = max_iter
-        self.tol = tol
-        self.patience = patience
-        self.alpha = alpha
-        self.n_alphas = n_alphas
-        self.selection = selection
-        self.memory = memory
-        self.precision = precision
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _recipe(self) -> Recipe:
         return Recipe.of(self, ChannelLearner.of(self), keeps_posterior=self._keeps_posterior)
@@ -572,6 +552,73 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
     'shape'
     """
 
+    def __init__(
+        self,
+        kernel: str | Kernel | Sequence[str | Kernel] = "exp-chi2",
+        *,
+        blocks: Blocks | None = None,
+        features: Prescribed = "auto",
+        gamma: float | str = "mean",
+        n_components: int = 512,
+        normalize: str | None = None,
+        loss: str | Loss = "square",
+        class_weight: ClassWeight = None,
+        weights: str = "importance",
+        threshold: str | float | None = None,
+        positive: object = None,
+        shared: bool = False,
+        group_weights: Sequence[float] | None = None,
+        joint: bool = False,
+        widths: str = "block",
+        width_penalty: str = "l2",
+        width_strength: float = 0.0,
+        n_tune_components: int | None = 256,
+        n_tune_rows: int | None = 10_000,
+        validation_fraction: float = 0.1,
+        max_iter: int = 30,
+        tol: float = 1e-3,
+        patience: int = 5,
+        alpha: str | float | Sequence[float] = "auto",
+        n_alphas: int = 30,
+        selection: str | int | BaseCrossValidator = "auto",
+        memory: str | int = "1GiB",
+        precision: str = "float32",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ):
+        self.kernel = kernel
+        self.blocks = blocks
+        self.features = features
+        self.gamma = gamma
+        self.n_components = n_components
+        self.normalize = normalize
+        self.loss = loss
+        self.class_weight = class_weight
+        self.weights = weights
+        self.threshold = threshold
+        self.positive = positive
+        self.shared = shared
+        self.group_weights = group_weights
+        self.joint = joint
+        self.widths = widths
+        self.width_penalty = width_penalty
+        self.width_strength = width_strength
+        self.n_tune_components = n_tune_components
+        self.n_tune_rows = n_tune_rows
+        self.validation_fraction = validation_fraction
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.alpha = alpha
+        self.n_alphas = n_alphas
+        self.selection = selection
+        self.memory = memory
+        self.precision = precision
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
 
 class MultipleKernelRegressor(RealTargets, MultipleKernelModel):
     """Regression on a weighted sum of kernels, one per channel, whose weights are learned at linear cost (RFF-MKL).
@@ -583,12 +630,6 @@ class MultipleKernelRegressor(RealTargets, MultipleKernelModel):
     loss : str or Loss, default="square"
         "square" or "epsilon_insensitive" (with a width of 0.1 standard deviations of the targets), or an object
         ``losses.EpsilonInsensitive``, as in the paper.
-    class_weight : None, default=None
-        Not used in regression; must be None.
-    threshold : None, default=None
-        Not used in regression; must be None.
-    positive : None, default=None
-        Not used in regression; must be None.
 
     Examples
     --------
@@ -599,3 +640,64 @@ class MultipleKernelRegressor(RealTargets, MultipleKernelModel):
     >>> bool(model.score(X, y) > 0.95), bool(model.kernel_weights_[0, 0] > 10 * model.kernel_weights_[0, 1])
     (True, True)
     """
+
+    def __init__(
+        self,
+        kernel: str | Kernel | Sequence[str | Kernel] = "exp-chi2",
+        *,
+        blocks: Blocks | None = None,
+        features: Prescribed = "auto",
+        gamma: float | str = "mean",
+        n_components: int = 512,
+        normalize: str | None = None,
+        loss: str | Loss = "square",
+        weights: str = "importance",
+        shared: bool = False,
+        group_weights: Sequence[float] | None = None,
+        joint: bool = False,
+        widths: str = "block",
+        width_penalty: str = "l2",
+        width_strength: float = 0.0,
+        n_tune_components: int | None = 256,
+        n_tune_rows: int | None = 10_000,
+        validation_fraction: float = 0.1,
+        max_iter: int = 30,
+        tol: float = 1e-3,
+        patience: int = 5,
+        alpha: str | float | Sequence[float] = "auto",
+        n_alphas: int = 30,
+        selection: str | int | BaseCrossValidator = "auto",
+        memory: str | int = "1GiB",
+        precision: str = "float32",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ):
+        self.kernel = kernel
+        self.blocks = blocks
+        self.features = features
+        self.gamma = gamma
+        self.n_components = n_components
+        self.normalize = normalize
+        self.loss = loss
+        self.weights = weights
+        self.shared = shared
+        self.group_weights = group_weights
+        self.joint = joint
+        self.widths = widths
+        self.width_penalty = width_penalty
+        self.width_strength = width_strength
+        self.n_tune_components = n_tune_components
+        self.n_tune_rows = n_tune_rows
+        self.validation_fraction = validation_fraction
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.alpha = alpha
+        self.n_alphas = n_alphas
+        self.selection = selection
+        self.memory = memory
+        self.precision = precision
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose

@@ -1,7 +1,5 @@
 """Loss functions. An objective is the sum of a loss over the rows (and targets) plus a penalty on the weights."""
 
-from collections.abc import Sequence
-
 from chimap.losses.base import Loss, check_loss
 from chimap.losses.epsilon_insensitive import EpsilonInsensitive
 from chimap.losses.logistic import Logistic
@@ -57,8 +55,3 @@ def named(name: str, spread: float) -> Loss:
         usual = EpsilonInsensitive()
         return EpsilonInsensitive(usual.epsilon * spread, usual.sharpness / spread)
     return CATALOGUE[name]()
-
-
-def requested(loss: str | Loss, quantile: float | Sequence[float] = 0.5) -> str | Loss:
-    """Return the loss of a fit, where ``quantile`` says which one the loss of that name is for."""
-    return Quantile(quantile) if isinstance(loss, str) and loss == Quantile.name else loss

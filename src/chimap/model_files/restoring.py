@@ -145,6 +145,7 @@ def _of_exact_blocks(state: JSON, sizes: dict[str, int]) -> Agreeing:
 def _of_exact(state: JSON, sizes: dict[str, int]) -> Agreeing:
     rows, bins, map_ = state["rows_"], state["n_features_in_"], state["map_"]
     return [
+        ("whether gamma is a number", isinstance(getattr(state["kernel_"], "gamma", 1.0), str), False),
         ("rows", rows.shape[0], state["_n_features_out"]),
         ("columns", rows.shape[1], width(map_, bins)),
         ("whether rows are prepared", hasattr(rows, "values_into"), map_ is not None),
@@ -173,25 +174,6 @@ def _of_lookup(state: JSON, sizes: dict[str, int]) -> Agreeing:
     ]
 
 
-def _outputs_of(n_outputs: int, state: JSON) -> Agreeing:
-    """The outputs are as many as the classes need, if there are classes."""
-    classes = state.get("classes_")
-    return [] if classes is None else [("outputs", n_outputs, 1 if classes.size == 2 else classes.size)]
-
-
-def _of_kernel_machine(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    bins, t, n = state["n_features_in_"], sizes["t"], sizes["n"]
-    if state["map"] is not None:
-        return [("weights of the map", _shape_of(state, "coef_"), (t, width(state.get("map_"), None)))]
-    if isinstance(state["kernel"], str) and state["kernel"] == "precomputed":
-        return [("columns", bins, n)]
-    return [("rows", _shape_of(state, "rows_"), (n, bins)), ("a fitted kernel", "kernel_" in state, True)]
-
-
-def _shape_of(state: JSON, name: str) -> object:
-    return getattr(state.get(name), "shape", None)
-
-
 AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "OptimalMap": _of_points,
     "DirectMap": _of_nodes,
@@ -209,11 +191,11 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "LandmarkFeatures": _of_landmarks,
     "BlockFeatures": _of_blocks,
     "ExactFeatures": _of_exact,
+    "FormulaValues": _of_exact,
     "ExactBlocks": _of_exact_blocks,
     "KeptRows": _of_kept_rows,
     "OnlineIntersectionClassifier": _of_online,
     "LookupClassifier": _of_lookup,
-    "KernelClassifier": _of_kernel_machine,
 }
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
 
@@ -241,12 +223,30 @@ def _with_errors_by_output(state: JSON) -> None:
         state["errors"] = np.repeat(errors[:, :, None], lines.shape[3], axis=2)
 
 
-MIGRATIONS: dict[str, Callable[[JSON], None]] = {
-    "WordCounts": _with_min_count,
-    "MorganKeys": _with_min_count,
-    "FourierFeatures": _with_centre(lambda state: np.zeros(state["projection_"].n_inputs)),
-    "SkewedFourierFeatures": _with_centre(lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c)),
-    "LineTables": _with_errors_by_output,
+def _without(cls: str, **defaults: object) -> Callable[[JSON], None]:
+    """A class had parameters that it did not use, which were as by default; files have them no longer."""
+
+    def migrate(state: JSON) -> None:
+        for name, default in defaults.items():
+            if state.pop(name, default) != default:
+                raise InputError(f"{cls} has no {name}")
+
+    return migrate
+
+
+_OF_CLASSES = {"class_weight": None, "threshold": None, "positive": None}  # which regressions had, but did not use
+
+MIGRATIONS: dict[str, list[Callable[[JSON], None]]] = {
+    "WordCounts": [_with_min_count],
+    "MorganKeys": [_with_min_count],
+    "FourierFeatures": [_with_centre(lambda state: np.zeros(state["projection_"].n_inputs))],
+    "SkewedFourierFeatures": [_with_centre(lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c))],
+    "LineTables": [_with_errors_by_output],
+    "HistogramClassifier": [_without("HistogramClassifier", quantile=0.5)],
+    **{
+        name: [_without(name, **_OF_CLASSES)]
+        for name in ("HistogramRegressor", "FourierKernelRegressor", "MultipleKernelRegressor", "MomentsRidge")
+    },
 }
 """Functions by class name that turn the state in an older file into that of today, in place."""
 
@@ -259,8 +259,8 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
 
     ``known`` are all classes that files hold. Raises ValueError saying what is wrong.
     """
-    if cls.__name__ in MIGRATIONS:
-        MIGRATIONS[cls.__name__](state)
+    for migrate in MIGRATIONS.get(cls.__name__, []):
+        migrate(state)
     _complete_parameters(cls, state)
     attributes.check(cls, state, known)
     if state.get("n_jobs") == 0:

@@ -37,6 +37,7 @@ from chimap.kernels import (
     Product,
     Sum,
 )
+from chimap.kernels.plain import Precomputed
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
@@ -83,10 +84,11 @@ def register(*classes: type, migrate: Callable[[JSON], None] | None = None) -> N
     """
     _classes.update({cls.__name__: cls for cls in classes})
     if migrate is not None:
-        restoring.MIGRATIONS.update({cls.__name__: migrate for cls in classes})
+        for cls in classes:
+            restoring.MIGRATIONS.setdefault(cls.__name__, []).append(migrate)
 
 
-register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
+register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Precomputed, Sum, Product)
 register(*LOSSES.values(), Observed, WordCounts, *FINGERPRINTS.values(), NamedCounts, TrainingMass, Units)
 
 

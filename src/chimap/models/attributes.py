@@ -94,7 +94,9 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns:
         return left.pop(name, usual)
 
     recipe = asked.with_raced(**(take("chosen_") or {}))
-    recipe = replace(recipe.with_values(**(take("_taken") or {})), seed=take("_seed", recipe.seed))
+    usual_values = {"precision": "float32"} if recipe.leaves_open("precision") else {}
+    recipe = recipe.with_values(**usual_values | (take("_taken") or {}))
+    recipe = replace(recipe, seed=take("_seed", recipe.seed))
     recipe = replace(recipe, bin_weights=take("bin_weights_", recipe.given_bin_weights))
     name = recipe.normalize
     normalization = take("normalization_")

@@ -15,6 +15,7 @@ from chimap._types import CSR, Rows, Shape
 _ROWS = 256  # rows whose kernel values one thread computes at once
 _TILE_ROWS, _TILE_COLUMNS = 512, 1024  # kernel values that stay in cache from the product to their use
 _TILES_OF_A_THREAD = 8  # of few other rows
+_SHARED_ENTRY = 100.0  # dense columns whose products take as long as those of an entry that two rows share in others
 _DENSE_FROM = 0.1  # share of filled rows above which a sparse column is cheaper as a dense one
 
 
@@ -98,6 +99,15 @@ class KeptRows:
             return float(n_terms * frequent.size * size)
         rare = np.count_nonzero(~np.isin(rows.indices, frequent)) / max(1, rows.shape[0])
         return float(n_terms * (frequent.size * size + rare * (size + rows.indices.itemsize)))
+
+    @staticmethod
+    def columns_of(rows: Rows) -> float:
+        """Return the dense columns whose products take as long as those of kept rows such as ``rows`` (n, p)."""
+        if not _arrays.is_sparse(rows):
+            return float(rows.shape[1])
+        shares = np.bincount(rows.indices, minlength=rows.shape[1]) / max(1, rows.shape[0])
+        is_frequent = shares >= _DENSE_FROM
+        return float(is_frequent.sum() + _SHARED_ENTRY * np.square(shares[~is_frequent]).sum())
 
     def take(self, rows: np.ndarray | slice) -> KeptRows:
         """Return the rows at the places ``rows``, about the same means."""

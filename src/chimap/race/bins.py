@@ -13,7 +13,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._memory import budget_for, whole_mebibytes
 from chimap._messages import Message
-from chimap._validation import DataError, MemoryBudgetError, check_blocks, is_auto
+from chimap._validation import DataError, MemoryBudgetError, check_blocks
 from chimap.data import ArraySource, Source
 from chimap.engines import Progress
 from chimap.features.screened import screened_weights
@@ -411,10 +411,10 @@ def bins_if_any(race: Race, leader: Trial, progress: Progress) -> LearnedBins | 
         with _fits_beside_sample(asked):
             return bins.learn(leader, progress)
     except DataError:
-        if not is_auto(asked.bin_weights):
+        if not asked.leaves_open("bin_weights"):
             raise
     except MemoryBudgetError as error:
-        if not is_auto(asked.bin_weights):
+        if not asked.leaves_open("bin_weights"):
             _warn_of_equal_bins(error)
     return None
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Parameters, Rows
-from chimap._validation import AUTO, is_auto
+from chimap._validation import AUTO
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
@@ -569,10 +569,10 @@ def is_free(recipe: Recipe, or_named: bool = False) -> bool:
 
     or_named: gamma may be given if the kernel is named.
     """
-    is_named = or_named and not is_auto(recipe.kernel)
+    is_named = or_named and not recipe.leaves_open("kernel")
     return (
         recipe.precision != "bfloat16"
-        and is_auto(recipe.features)
+        and recipe.leaves_open("features")
         and (is_named or _is_word(recipe.gamma, "mean"))
         and (_is_word(recipe.loss, "square") or is_iterated(recipe.loss))
         and recipe.map is None

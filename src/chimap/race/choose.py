@@ -14,7 +14,7 @@ import numpy as np
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import ArrayLike
-from chimap._validation import check_choice, check_positive, checked_weights, is_auto
+from chimap._validation import check_choice, check_positive, checked_weights
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Progress
@@ -71,7 +71,7 @@ def race(
         check_positive(asked.time_limit, "time_limit")
     check_bin_weights(asked.bin_weights, source.n_features)
     with threads(asked.n_jobs), progress:
-        if is_auto(asked.kernel) or not isinstance(asked.normalize, str | None):
+        if asked.leaves_open("kernel") or not isinstance(asked.normalize, str | None):
             return _raced(asked, source, task, groups, fit, progress, keeps_rows)
         if isinstance(asked.bin_weights, str) and asked.bin_weights == "learn":
             return weigh_bins(asked, source, task, groups, fit, progress)
@@ -90,7 +90,7 @@ def _raced(
     asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit, progress: Progress, keeps_rows: bool
 ) -> tuple[Recipe, RaceResult]:
     running = Race.on(asked, source, task, groups, fit, keeps_rows=keeps_rows)
-    if running.look.is_signed and is_auto(asked.kernel):
+    if running.look.is_signed and asked.leaves_open("kernel"):
         say(
             [
                 Message(
@@ -130,7 +130,7 @@ def _entered(running: Race, source: Source) -> list[Candidate]:
     """Return the candidates of a race: of the kernel and the normalisations that the user gave, if any."""
     asked, shared, look = running.asked, running.shared, running.look
     normalizations = [None if each is None else each.name for each in checked_normalizations(asked.normalize)]
-    if not is_auto(asked.kernel):
+    if not asked.leaves_open("kernel"):
         takes = None if shared is None else shared.takes
         return [named_candidate(asked, normalize, takes) for normalize in normalizations]
     most = None if running.leaves_out else most_candidates(running.rows.shape[0])
@@ -173,7 +173,7 @@ def _raced_strengths(running: Race, trial: Trial, n_rows: int) -> dict[str, floa
     """
     asked = running.asked
     knows_all = running.leaves_out and "bin_weights" not in trial.candidate.recipe.raced
-    if not (is_auto(asked.alpha) and is_auto(asked.selection)):
+    if not asked.leaves_open("alpha", "selection"):
         return {}
     if not knows_all and n_rows <= _SEARCHED_AGAIN * FEW_ROWS:
         return {}

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays
 from chimap._types import Parameters, Rows, Scoring
-from chimap._validation import check_histograms, is_auto
+from chimap._validation import check_histograms
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
@@ -302,7 +302,7 @@ class Race:
 
         Many rows tell candidates apart, and need no preference; those that a user lists have no order.
         """
-        if not self.leaves_out or not is_auto(self.asked.kernel):
+        if not self.leaves_out or not self.asked.leaves_open("kernel"):
             return 0.0
         return BELIEVED if self.by_error else CLOSE
 

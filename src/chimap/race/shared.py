@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays, _threads
 from chimap._types import Rows
-from chimap._validation import AUTO, DataError, is_auto
+from chimap._validation import AUTO, DataError
 from chimap.data import ArraySource
 from chimap.features.exact import KeptRows, with_mean_gamma
 from chimap.features.over_map import fitted_map
@@ -353,7 +353,7 @@ class SharedMachines:
         by_error: bool = False,
     ) -> BestSetting:
         """Return the best setting of machines, one for each split."""
-        chooses = gamma is not None and is_auto(recipe.gamma)
+        chooses = gamma is not None and recipe.leaves_open("gamma")
         try:
             return Search(self, machines, splits, gamma, chooses, by_error).best(start, searches_on)
         finally:

@@ -8,18 +8,19 @@ import numpy as np
 
 from chimap import _threads
 from chimap._types import Blocks
-from chimap._validation import check_blocks, is_auto
+from chimap._validation import check_blocks
 from chimap.backends import backend_of, on_host
 from chimap.data import Source
 from chimap.data.table import named_blocks
+from chimap.moments.kept_rows import KeptRows
 from chimap.recipe.recipe import Recipe
 from chimap.solvers.blocks import core_rows
 
 MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger blocks gain nothing
 FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
-USUAL_SECONDS = 120.0  # of counted work that a sweep may do
+USUAL_SECONDS = 240.0  # of counted work that a sweep may do
 # Operations per second of two cores: of products and of factors, and seconds of an exponential with its sum.
-_PRODUCTS, _FACTORS, _VALUE_SECONDS = 2e11, 1e11, 3e-10
+_PRODUCTS, _FACTORS, _VALUE_SECONDS = 3e11, 2e11, 1.5e-10
 BLOCK_TERMS = 1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
 _STEP_OF_BLOCKS = 500  # rows by which blocks differ that are tried for the memory
 _FIRST_SHARE = 0.3  # of the seconds of a fit that its first block may take
@@ -27,13 +28,11 @@ CHOICE_FACTORS = 3  # the first block takes as long as so many factors
 # On a device: rows of a factor, of which a sweep over millions of rows then has as much to do as products, and the
 # factors that a sweep has at least, as each scores the machine before it.
 _MOST_ON_DEVICE, _FEWEST_FACTORS = 20_000, 8
+_COUNTED_ROWS = 1000  # whose entries in each column are counted
 _OUTPUTS_OF_ROWS = 4  # matrices of targets, weights and outputs of all rows
-# Dense columns whose products take as long as those of an entry of sparse rows, of which the frequent
-# ones are stored dense: 1.2 (fingerprints) to 4.5 (visual words) of them for each entry of a row.
-_SPARSE_ENTRY = 5
-# Of the rows that two sweeps would take in if factors cost nothing. With an eighth of the usual work, R^2 of logP is
-# .9366 for a share of .53, .9389 for .63 and .9376 for .77.
-_SHARE_TWICE = 0.65
+# Of the rows that a sweep would take in if factors cost nothing, those that it takes in at least: larger blocks come
+# nearer to the exact solution, and leave work for fewer rows.
+_LEAST_SHARE = 0.7
 
 
 def block_bytes(block_rows: int, row_bytes: float, dtype: np.dtype) -> int:
@@ -42,13 +41,13 @@ def block_bytes(block_rows: int, row_bytes: float, dtype: np.dtype) -> int:
     return int(dtype.itemsize * block_rows * columns + 3 * block_rows * row_bytes)
 
 
-def block_seconds(n_rows: int, block_rows: int, n_columns: float, n_sweeps: int = 1) -> float:
-    """Return the seconds of sweeps on two cores, by their operations, for mapped rows of so many (dense) columns.
+def block_seconds(n_rows: int, block_rows: int, n_columns: float) -> float:
+    """Return the seconds of a sweep on two cores, by its operations, for mapped rows of so many (dense) columns.
 
-    The first sweep needs half of the pairs of rows.
+    It needs half of the pairs of rows.
     """
-    pairs = (n_sweeps - 0.5) * n_rows**2
-    factors = n_sweeps * n_rows * _factor_operations(block_rows)
+    pairs = n_rows**2 / 2
+    factors = n_rows * _factor_operations(block_rows)
     return 2 * pairs * n_columns / _PRODUCTS + pairs * _VALUE_SECONDS + factors / _FACTORS
 
 
@@ -57,10 +56,10 @@ def _factor_operations(block_rows: int) -> float:
     return block_rows**3 / 3 / (block_rows - core_rows(block_rows)) if block_rows else 0.0
 
 
-def most_rows_within(seconds: float, block_rows: int, n_columns: float, n_sweeps: int = 1) -> int:
-    """Return the rows that sweeps learn from in so many seconds of two cores."""
-    square = block_seconds(2, 0, n_columns, n_sweeps) / 4
-    linear = n_sweeps * _factor_operations(block_rows) / _FACTORS
+def most_rows_within(seconds: float, block_rows: int, n_columns: float) -> int:
+    """Return the rows that a sweep learns from in so many seconds of two cores."""
+    square = block_seconds(2, 0, n_columns) / 4
+    linear = _factor_operations(block_rows) / _FACTORS
     return int((np.sqrt(linear**2 + 4 * square * seconds) - linear) / (2 * square))
 
 
@@ -82,8 +81,6 @@ class BlockPlan:
         Bytes of the rows and of a block.
     is_held : bool
         Whether the device, if there is one, has room for the rows and a block.
-    rows_twice : int
-        Rows with which two sweeps are within the work.
     """
 
     block_rows: int
@@ -92,7 +89,6 @@ class BlockPlan:
     seconds: float
     n_bytes: int
     is_held: bool
-    rows_twice: int
 
     def fits(self, room: int) -> bool:
         """Return whether ``room`` bytes, and the device, hold the rows and a block."""
@@ -110,17 +106,17 @@ def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
     The work is that of the time limit, or a usual amount. A device does it faster, apart from the
     first block, which is solved on this machine.
 
-    Blocks are as large as memory allows. Where the work does not allow all rows and most of it would be factors, they
-    are smaller: two sweeps over small blocks come as near to the exact solution as one over blocks of twice the rows,
-    and take in more rows (R^2 of logP, 60,000 rows: .9394 and .9387 in equal time, 5000 and 10,000 rows a block).
+    Blocks are as large as memory allows. Where the work does not allow all rows and much of it would be factors, they
+    are smaller, to take in more rows.
     """
     backend = backend_of(recipe.device)
     dtype = recipe.dtype
     row_bytes = mapped_row_bytes(recipe, source)
     kept_bytes = row_bytes + outputs_bytes(_targets_of(source))
     seconds = recipe.time_limit or USUAL_SECONDS
-    stored = int(terms_of(recipe, BLOCK_TERMS) * source.n_features * share_of_columns(recipe.blocks, source))
-    columns = _dense_columns(recipe, source, row_bytes, dtype) if on_host(recipe.device) else stored
+    terms = terms_of(recipe, BLOCK_TERMS) * share_of_columns(recipe.blocks, source)
+    stored = int(terms * source.n_features)
+    columns = terms * _dense_columns(source) if on_host(recipe.device) else stored
     least = min(FEWEST_BLOCK_ROWS, source.n_rows)
 
     def of_blocks(block_rows: int) -> BlockPlan:
@@ -134,7 +130,6 @@ def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
             block_seconds(n_rows, block_rows, columns) / backend.speed,
             needed,
             backend.holds(n_rows, stored, block_rows, dtype),
-            most_rows_within(work, block_rows, columns, 2),
         )
 
     def factor_rows(plan: BlockPlan) -> int:
@@ -152,8 +147,8 @@ def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
         return plans[-1]
     if fitting[0].n_rows == source.n_rows:
         return replace(fitting[0], factor_rows=factor_rows(fitting[0]))
-    enough = _SHARE_TWICE * most_rows_within(seconds * backend.speed, 0, columns, 2)
-    return next((plan for plan in fitting if plan.rows_twice >= enough), fitting[-1])
+    enough = _LEAST_SHARE * most_rows_within(seconds * backend.speed, 0, columns)
+    return next((plan for plan in fitting if plan.n_rows >= enough), fitting[-1])
 
 
 def _targets_of(source: Source) -> int:
@@ -180,21 +175,20 @@ def terms_of(recipe: Recipe, usual: int) -> int:
     """Return the features per bin that are asked for, or the usual ones."""
     if recipe.map is not None:
         return int(recipe.map._terms_at_most)
-    return usual if is_auto(recipe.n_terms) else int(recipe.n_terms)
+    return usual if recipe.leaves_open("n_terms") else int(recipe.n_terms)
 
 
-def _dense_columns(recipe: Recipe, source: Source, row_bytes: float, dtype: np.dtype) -> float:
-    """Return the columns of dense mapped rows whose products take as long as those of the mapped rows."""
+def _dense_columns(source: Source) -> float:
+    """Return the dense columns whose products take as long as those of the rows, judged by the first of them."""
     if not source.is_sparse:
-        return row_bytes / dtype.itemsize
-    entries = row_bytes / (dtype.itemsize + np.dtype(np.int32).itemsize)
-    return min(_SPARSE_ENTRY * entries, float(source.n_features))
+        return float(source.n_features)
+    n = min(source.n_rows, _COUNTED_ROWS)
+    return KeptRows.columns_of(next(iter(source.chunks_from(0, n, n))).X)
 
 
 def share_of_columns(blocks: Blocks | None, source: Source) -> float:
     """Return how many columns all blocks have together, which may overlap, as a share of those of the source."""
-    by_place = named_blocks(blocks, source.column_names)
-    if by_place is None:
+    if blocks is None:
         return 1.0
-    _, columns = check_blocks(by_place, source.n_features)
+    _, columns = check_blocks(named_blocks(blocks, source.column_names), source.n_features)
     return sum(block.size for block in columns) / source.n_features

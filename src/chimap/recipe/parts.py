@@ -8,7 +8,7 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import Blocks, Parameters, Rows
+from chimap._types import Blocks, Rows
 from chimap._validation import check_blocks
 from chimap.features.base import Features, FittedFeatures, Footprint
 from chimap.features.families import AutomaticFeatures
@@ -56,8 +56,7 @@ class FeatureBlock:
 
     def make(self, seed: int) -> Features:
         """Return unfitted features that draw by a seed, unless they have their own."""
-        own: Parameters = self.features.get_params(deep=False)
-        is_open = own.get("random_state", seed) is None
+        is_open = self.features.settings.get("random_state", seed) is None
         return self.features.changed(**{"random_state": seed} if is_open else {})
 
     def fitted(self, rows: Rows, seed: int) -> FittedFeatures:

@@ -24,14 +24,18 @@ from chimap._validation import AUTO, ParameterError, check_choice, check_positiv
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
-from chimap.features.families import AutomaticFeatures, with_features_taken_apart
+from chimap.features.families import OPEN, AutomaticFeatures, features_with, with_features_taken_apart
 from chimap.kernels import Kernel, as_kernel
-from chimap.losses import Loss, requested
+from chimap.losses import Loss, Quantile
 from chimap.normalizations import CATALOGUE, Normalization
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.model_selection import BaseCrossValidator
+
+# Fields of a recipe that are no parameters of an estimator, or do not change the model.
+_NOT_LISTED = {"estimator", "is_classifier", "seed", "solver", "learner", "keeps_posterior", "n_covariates"}
+_NOT_LISTED |= {"raced", "resolved", "verbose"}
 
 PRECISIONS = (AUTO, "float32", "float64", "bfloat16")
 
@@ -128,7 +132,8 @@ class Recipe:
         It draws the seed, so that an estimator with a generator as ``random_state`` has another recipe each time.
         ``learner`` holds the parameters that are not settings of every fit.
         """
-        given = with_features_taken_apart(estimator.get_params(deep=False), 2 if learner is not None else AUTO)
+        asked = {"features": AUTO} | estimator.get_params(deep=False)
+        given = with_features_taken_apart(asked, 2 if learner is not None else AUTO)
         names = {field.name for field in fields(cls)} & given.keys()
         return cls(
             type(estimator).__name__,
@@ -138,6 +143,20 @@ class Recipe:
             learner=learner,
             keeps_posterior=keeps_posterior,
         )
+
+    def leaves_open(self, *names: str) -> bool:
+        """Return whether all these settings are "auto": the user left them open, and nothing gave them a value."""
+        return all(is_auto(getattr(self, name)) for name in names)
+
+    @property
+    def settings(self) -> Parameters:
+        """The settings by name, as an estimator has them as parameters, with those of the learner."""
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_LISTED}
+        if self.is_classifier:
+            del given["quantile"]
+        features = {"features": features_with(given)}
+        others = {name: value for name, value in given.items() if name not in OPEN}
+        return others | features | ({} if self.learner is None else vars(self.learner))
 
     # --- what a race changes
 
@@ -178,7 +197,8 @@ class Recipe:
     @property
     def requested_loss(self) -> str | Loss:
         """The loss, with the quantile that it is for."""
-        return requested(self.loss, self.quantile)
+        is_word = isinstance(self.loss, str) and self.loss == Quantile.name
+        return Quantile(self.quantile) if is_word else self.loss
 
     @property
     def is_rounded(self) -> bool:
@@ -194,7 +214,7 @@ class Recipe:
     def exact_kernels(self) -> list[Kernel]:
         """The kernels of the blocks of columns, or the one of all; a search for gamma starts at the mean."""
         kernels: Any = self.kernel if isinstance(self.kernel, list | tuple) else [self.kernel]
-        return [as_kernel(kernel, "mean" if is_auto(self.gamma) else self.gamma) for kernel in kernels]
+        return [as_kernel(kernel, "mean" if self.leaves_open("gamma") else self.gamma) for kernel in kernels]
 
     @property
     def exact_kernel(self) -> Kernel:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from chimap._validation import MemoryBudgetError, is_auto
+from chimap._validation import MemoryBudgetError
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.features.additive.base import AdditiveMap
@@ -95,8 +95,8 @@ def _allows_exact(recipe: Recipe) -> bool:
     return not (
         recipe.learner is not None  # it has its own features
         or recipe.n_principal is not None
-        or not is_auto(recipe.n_components)
-        or recipe.sampling != "auto"
+        or not recipe.leaves_open("n_components")
+        or not recipe.leaves_open("sampling")
         or not isinstance(recipe.landmarks, str)
         or recipe.is_rounded
         or not has_form_on_device(recipe)
@@ -124,7 +124,7 @@ def takes_wide(recipe: Recipe, source: Source) -> bool:
         or recipe.is_rounded
         or not on_host(recipe.device)
         or recipe.scoring is not None
-        or not is_auto(recipe.selection)
+        or not recipe.leaves_open("selection")
         or isinstance(recipe.kernel, list | tuple)
     )
     y = source.labels()
@@ -158,7 +158,7 @@ def takes_components(recipe: Recipe) -> bool:
 
 def _has_number(features: Features) -> bool:
     """Whether they are as many as they are told to be: landmarks or random features."""
-    return "n_components" in features.get_params(deep=False)
+    return "n_components" in features.settings
 
 
 def takes_landmarks(recipe: Recipe) -> bool:
@@ -230,7 +230,7 @@ def features_of_a_batch(recipe: Recipe, n_rows: int) -> str | Features:
 
     Kernels that have no random features take the landmarks of the first batch.
     """
-    is_small = is_auto(recipe.features) and n_rows < _BATCH and takes_landmarks(recipe)
+    is_small = recipe.leaves_open("features") and n_rows < _BATCH and takes_landmarks(recipe)
     if is_small and any(made.takes(recipe.exact_kernel) for made in FAMILIES["fourier"]):
         return "fourier"
     return recipe.features

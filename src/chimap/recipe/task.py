@@ -89,7 +89,7 @@ class Task:
         """
         y = source.labels()
         assert y is not None
-        if y.ndim == 2 and recipe.learner is not None:
+        if y.ndim == 2 and (recipe.learner is not None or recipe.solver is not None):  # the estimator names its solver
             raise DataError(
                 f"{recipe.estimator} takes one label per row, shape ({source.n_rows},); got {y.shape}. Fit one model "
                 "per column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."
@@ -236,28 +236,17 @@ def row_weights(
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return the weights of the rows times those of their classes, and the weights of the classes.
 
-    See ``weighed_by_class``. classes: None for real targets, which have no weights of classes and no threshold.
+    See ``weighed_by_class``. classes: None for real targets, which have neither weights of classes nor a threshold.
     is_batch: whether the rows are a batch, which shows only some of the labels.
     """
     if classes is None:
         if not is_batch:  # those of a batch may be equal
             check_varies(y)
-        check_no_classes(class_weight, threshold)
         return sample_weight, None
     if is_batch:
         check_of_batch(class_weight, y)
     check_threshold(threshold, y, classes.size)
     return weighed_by_class(class_weight, classes, y, sample_weight, names)
-
-
-def check_no_classes(class_weight: ClassWeight, threshold: str | float | None) -> None:
-    """Raise ValueError for parameters that a regression does not have."""
-    if class_weight is not None:
-        raise InputError(
-            Message("{class_weight} is for classifiers: use {sample_weight} to weight the rows of a regression.")
-        )
-    if threshold is not None:
-        raise InputError("threshold is for classifiers with two classes: leave it out of a regression.")
 
 
 def check_of_batch(class_weight: ClassWeight, y: np.ndarray) -> None:

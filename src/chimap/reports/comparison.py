@@ -97,7 +97,6 @@ def compare(
     >>> sorted({e.method for e in result.ranked})
     ['64 landmarks', '64 random features', 'exact', 'ridge']
     """
-    from chimap._validation import is_auto
     from chimap.fit.fit import fit_candidate
     from chimap.recipe import Recipe
     from chimap.recipe.task import Task
@@ -153,7 +152,7 @@ def compare(
         settings={
             "kernel": kernel or "all",
             "memory": format_bytes(parse_memory(model.memory)),
-            "precision": "float32" if is_auto(asked.precision) else asked.precision,
+            "precision": "float32" if asked.leaves_open("precision") else asked.precision,
             "random_state": str(model.random_state),
         },
         stages=clock.seconds,

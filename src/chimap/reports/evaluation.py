@@ -46,6 +46,8 @@ from chimap.reports.tasks import TaskMetrics
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from chimap.models.model import Model
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Page):
@@ -284,7 +286,7 @@ def _evaluation(model: BaseEstimator, source: Source, score: Score, which: str, 
         curve=StrengthCurve.of(selection, fitted is not None and isinstance(fitted.alpha, str)),
         components=ComponentScores.of(selection),
         stages=seconds | {"predict": score.seconds},
-        settings=model.get_params(deep=False) if fitted is None else _settings(fitted),
+        settings=_settings(model),
         ranking=ranking,
         examples=_examples(source, score, ranking),
         insight=insight,
@@ -309,16 +311,15 @@ def _examples(source: Source, score: Score, ranking: RankingMetrics | None) -> E
 
 
 def _settings(model: BaseEstimator) -> JSON:
-    """Return the parameters of the estimator, with learned values in place of instructions such as "auto"."""
-    parameters = model.get_params(deep=False)
-    left_out = ("verbose", "kernel", "gamma", "alpha", "map")
-    learned = {
-        "kernel": model.kernel_.name,
-        "gamma": getattr(model.kernel_, "gamma", None),
-        "alpha": model.alpha_,
-        "features": model.coef_.shape[1],
-    }
-    return learned | {name: value for name, value in parameters.items() if name not in left_out}
+    """Return the settings of the fit, with learned values in place of instructions such as "auto".
+
+    Tables that were made of codes say what they were made by.
+    """
+    if model.exact_ is None:
+        return {"tolerance": model.tolerance, "memory": model.memory}
+    fitted: Model = model.exact_.fitted
+    learned = {"kernel": fitted.kernel.name, "gamma": fitted.gamma, "alpha": fitted.alpha}
+    return fitted.recipe.settings | learned
 
 
 EXTREME_CLASSES = 8  # best classes, and worst classes, listed by average precision

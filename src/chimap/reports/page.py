@@ -6,6 +6,7 @@ import os
 import platform
 from abc import ABC, abstractmethod
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,11 +18,18 @@ from chimap._files import check_free, check_writable, replacing
 from chimap._types import JSON
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
 
 
 def render(template: str, **parts: object) -> str:
     """Render a template of the folder ``templates``."""
+    return _environment().get_template(template).render(**parts).strip() + "\n"
+
+
+@cache
+def _environment() -> Environment:
+    """Return what keeps the templates, which take longer to compile than to render."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -34,7 +42,7 @@ def render(template: str, **parts: object) -> str:
     for name in ("number", "short", "one_line", "percent", "seconds", "microseconds", "words", "measure_in_words"):
         environment.filters[name] = getattr(_formatting, name)
     environment.filters["thousands"] = lambda n: f"{n:,}" if isinstance(n, int | np.integer) else _formatting.words(n)
-    return environment.get_template(template).render(**parts).strip() + "\n"
+    return environment
 
 
 class Page(ABC):

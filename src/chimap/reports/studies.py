@@ -386,7 +386,7 @@ def study_scores(
 
 def _score(model: BaseEstimator, y: np.ndarray, classes: np.ndarray | None) -> OutputScore:
     """Return the user's score of outputs for rows with labels y, or one that unequal classes do not spoil."""
-    scoring: Scoring = model.get_params(deep=False).get("scoring")
+    scoring: Scoring = model.scoring
     if scoring is None and classes is not None:
         scoring = "roc_auc" if y.ndim == 2 or classes.size == 2 else "balanced_accuracy"
     return MeanScore(y, classes, scoring) if y.ndim == 2 else HeldOutScore(y, classes, scoring)

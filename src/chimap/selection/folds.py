@@ -369,19 +369,19 @@ class FoldMachines(Selection):
     def choose(self, problem: GramProblem, open: OpenSettings) -> Compared:
         """See ``Selection``; without folds, take the strength that is nearest to the usual one."""
         strengths = problem.strengths(open.alpha)
-        if strengths.size == 1 or not problem.splits:
+        if strengths.size == 1 or not problem.folds:
             nearest = np.argmin(np.abs(np.log(strengths / problem.usual_alpha())))
             return Compared(None, problem, alpha=float(strengths[nearest]))
         scores = []
-        for fold, (_, test) in enumerate(problem.splits):
+        for fold, rows in enumerate(problem.folds):
             outputs = problem.outputs_of_fold(fold, strengths.tolist())
-            scores.append([problem.score(some, test) for some in outputs])
+            scores.append([problem.first.scored(some, rows) for some in outputs])
             self._on_score()
-        weights = np.array([problem.weights[test].sum() for _, test in problem.splits])
+        weights = np.array([problem.weights[rows].sum() for rows in problem.folds])
         means = np.average(scores, axis=0, weights=weights)
         chosen = int(np.flatnonzero(np.isclose(means, means.max(), rtol=0, atol=1e-12))[-1])
         result = SelectionResult(
-            self.rule, {"alpha": strengths}, np.transpose(scores), weights, chosen, problem.score.name, True
+            self.rule, {"alpha": strengths}, np.transpose(scores), weights, chosen, problem.first.score.name, True
         )
         return Compared(result, problem)
 

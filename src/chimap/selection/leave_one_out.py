@@ -8,9 +8,9 @@ adjacent in the order of a fit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from chimap._validation import DataError
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.selection.climb import Scored, Setting, SettingSearch, climb, mean_square
 from chimap.selection.learning_curve import leading_sizes, score_if_any
-from chimap.solvers.base import within
+from chimap.solvers.base import KernelRows, within
 from chimap.solvers.blocks import BlockProblem
 from chimap.solvers.exact import DualSolution, ExactSolver, is_shared
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem
@@ -79,12 +79,12 @@ class Stage(SettingSearch[_SettingTrial]):
     def __init__(self, rule: LeaveOut, rows: np.ndarray | None, scale: float | None, first: int = 0):
         super().__init__(rule.alphas, rule.octaves)
         self.rule, self.rows, self.first = rule, rows, first
-        n = rule.Y.shape[0] if rows is None else rows.size
+        n = rule.rows.Y.shape[0] if rows is None else rows.size
         self.numbers = np.arange(n) if rows is None else rows
-        self.groups = rule.groups if rows is None or rule.groups is None else within(rule.groups, rows)
+        self.groups = rule.rows.groups if rows is None or rule.rows.groups is None else within(rule.rows.groups, rows)
         # Of the best setting: (rows, score) of machines of fewer rows, and of all.
         self.grown: list[tuple[int, float]] = []
-        self.least_error = _ROUNDING_SHARE * float(np.nanmean(np.square(rule.Y)))
+        self.least_error = _ROUNDING_SHARE * float(np.nanmean(np.square(rule.rows.Y)))
         self._octaves = 0
         self._kept: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
         self._scale = scale or max(self._solver(0).scale(), float(np.finfo(np.float32).eps))
@@ -144,18 +144,17 @@ class Stage(SettingSearch[_SettingTrial]):
         if solution is None:
             return _SettingTrial(-np.inf, np.inf, alpha, n_rows)
         residuals, scored = self._residuals(solution, self.first)
-        score = self.rule.score(residuals, self.numbers[scored])
-        if (np.isnan(residuals) & ~np.isnan(self.rule.Y[self.numbers[scored]])).any():
+        score = self.rule.rows.score_of_residuals(residuals, self.numbers[scored])
+        if (np.isnan(residuals) & ~np.isnan(self.rule.rows.Y[self.numbers[scored]])).any():
             score = -np.inf  # there are rows whose left-out outputs are not known
-        weights = None if self.rule.weights is None else self.rule.weights[self.numbers[scored]]
+        weights = None if self.rule.rows.weights is None else self.rule.rows.weights[self.numbers[scored]]
         error = max(mean_square(residuals, weights), self.least_error)
         trial = _SettingTrial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows)
         if self._kept is None or trial.beats(self.trials[self._kept[0]]):
             self._kept = setting, solution, residuals, scored
             if self.rows is None:  # the curve is that of the machine of all rows
                 self.grown = self._grown(self._solver(setting[1]), residuals, scored)
-        if self.rule.on_score is not None:
-            self.rule.on_score(alpha, trial.score)
+        self.rule.on_score()
         return trial
 
     def _grown(self, ridge: ExactSolver, residuals: np.ndarray, scored: np.ndarray) -> list[tuple[int, float]]:
@@ -174,7 +173,9 @@ class Stage(SettingSearch[_SettingTrial]):
                 return []
             grown.append((size, smaller[scored[is_scored] - first]))
         grown.append((n, residuals[is_scored]))
-        return [(size, score_if_any(partial(self.rule.score, outputs, rows))) for size, outputs in grown]
+        return [
+            (size, score_if_any(partial(self.rule.rows.score_of_residuals, outputs, rows))) for size, outputs in grown
+        ]
 
     def left_out(self, setting: Setting) -> tuple[DualSolution, np.ndarray, np.ndarray]:
         """Return the solution of the best setting, the residuals of left-out rows, and the places of these rows.
@@ -200,7 +201,7 @@ class Stage(SettingSearch[_SettingTrial]):
     def _solver(self, octaves: int) -> ExactSolver:
         self._octaves = octaves
         # Not an attribute: it would keep the matrix of other rows in memory.
-        return self.rule.problem.solver(self.rows, octaves)
+        return self.rule.matrix.solver(self.rows, octaves)
 
 
 FEW_ROWS = 3000  # up to as many rows, all settings are compared on all rows
@@ -229,49 +230,36 @@ class LeaveOut:
 
     Parameters
     ----------
-    problem : KernelMatrix
-        The rows and the kernel.
-    Y : array of shape (n, t)
-        Targets.
-    score : callable
-        Called as ``score(residuals, rows)`` with residuals (m, t) of these rows; greater is better.
-    groups : sequence of arrays or None, default=None
-        Rows that are left out together; the groups cover all rows in order. None for single rows.
+    matrix : KernelMatrix
+        The kernel matrix, of some of the rows or of all.
+    rows : KernelRows
+        All rows, with their targets, weights and score, and those that are left out together. Where the choice is
+        settled, rare classes have all of them left out.
     alphas : sequence of float or None, default=None
         Strengths to choose from; None for a search in half decades of the kernel's scale.
     octaves : int, default=2
         Gamma may be 2^-octaves to 2^octaves times its starting value.
-    on_score : callable or None, default=None
-        Called as ``on_score(alpha, score)`` after each setting.
-    weights : array of shape (n,) or (n, t), or None, default=None
-        Weights in the squared error.
     is_settled : bool, default=False
         Whether the choice has been made elsewhere: the first of ``alphas`` that can be solved is taken. Only the last
         ``FEW_ROWS`` of many rows are then left out. Leaving out all would take as long as the solution, and these
         calibrate as well.
-    leaves_all : bool, default=False
-        Whether all rows are left out even if the choice is settled, as a rare class needs.
-    measure : str, default="score"
-        Name of the score.
+    on_score : callable, default=lambda: None
+        Called after each setting.
     """
 
-    problem: KernelMatrix
-    Y: np.ndarray
-    score: Callable[[np.ndarray, Any], float]
-    groups: Sequence[np.ndarray] | None = None
+    matrix: KernelMatrix
+    rows: KernelRows
     alphas: Sequence[float] | None = None
     octaves: int = OCTAVES
-    on_score: Callable[[float, float], None] | None = None
-    weights: np.ndarray | None = None
     is_settled: bool = False
-    leaves_all: bool = False
-    measure: str = "score"
+    on_score: Callable[[], None] = lambda: None
 
     def choose(self) -> ChosenMachine:
         """Compare settings. Raises DataError if no strength makes the matrix positive definite to rounding."""
-        n, shared = self.Y.shape[0], is_shared(self.Y, self.weights)
+        rows, shared = self.rows, self._is_shared
+        n = rows.Y.shape[0]
         if not shared:
-            self.groups = parts_of(self.groups, *self.Y.shape)
+            self.rows = replace(rows, groups=parts_of(rows.groups, *rows.Y.shape))
         if self.is_settled:
             whole = self._of_all(None)
             return self._chosen(whole, whole.solved_from((0, 0)), [whole])
@@ -293,7 +281,7 @@ class LeaveOut:
     def _climbs(self, n: int, shared: bool) -> list[tuple[int, Sequence[Setting]]]:
         """Return the rows of each stage that compares settings, and the steps that it takes from the best so far."""
         if not shared:
-            return [(min(n, few_of_parts(FEW_ROWS, self.Y.shape[1])), NEIGHBOURS)]
+            return [(min(n, few_of_parts(FEW_ROWS, self.rows.Y.shape[1])), NEIGHBOURS)]
         if n <= FEW_ROWS:
             return [(n, NEIGHBOURS)]
         most = max(FEW_ROWS, int(_COMPARED_SHARE * n))
@@ -306,10 +294,10 @@ class LeaveOut:
         That is the case if the choice is settled, so that they only serve calibration, and for many rows of targets
         that take a solution for each part.
         """
-        n = self.Y.shape[0]
+        n = self.rows.Y.shape[0]
         if self.is_settled:
-            return Stage(self, None, scale, 0 if self.leaves_all else max(0, n - FEW_ROWS))
-        if n > FEW_ROWS and not is_shared(self.Y, self.weights):
+            return Stage(self, None, scale, 0 if self.rows.has_rare else max(0, n - FEW_ROWS))
+        if n > FEW_ROWS and not self._is_shared:
             return Stage(self, None, scale, n // 2)
         return Stage(self, None, scale)
 
@@ -317,12 +305,12 @@ class LeaveOut:
         """Return the choice: the best setting of the last stage, and all that were tried."""
         solution, residuals, rows = stage.left_out(best)
         solution = stage.finished(best, solution)
-        held_out = np.full(self.Y.shape, np.nan)
-        held_out[rows] = self.Y[rows] - residuals
+        held_out = np.full(self.rows.Y.shape, np.nan)
+        held_out[rows] = self.rows.Y[rows] - residuals
         trials = [(setting, trial) for tried_stage in stages for setting, trial in tried_stage.trials.items()]
         settings: dict[str, np.ndarray] = {"alpha": np.array([trial.alpha for _, trial in trials])}
-        if self.problem.gamma(0) is not None:
-            settings["gamma"] = np.array([self.problem.gamma(octaves) for (_, octaves), _ in trials])
+        if self.matrix.gamma(0) is not None:
+            settings["gamma"] = np.array([self.matrix.gamma(octaves) for (_, octaves), _ in trials])
         settings["n_rows"] = np.array([trial.n_rows for _, trial in trials])
         places = [i for i, (setting, trial) in enumerate(trials) if setting == best]
         result = SelectionResult(
@@ -331,7 +319,7 @@ class LeaveOut:
             np.array([[trial.score] for _, trial in trials]),
             np.ones(1),
             places[-1],
-            self.measure,
+            self.rows.score.name,
             greater_is_better=True,
         )
         return ChosenMachine(solution, best[1], held_out, result, stage.grown)
@@ -339,9 +327,14 @@ class LeaveOut:
     @property
     def _name(self) -> str:
         """The name of the rule."""
-        if not is_shared(self.Y, self.weights):
+        if not self._is_shared:
             return "leave-part-out"
-        return "leave-one-out" if self.groups is None else "leave-group-out"
+        return "leave-one-out" if self.rows.groups is None else "leave-group-out"
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether one factor serves all targets."""
+        return is_shared(self.rows.Y, self.rows.weights)
 
 
 def _spread(n: int, n_some: int) -> np.ndarray | None:
@@ -362,19 +355,8 @@ class LeavingOut(Selection):
             rows, matrix = problem.first, problem.matrix
             if rows.order.size < 2:
                 raise DataError("one row only: a machine is chosen by leaving rows out, which takes at least two rows.")
-            chosen = LeaveOut(
-                matrix,
-                rows.Y,
-                rows.score_of_residuals,
-                rows.groups,
-                strengths_of(open),
-                OCTAVES if open.gamma and matrix.gamma(0) is not None else 0,
-                lambda alpha, score: self._on_score(),
-                rows.weights,
-                open.is_settled,
-                rows.has_rare,
-                rows.score.name,
-            ).choose()
+            octaves = OCTAVES if open.gamma and matrix.gamma(0) is not None else 0
+            chosen = LeaveOut(matrix, rows, strengths_of(open), octaves, open.is_settled, self._on_score).choose()
         return Compared(cast("SelectionResult", chosen.result), problem, problem.adopt(chosen))
 
 

@@ -34,9 +34,10 @@ from chimap.solvers.ridge import LinearSolution
 
 Part = TypeVar("Part")
 
-Needs = Literal["moments", "rows", "features", "kernel", "blocks"]
+Needs = Literal["moments", "rows", "features", "kernel", "matrix", "blocks"]
 """What a solver needs: the moments of the folds; moments, and rows that can be read again; the features of all rows in
-memory; the kernel matrix between all rows; or all rows, in blocks whose kernel matrices fit in memory one at a time."""
+memory; the kernel matrix between all rows, or that of rows in their own order, with their folds; or all rows, in blocks
+whose kernel matrices fit in memory one at a time."""
 
 Asked = Literal["nothing", "gcv", "folds", "holdout", "splitter", "leave-out"]
 """How the open settings are chosen: none is open, generalised cross-validation, folds dealt at random, one hold-out,
@@ -157,7 +158,9 @@ class Swept:
     weights : ndarray of shape (n_seen, t)
         Weights of the rows of the blocks so far.
     core_residuals : ndarray of shape (core, t)
-        Residuals of the core: 0 unless the strength of the latest step was raised.
+        Residuals of the core: 0 after full steps whose strength was not raised.
+    lengths, step
+        See ``BlockRidge``.
     held_out : ndarray of shape (n_seen, t)
         Outputs of these rows by machines of the blocks before theirs.
     scores : ndarray of shape (s, 2)
@@ -172,6 +175,8 @@ class Swept:
     lift: float
     weights: Annotated[np.ndarray, Shape("n", "t")]
     core_residuals: Annotated[np.ndarray, Shape("core", "t")]
+    lengths: np.ndarray
+    step: np.ndarray
     held_out: np.ndarray
     scores: np.ndarray
 
@@ -216,8 +221,6 @@ class Evidence:
         Takes where such a sweep stands after each block; None if nothing keeps it.
     ends_at : float or None, default=None
         Time of ``time.monotonic`` after which such a sweep begins no block that would end later; None for no limit.
-    rows_twice : int, default=0
-        Rows with which a second sweep over blocks of rows is within the work.
     held : Held or None, default=None
         A place for the rows of such a sweep on the workers that multiply them; None for this process.
     device : str, default="cpu"
@@ -237,7 +240,8 @@ class Evidence:
     witnesses : Witnesses or None, default=None
         Rows whose held-out outputs are wanted.
     held_folds : tuple of int, default=(0,)
-        Folds that are left out in turn for held-out outputs, where each of them takes a fit: as few as are enough.
+        Folds that are left out in turn for held-out outputs, where each of them takes a fit: as few as are enough. None
+        of them where rows are left out alone, in closed form.
     unit : float, default=1.0
         The weight that counts as one row, ``moments.unit_of``.
     """
@@ -251,7 +255,6 @@ class Evidence:
     begun: Swept | None = None
     reached: Callable[[Swept], None] | None = None
     ends_at: float | None = None
-    rows_twice: int = 0
     held: Held | None = None
     device: str = "cpu"
     seed: int = 0
@@ -277,7 +280,7 @@ class Problem(ABC):
 
     Attributes
     ----------
-    needs : {"moments", "rows", "features", "kernel", "blocks"}
+    needs : {"moments", "rows", "features", "kernel", "matrix", "blocks"}
         The evidence that the problem is made of.
     counts : str
         What progress counts: "values" of the strength, "passes" or "classes".
@@ -366,7 +369,7 @@ class Solver(ABC):
     ----------
     name : str
         Name in the catalogue.
-    needs : {"moments", "rows", "features", "kernel", "blocks"}
+    needs : {"moments", "rows", "features", "kernel", "matrix", "blocks"}
         The evidence that the solver needs.
     n_vectors : int
         Number of arrays of the size of the weights (D, t) that it holds in memory besides the factor of a matrix.

@@ -1,7 +1,6 @@
-"""The problem of a kernel matrix that is given, whose strength is chosen by machines of the other folds.
+"""Machines on one kernel matrix in memory, whose strength is chosen by machines of the other folds.
 
-``KernelProblem`` makes its own matrix and leaves rows out in closed form; this one serves kernels without a map and the
-hinge, for data that fit memory.
+``KernelProblem`` leaves rows out in closed form, and searches; this one compares a few strengths, with the hinge too.
 """
 
 from __future__ import annotations
@@ -13,8 +12,11 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.solvers.base import Needs, PlacedScore, Problem
+from chimap.losses import Loss, Square
+from chimap.penalties import L2
+from chimap.solvers.base import Evidence, Needs, Problem, Solver, required
 from chimap.solvers.exact import DualSolution, ExactSolver, lift
+from chimap.solvers.exact_hinge import CACHE_MIB
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.kernel_matrix import EXACT_MACHINES
 from chimap.solvers.ridge import LinearSolution
@@ -24,108 +26,105 @@ GRAM_LOSSES = ("hinge", "square")
 _SHARES = np.array([1e-3, 1e-2, 0.1, 1.0, 10.0])
 _PLAIN_SHARE = 0.1
 
-Split = tuple[np.ndarray, np.ndarray]
-"""Rows to learn from, and rows that are held out."""
+
+def gram_bytes(n_rows: int) -> int:
+    """Return the bytes of the matrix, of that of a machine, and of its factor or LIBSVM's cache."""
+    return 8 * n_rows**2 * 3 + CACHE_MIB * 2**20
 
 
 class GramProblem(Problem):
-    """Minimise sum_i w_i loss(y_i, f(x_i)) + alpha/2 a'K a with f = K a + b, on a kernel matrix K (n, n) that is given.
+    """Minimise sum_i w_i loss(y_i, f(x_i)) + alpha/2 a'K a with f = K a + b, on the centred kernel matrix K (n, n).
 
-    Parameters
+    Attributes
     ----------
-    loss : {"hinge", "square"}
-        The loss.
-    gram : ndarray of shape (n, n), float64
-        The kernel matrix, centred.
-    Y : ndarray of shape (n, t)
-        Targets.
-    weights : ndarray of shape (n,)
-        Weights of the rows.
     scale : float
-        Mean diagonal of the matrix times the mean weight of a row, the unit of the strengths.
-    splits : sequence of (rows, rows)
-        Folds that choose the strength; none if there are too few rows.
-    score : callable
-        Score of outputs.
-    held : sequence of int or None, default=None
-        Folds that are held out for held-out outputs; None leaves out rows in closed form, alone or by ``groups``.
-    groups : sequence of ndarray or None, default=None
-        Rows that are left out together.
+        Mean diagonal of the matrix.
+    folds : list of arrays
+        The rows of each fold that choose the strength; none if there are too few rows.
     """
 
-    needs: ClassVar[Needs] = "kernel"
+    needs: ClassVar[Needs] = "matrix"
     rule = "fold machines"
 
-    def __init__(
-        self,
-        loss: str,
-        gram: np.ndarray,
-        Y: np.ndarray,
-        weights: np.ndarray,
-        scale: float,
-        splits: Sequence[Split],
-        score: PlacedScore,
-        held: Sequence[int] | None = None,
-        groups: Sequence[np.ndarray] | None = None,
-    ):
-        self._make = EXACT_MACHINES[loss].make
-        self.gram, self.Y, self.weights, self.scale = gram, Y, weights, scale
-        self.splits, self.score, self.n_folds = splits, score, max(1, len(splits))
-        self._held, self._groups = held, groups
+    def __init__(self, loss: str | Loss, evidence: Evidence):
+        rows = self.first = required(evidence.kernel, "the kernel matrix of all rows")
+        name = loss if isinstance(loss, str) else loss.name
+        self.loss = Square() if name == Square.name else None
+        self._kind, self._held = EXACT_MACHINES[name], evidence.held_folds
+        self.folds = rows.groups or []
+        self.n_folds = max(1, len(self.folds))
+        self.weights = np.ones(self.n_rows) if rows.weights is None else rows.weights
+        self.gram = np.empty((self.n_rows, self.n_rows))
+        diagonal = rows.features.gram_into(self.gram)
+        for row in range(self.n_rows):  # above the diagonal there may be anything
+            self.gram[row, row:] = self.gram[row:, row]
+        np.fill_diagonal(self.gram, diagonal)
+        # Centred, as LIBSVM rounds values to float32: the weights of a target sum to 0, so that it leaves a constant.
+        shares = self.weights / self.weights.sum()
+        self._means = shares @ self.gram
+        self.gram -= self._means
+        self.gram -= (self.gram @ shares)[:, None]
+        self.scale = float(shares @ self.gram.diagonal()) or 1.0
+        counts = self.n_rows if rows.counts is None else rows.counts.sum()
+        self._unit = self.scale * float(self.weights.sum() / counts)
         self._machine: ExactSolver | None = None
         self._solution: DualSolution | None = None
 
     @property
     def n_rows(self) -> int:
         """See ``Problem``."""
-        return self.Y.shape[0]
+        return self.first.order.size
 
     def strengths(self, alpha: float | Sequence[float] | None) -> np.ndarray:
         """Return the strengths to compare, ascending: those given, or some about the scale of the matrix."""
-        return self.scale * _SHARES if alpha is None else np.unique(alpha)
+        return self._unit * _SHARES if alpha is None else np.unique(alpha)
 
     def usual_alpha(self) -> float:
         """Return a tenth of the scale."""
-        return _PLAIN_SHARE * self.scale
+        return _PLAIN_SHARE * self._unit
 
     def outputs_of_fold(self, fold: int, alphas: Sequence[float]) -> list[np.ndarray]:
         """Return outputs (m, t) for the rows of a fold by machines of its other rows, one for each strength."""
-        train, test = self.splits[fold]
-        machine = self._machine_of(train)
+        left_out = self.folds[fold]
+        others = np.setdiff1d(np.arange(self.n_rows), left_out)
+        machine = self._machine_of(others)
         solutions = [self._solved(machine, alpha) for alpha in alphas]
-        cross = self.gram[np.ix_(test, train)]
+        cross = self.gram[np.ix_(left_out, others)]
         return [cross @ solution.weights + solution.intercept for solution in solutions]
 
     def solve(self, alpha: float) -> LinearSolution:
         """See ``Problem``; the weights are those of the rows."""
-        self._machine = self._machine_of(None)
+        self._machine = self._machine_of(np.arange(self.n_rows))
         machine = self._solution = self._solved(self._machine, alpha)
-        return LinearSolution(machine.weights, machine.intercept, alpha)
+        intercept = machine.intercept - self._means @ machine.weights + self.first.shift
+        return LinearSolution(machine.weights, intercept, alpha)
 
     def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
-        """See ``Problem``."""
-        if self._held is not None:
-            if not self.splits:
-                return None
-            rows = np.concatenate([self.splits[fold][1] for fold in self._held])
-            outputs = [self.outputs_of_fold(fold, [solution.alpha])[0] for fold in self._held]
-            return HeldOut(rows, np.concatenate(outputs))
+        """See ``Problem``: of all rows where they have a closed form, else of as many folds as are enough."""
         assert self._machine is not None
         assert self._solution is not None
-        if self._groups is None:
-            residuals, rows = self._machine.leave_one_out(self._solution), np.arange(self.n_rows)
+        has_closed_form = self._kind.leaves_out
+        if has_closed_form and not self._held:
+            rows, residuals = np.arange(self.n_rows), self._machine.leave_one_out(self._solution)
+        elif self.folds:
+            folds = self.folds if has_closed_form else [self.folds[fold] for fold in self._held]
+            rows = np.concatenate(folds)
+            residuals = np.concatenate(self._machine.leave_out(self._solution, folds))
         else:
-            residuals = np.concatenate(self._machine.leave_out(self._solution, self._groups))
-            rows = np.concatenate(self._groups)
-        return HeldOut(rows, self.Y[rows] - residuals)
+            return None
+        return HeldOut(self.first.order[rows], self.first.Y[rows] - residuals + self.first.shift)
 
-    def _machine_of(self, rows: np.ndarray | None) -> ExactSolver:
-        """Return the machine of some rows, or of all."""
-        square = self.gram.copy() if rows is None else np.ascontiguousarray(self.gram[np.ix_(rows, rows)])
-        diagonal = lift(square, square.diagonal().copy())
-        if rows is None:
-            return self._make(square, diagonal, self.Y, self.weights)
-        return self._make(square, diagonal, self.Y[rows], self.weights[rows])
+    @property
+    def attributes(self) -> dict[str, object]:
+        """See ``Problem``."""
+        assert self._solution is not None
+        duals = np.ascontiguousarray(self._solution.weights.T)  # in the order of a file, for the same bits
+        return {"row_numbers_": self.first.order, "scale_": self.scale, "dual_coef_": duals}
+
+    def _machine_of(self, rows: np.ndarray) -> ExactSolver:
+        """Return the machine of some rows."""
+        square = np.ascontiguousarray(self.gram[np.ix_(rows, rows)])
+        return self._kind.make(square, lift(square, square.diagonal().copy()), self.first.Y[rows], self.weights[rows])
 
     @staticmethod
     def _solved(machine: ExactSolver, alpha: float) -> DualSolution:
@@ -139,3 +138,18 @@ class GramProblem(Problem):
                 )
             )
         return solution
+
+
+class GramSolver(Solver):
+    """The machines on the kernel matrix of all rows, in their order, and on that of the rows outside a fold."""
+
+    name: ClassVar[str] = "gram"
+    needs: ClassVar[Needs] = "matrix"
+
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
+        """See ``Solver``."""
+        return penalty is L2 and (loss if isinstance(loss, str) else loss.name) in GRAM_LOSSES
+
+    def problem(self, loss: str | Loss, evidence: Evidence) -> GramProblem:
+        """See ``Solver``."""
+        return GramProblem(loss, evidence)

@@ -194,6 +194,7 @@ class CompareSettings:
 
         seconds = flag_values.seconds_of(self.time_limit, "--time-limit")
         if task is not TaskName.classify:
+            flag_values.check_no_classes(self.class_weight, None, self.positive)
             return HistogramRegressor(scoring=self.scoring, time_limit=seconds, **self._common())
         if y.ndim == 1 and np.unique(y).size < 2:
             raise DataError(

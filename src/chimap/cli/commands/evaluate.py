@@ -225,7 +225,7 @@ def _retrained(
     from chimap.reports.studies import save_table, study_scores
 
     rows, y = source.take(np.arange(source.n_rows)), true_answers(model, source)
-    if source.covariates is None and "covariates" in model.get_params(deep=False):  # of weight 0
+    if source.covariates is None and model.covariates is not None:  # of weight 0
         model.set_params(covariates=None)
     if drawn is not None:
         with show.busy(f"training on {settings.n_splits} splits"):

@@ -89,7 +89,7 @@ class CompressedMap(AdditiveMap):
         kernel = super()._checked_kernel()
         if self.base is not None:
             check_map(self.base)
-            type(self.base)(**self.base.get_params(deep=False)).set_params(kernel=kernel)._checked_kernel()
+            self.base.changed(kernel=kernel)._checked_kernel()
         return kernel
 
     @property
@@ -103,9 +103,7 @@ class CompressedMap(AdditiveMap):
             # k(cx, cy) = c^gamma k(x, y), so bins may be scaled; on one scale the long map is accurate for all of them.
             self.scales_ = _scales(*_arrays.values_by_bin(magnitudes))
             magnitudes = _arrays.scale_columns(magnitudes, 1 / self.scales_)
-        base = self._base
-        fresh = type(base)(**base.get_params(deep=False))
-        self.base_ = fresh.set_params(kernel=replace(self.kernel_, is_signed=False)).fit(magnitudes)
+        self.base_ = self._base.changed(kernel=replace(self.kernel_, is_signed=False)).fit(magnitudes)
         if self.per_bin or self.base_._differs_by_bin:
             self._fit_by_bin(magnitudes)
         else:

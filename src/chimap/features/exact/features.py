@@ -148,7 +148,7 @@ class ExactFeatures(FeaturesOverMap):
         n = self._n_features_out = rows.shape[0]
         drawn = None if sample_weight is None else rows_by_weight(np.asarray(sample_weight), n, 0)
         sample = rows if drawn is None else _arrays.take_rows(rows, drawn)
-        if kernel.inner is None:
+        if not self._has_map:
             self.map_, self.rows_ = None, rows
             self.kernel_ = kernel.fitted(sample, check_random_state(self.random_state).randint(2**31))
             return self
@@ -159,6 +159,10 @@ class ExactFeatures(FeaturesOverMap):
             kept = self.rows_ if drawn is None else KeptRows(self.map_.mapped(sample))
             self.kernel_ = with_mean_gamma(kernel, kept, kept.spread())
         return self
+
+    @property
+    def _has_map(self) -> bool:
+        return self.exact_kernel.inner is not None
 
     def gamma_at(self, octaves: int) -> float | None:
         """Return 2^octaves times gamma; None if the kernel has none."""
@@ -355,14 +359,6 @@ class ExactFeatures(FeaturesOverMap):
         distances += kept
         distances += squares()[:, None]
         return np.maximum(distances, 0, out=distances)
-
-    @classmethod
-    def of_values(cls, kernel: Kernel, rows: Rows) -> ExactFeatures:
-        """Return the values of a fitted kernel with these rows, by its formula and without a map."""
-        features = cls(kernel)
-        features.kernel_, features.map_, features.rows_ = kernel, None, rows
-        features._n_features_out, features.n_features_in_ = rows.shape
-        return features
 
     @property
     def kept_rows(self) -> Rows | None:

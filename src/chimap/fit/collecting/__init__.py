@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Request, Sample
 from chimap.fit.collecting.kept import KeptCollector
-from chimap.fit.collecting.kernel import BlocksCollector, KernelCollector
+from chimap.fit.collecting.kernel import BlocksCollector, KernelCollector, MatrixCollector
 from chimap.fit.collecting.sums import ReplayedCollector, SumsCollector
 from chimap.solvers.base import Needs
 
@@ -12,6 +12,13 @@ __all__ = ["COLLECTORS", "Collected", "Collector", "Passes", "Request", "FitRun"
 
 COLLECTORS: dict[Needs, type[Collector]] = {
     collector.needs: collector
-    for collector in (SumsCollector, ReplayedCollector, KeptCollector, KernelCollector, BlocksCollector)
+    for collector in (
+        SumsCollector,
+        ReplayedCollector,
+        KeptCollector,
+        KernelCollector,
+        MatrixCollector,
+        BlocksCollector,
+    )
 }
 """Collectors by the ``needs`` of a solver."""

@@ -262,7 +262,7 @@ class Collector(ABC):
 
     Attributes
     ----------
-    needs : {"moments", "rows", "features", "kernel", "blocks"}
+    needs : {"moments", "rows", "features", "kernel", "matrix", "blocks"}
         The evidence that it collects.
     method : Method
         The settings of the fit.

@@ -25,15 +25,19 @@ from chimap.features.nearest import LEFT_OUT_ROWS, distances_among
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import SavedState
 from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Request, Sample
+from chimap.fit.holding_out import folds_of_classes
 from chimap.fit.method import Method
 from chimap.fit.rows import PreparedRows
 from chimap.moments import RowFolds, of_rows
 from chimap.recipe.block_plan import BlockPlan, block_plan
 from chimap.recipe.sizes import bytes_of_exact
+from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Evidence, KernelRows, Needs
 from chimap.solvers.blocks import core_rows
 from chimap.solvers.exact import is_shared
+from chimap.solvers.gram import gram_bytes
 from chimap.solvers.held_out import HeldOut
+from chimap.solvers.kernel_matrix import has_exact_machine
 
 CHUNK_ROWS = 2048  # rows that are read at once, besides those that are there
 
@@ -141,6 +145,52 @@ class KernelCollector(RowsCollector):
         return Collected(Evidence(kernel=kernel, device=self.method.recipe.device, seed=self.method.recipe.seed))
 
 
+@dataclass(frozen=True)
+class MatrixCollector(KernelCollector):
+    """Read all rows at once, in their order, for machines of folds.
+
+    Parameters
+    ----------
+    method, rows, order, groups
+        See ``RowsCollector``.
+    folds : list of arrays, or None
+        The rows of each fold, with their share of every class if random; None with too few rows.
+    """
+
+    needs: ClassVar[Needs] = "matrix"
+    folds: list[np.ndarray] | None
+
+    @classmethod
+    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
+        """See ``Collector``."""
+        n_rows, recipe, needed = rows.source.n_rows, method.recipe, gram_bytes(rows.source.n_rows)
+        if needed > recipe.budget:
+            raise MemoryBudgetError(
+                Message(
+                    "{memory=} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take "
+                    "fewer rows, or use HistogramClassifier, whose memory does not grow with the rows.",
+                    recipe.memory,
+                    n_rows,
+                    format_bytes(needed),
+                    whole_mebibytes(needed),
+                )
+            )
+        folds = rows.folds
+        if not rows.leaves_folds:
+            n_folds = USUAL_FOLDS if method.holding.asked == "nothing" else method.holding.n_folds
+            folds = folds_of_classes(rows.labels, max(1, min(n_folds, n_rows // 2)), recipe.seed)
+        numbers = folds(0, n_rows)
+        members = [np.flatnonzero(numbers == fold) for fold in range(folds.n_folds)] if folds.n_folds > 1 else None
+        groups = members if rows.leaves_folds else None
+        return cls(method, replace(rows, folds=folds), np.arange(n_rows), groups, members)
+
+    def collect(self, passes: Passes, features: Any, sample: Sample) -> Collected:
+        """Return the rows that the features keep, with the folds, and which of them held-out outputs leave out."""
+        rows, kernel = self.rows, replace(self.kernel_rows(unscaled(features)), groups=self.folds)
+        leaves_rows = has_exact_machine(self.method.recipe.loss) and not rows.leaves_folds
+        return Collected(Evidence(kernel=kernel, held_folds=() if leaves_rows else rows.folds_to_hold_out()))
+
+
 def order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
     """Return a random order in which the rows of a fold are adjacent, and their places in it; None without folds."""
     rng = np.random.default_rng(seed)
@@ -165,13 +215,10 @@ class BlocksCollector(RowsCollector):
         See ``RowsCollector``.
     borders : array of shape (blocks + 1,)
         Where each block begins in that order, and the end of the last.
-    rows_twice : int
-        Rows with which two sweeps are within the work.
     """
 
     needs: ClassVar[Needs] = "blocks"
     borders: np.ndarray
-    rows_twice: int
 
     @classmethod
     def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
@@ -212,7 +259,7 @@ class BlocksCollector(RowsCollector):
         n = int(borders[-1])
         if groups is not None:
             groups = [group for group in groups if group[0] < n]
-        return cls(method, rows, order[:n], groups, borders, plan.rows_twice)
+        return cls(method, rows, order[:n], groups, borders)
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """Return the rows of the first block, with their weights, to fit map and gamma on."""
@@ -258,7 +305,6 @@ class BlocksCollector(RowsCollector):
             seed=method.recipe.seed,
             begun=None if saved is None else saved.swept,
             reached=None if passes.run.checkpoint is None else partial(passes.swept, fitted, digest),
-            rows_twice=self.rows_twice,
             held=passes.run.engine.hold(),
         )
         return Collected(evidence)
