@@ -14,7 +14,7 @@ from chimap.data import write_histograms
 
 from .terminal import run_here, run_many, start
 
-N_ROWS = 120_000
+N_ROWS = 240_000
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from chimap.recipe import Recipe
 from chimap.recipe.block_plan import MOST_BLOCK_ROWS, block_plan
 
 
-@pytest.mark.parametrize(("columns", "block_rows"), [(20, 7500), (2000, 10_000)], ids=["cheap", "dear"])
+@pytest.mark.parametrize(("columns", "block_rows"), [(20, 9500), (2000, 10_000)], ids=["cheap", "dear"])
 def test_blocks_are_smaller_where_work_is_short_and_most_of_it_would_be_factors(columns, block_rows):
     recipe = Recipe.of(HistogramRegressor("exp-chi2", memory="64GiB"))
 

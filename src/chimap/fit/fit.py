@@ -1,4 +1,4 @@
-"""FitRun a fit from beginning to end.
+"""Run a fit from beginning to end.
 
 ``fit`` is the trunk of the package: every estimator that learns from a source of rows ends up here, with a ``Recipe``.
 The task says what the labels are; a race chooses what is open, and ``resolve`` gives the rest its value for the rows at

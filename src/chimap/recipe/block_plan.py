@@ -20,7 +20,7 @@ MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger 
 FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
 USUAL_SECONDS = 240.0  # of counted work that a sweep may do
 # Operations per second of two cores: of products and of factors, and seconds of an exponential with its sum.
-_PRODUCTS, _FACTORS, _VALUE_SECONDS = 3e11, 2e11, 1.5e-10
+_PRODUCTS, _FACTORS, _VALUE_SECONDS = 3.5e11, 3e11, 1.5e-10
 BLOCK_TERMS = 1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
 _STEP_OF_BLOCKS = 500  # rows by which blocks differ that are tried for the memory
 _FIRST_SHARE = 0.3  # of the seconds of a fit that its first block may take
