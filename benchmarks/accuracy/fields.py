@@ -267,12 +267,12 @@ def means(lines: Sequence[dict[str, Any]]) -> str:
         for method, by_table in scores.items():
             shared = [name for name in by_table if name in scores.get("chimap", {})]
             mean = np.mean([np.mean(list(each.values())) for each in by_table.values()])
-            gain = (
+            more = (
                 ""
                 if method == "chimap" or not shared
-                else _gain([scores["chimap"][name] for name in shared], [by_table[name] for name in shared])
+                else gain([scores["chimap"][name] for name in shared], [by_table[name] for name in shared])
             )
-            rows.append(f"| {field} | {len(by_table)} | {method} | {mean:.4f} | {gain} |")
+            rows.append(f"| {field} | {len(by_table)} | {method} | {mean:.4f} | {more} |")
     return "\n".join(rows)
 
 
@@ -331,7 +331,7 @@ def _by_table(lines: Sequence[dict[str, Any]], method: str, key: str) -> dict[st
     return found
 
 
-def _gain(ours: Sequence[dict[int, float]], theirs: Sequence[dict[int, float]]) -> str:
+def gain(ours: Sequence[dict[int, float]], theirs: Sequence[dict[int, float]]) -> str:
     """Return the mean paired difference in points, and its standard error."""
     differences = [
         [100 * (one[split] - other[split]) for split in one if split in other]
