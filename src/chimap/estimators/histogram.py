@@ -58,7 +58,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         The explicit features. "additive" is the map of an additive kernel. "exact" makes every training row a landmark
         and solves on the kernel matrix itself (4 bytes per pair of rows), or on the matrices of blocks of rows, one
         after the other, where memory does not hold it: it is the most accurate choice, at about a second per strength
-        for 5,000 rows and half a minute for 60,000; for additive kernels it keeps no rows. "landmarks" is
+        for 5,000 rows and twenty seconds for 60,000; for additive kernels it keeps no rows. "landmarks" is
         ``LandmarkFeatures`` for exponential kernels and ``NystroemFeatures`` for all others. "fourier" is random
         features of exponential and skewed kernels. "auto" takes "additive" for additive kernels; for exponential
         kernels it takes "exact", and "landmarks" where memory does not hold the rows and a block. An unfitted object
