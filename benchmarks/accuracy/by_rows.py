@@ -45,6 +45,7 @@ SHOWN = {
 }
 LINEAR = {"moses logP": "linear-svm raw"}  # ridge: the logarithm of a ratio of counts is nearly linear in them
 LIMIT = 3600.0  # seconds of a fit
+_SAME_HEIGHT = 0.005  # scores whose labels would lie on one another
 TEST_ROWS = {"mnist": 10_000, "fashion_mnist": 10_000, "cifar words": 10_000, "hiv": 8_382, "newsgroups": 7_532}
 POSITIVES = {"hiv": 215}  # of the test rows of a set that is scored by ROC AUC
 
@@ -142,6 +143,7 @@ def draw(lines: list[Line], output: Path) -> None:
     names = [name for name in ROWS if any(line["set"] == name for line in lines)]
     with panels(names, 3, (3.9, 2.9), output) as axes:
         for name, ax in axes.items():
+            ends: list[float] = []
             for (label, marker, colour), method in zip(SHOWN.values(), methods_of(name), strict=True):
                 points = sorted(
                     (line["rows"], line["score"], line["processor_seconds"]) for line in by_method[name, method]
@@ -155,11 +157,15 @@ def draw(lines: list[Line], output: Path) -> None:
                     (n[-1], scores[-1]),
                     color=colour,
                     fontsize=8,
-                    xytext=(5, 0),
+                    xytext=(
+                        5,
+                        -9 * sum(abs(scores[-1] - score) < _SAME_HEIGHT for score in ends),
+                    ),  # below a label there
                     textcoords="offset points",
                     va="center",
                     annotation_clip=False,
                 )
+                ends.append(scores[-1])
             ax.set(title=NAMES[name], xscale="log", ylabel=MEASURES[scoring_of(lines, name)], xlabel="training rows")
             ax.margins(x=0.18, y=0.08)
 
