@@ -86,7 +86,7 @@ def peak_of(call: Callable[[], object]) -> int:
     """Bytes of arrays and objects that are alive at once during a call, besides those from before.
 
     numpy tells Python of its arrays. Resident memory, which also depends on what the system takes back and returns, is
-    within a MiB of this where it can be compared.
+    mostly within a MiB of this, and three MiB above it at most.
     """
     gc.collect()
     tracemalloc.start()
