@@ -7,12 +7,14 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from chimap import (
     AutomaticFeatures,
     Exponential,
     HistogramClassifier,
     HistogramRegressor,
+    KernelClassifier,
     MomentsRidge,
     MultipleKernelRegressor,
     chi2,
@@ -238,3 +240,16 @@ def test_weights_whose_products_vanish_or_overflow_are_refused(weight):
         HistogramClassifier("chi2").fit(X, y, sample_weight=np.full(60, weight))
     with pytest.raises(ValueError, match=r"class_weight: .* from 1e-12 to 1e12"):
         HistogramClassifier("chi2", class_weight={y[0]: weight}).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize(
+    "model", [HistogramClassifier("chi2"), KernelClassifier()], ids=lambda model: type(model).__name__
+)
+def test_rows_that_are_no_source_are_refused_where_one_is_asked_for(model, kind):
+    X, y = classes(60)
+    fitted = clone(model).fit(X, y)
+    calls = model.fit_source, fitted.predict_source, lambda rows: list(fitted.predict_chunks(rows))
+    for call in calls:
+        with pytest.raises(ValueError, match=r"expected a source of rows, such as .*; got (ndarray|csr_matrix)\. Pass"):
+            call(kind(X))

@@ -39,6 +39,7 @@ from chimap.estimators.forwarding import (
 )
 from chimap.estimators.rows import (
     bind_columns,
+    check_source,
     source_as_fitted,
     source_of,
     source_of_batch,
@@ -236,6 +237,7 @@ class HistogramModel(BaseEstimator):
         MemoryBudgetError
             If the budget is too small.
         """
+        check_source(source)
         recipe = self._recipe()
         if self.covariates is not None and names_columns(self.covariates):
             source = with_columns_beside(source, self.covariates, groups)

@@ -87,8 +87,19 @@ def source_to_predict(model: OfColumns, X: MatrixLike) -> Source | None:
     return None if opener is None else opener(X, IGNORE_LABELS, replace(choice, aside=aside))
 
 
+def check_source(source: Source) -> None:
+    """Raise ValueError for rows that are no source, such as arrays."""
+    if not isinstance(source, Source):
+        raise InputError(
+            f"expected a source of rows, such as chimap.open_source('rows.csv', labels='site'); got "
+            f"{type(source).__name__}. Pass arrays and data frames to fit and predict, or open them by "
+            "chimap.open_source."
+        )
+
+
 def source_as_fitted(model: OfColumns, source: Source) -> Source:
     """Return the source with the columns that the model was fitted on, in their order; see ``data.matched``."""
+    check_source(source)
     first = model.first_column_
     if None not in (first, source.first_column) and first != source.first_column:
         raise DataError(
