@@ -76,15 +76,18 @@ def check_kills(folder, times):
     assert whole.result().code == 0, whole.result()
     assert n_written > 3
     expected = load(folder / "whole.model")
-    draw, killed = random.Random(0), 0
-    for i in range(times):
-        # somewhere between two checkpoints, in the first three quarters of them
-        at, delay = draw.randint(1, 3 * n_written // 4), draw.uniform(0, 0.05)
-        was_killed, found = killed_and_resumed(folder, f"{i}.model", at, delay)
+    draw, killed, tries = random.Random(0), 0, 0
+    while killed < times:
+        # A busy machine shows this process fewer checkpoints than were written: a fit may end before its turn to be
+        # killed comes. It is checked as well, and another one is tried.
+        tries += 1
+        assert tries <= 4 * times, f"{killed} of {tries - 1} fits could be killed"
+        # somewhere between two checkpoints, in the first half of them
+        at, delay = draw.randint(1, n_written // 2), draw.uniform(0, 0.05)
+        was_killed, found = killed_and_resumed(folder, f"{tries}.model", at, delay)
         np.testing.assert_array_equal(found._coef, expected._coef)
         np.testing.assert_array_equal(found._intercept, expected._intercept)
         killed += was_killed
-    assert killed > times / 2
 
 
 @pytest.mark.slow
