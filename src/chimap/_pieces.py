@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from chimap import _arrays, _threads
 from chimap._types import Rows
@@ -26,22 +26,48 @@ class RowPieces(Protocol):
         ...
 
 
+class Piece(Protocol):
+    """A value in the memory of a holder. It stays there until nothing refers to this object."""
+
+    def call(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """Return function(value, *arguments), computed by all threads of the holder; it must not change the value."""
+        ...
+
+    def made(self, function: Callable[..., object], *arguments: object) -> Piece:
+        """Begin to compute function(value, *arguments) by all threads of the holder, which keeps it."""
+        ...
+
+
 class Held(Protocol):
-    """Pieces of any kind, held where an engine puts them; more may come."""
+    """Values of any kind, held where an engine puts them, and functions of them that are computed there.
+
+    Functions depend on their arguments alone: what is lost with a holder is computed again.
+    """
 
     @property
     def n_holders(self) -> int:
-        """How many hold pieces, of which those that come together should have as many."""
+        """How many hold values, each in a memory of its own."""
         ...
 
-    def add(self, pieces: Sequence[object]) -> None:
-        """Hold more pieces."""
+    @property
+    def n_threads(self) -> int:
+        """How many threads they have together."""
+        ...
+
+    def put(self, makers: Sequence[Callable[[], object]]) -> Sequence[Piece]:
+        """Hold the values that these functions return here, each by one holder, all holders in turn.
+
+        They are called again if what they returned is lost.
+        """
         ...
 
     def map(
-        self, function: Callable[..., Result], shared: object, each: Sequence[object] | None = None
+        self, function: Callable[..., Result], pieces: Sequence[Any], shared: Any, each: Sequence[object]
     ) -> list[Result]:
-        """Return function(piece, shared) of each piece, or function(piece, shared, its one of ``each``), in order."""
+        """Return function(piece, shared, its one of ``each``) of pieces, in order, each by one thread.
+
+        ``shared`` is a piece that all of them need.
+        """
         ...
 
 
@@ -54,7 +80,8 @@ class PiecesHere:
     def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
         """See ``RowPieces``."""
         # Products of a piece stay on one thread, here as on a worker: more threads would round them in another order.
-        return _threads.tasks(pieces_of(self._rows, self._size), lambda piece: function(piece, shared))
+        parts = pieces_of(self._rows, self._size)
+        return _threads.tasks(parts, lambda part: function(_arrays.take_rows(self._rows, part), shared))
 
 
 Holder: TypeAlias = Callable[[Rows, int], RowPieces]
@@ -78,7 +105,6 @@ def in_pieces(rows: Rows, size: int) -> RowPieces:
     return (PiecesHere if rows.shape[0] <= size else _holder.get())(rows, size)
 
 
-def pieces_of(rows: Rows, size: int) -> Iterator[Rows]:
-    """Yield ``size`` rows after the other; the last piece may have fewer."""
-    for first in range(0, rows.shape[0], size):
-        yield _arrays.take_rows(rows, slice(first, first + size))
+def pieces_of(rows: Rows, size: int) -> list[slice]:
+    """Return the places of ``size`` rows after the other; the last piece may have fewer."""
+    return [slice(first, first + size) for first in range(0, rows.shape[0], size)]

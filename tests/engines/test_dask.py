@@ -25,6 +25,7 @@ from chimap.engines.dask import DaskEngine, _groups_of_parts
 from chimap.engines.dask_pieces import PiecesOnWorkers
 from chimap.engines.dask_tasks import added, merged
 from chimap.engines.dask_workers import Workers
+from chimap.engines.local import LocalEngine
 from chimap.features.landmarks.choosing import kmeans
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import fit
@@ -404,6 +405,72 @@ def test_pieces_of_a_worker_that_dies_are_sent_again(client):
     assert sum(counts) == rows_below(SAMPLE, 0.1)
     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
     assert pieces.map(rows_below, 0.2) == list(PiecesHere(SAMPLE, 250).map(rows_below, 0.2))
+
+
+BLOCKS = {"kernel": "exp-chi2", "features": "exact", "memory": "5MiB", "alpha": 0.1, "random_state": 0}
+
+
+def learned(engine, progress=None):
+    """A machine in blocks of sparse rows."""
+    rows = np.random.default_rng(0).dirichlet(np.full(12, 0.3), 6000).astype(np.float32)
+    source = ArraySource(sp.csr_matrix(np.where(rows < 0.01, 0, rows)), np.argmax(rows[:, :3], axis=1))
+    return fit(Recipe.of(HistogramClassifier(**BLOCKS)), source, engine, progress or Progress())
+
+
+class Killing(Progress):
+    """Kills a worker after a block that was the first of two whose factors are held."""
+
+    def __init__(self, client, number):
+        self.client, self.number, self.left = client, number, 2
+
+    def stage(self, name, total, unit="rows"):
+        self.name = name
+
+    def advance(self, amount=1):
+        if self.name == "blocks":
+            self.left -= 1
+            if self.left == 0:
+                os.kill([*self.client.run(os.getpid).values()][self.number], signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def blocks_alone():
+    return learned(LocalEngine())
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_factors_of_a_worker_that_dies_are_computed_again(client, blocks_alone, number):
+    progress = Killing(client, number)
+    found = learned(DaskEngine(client), progress)
+    assert progress.left < 0
+    np.testing.assert_allclose(found.coef, blocks_alone.coef, atol=2e-3 * np.abs(blocks_alone.coef).max())
+
+
+def test_the_only_worker_dies_with_rows_and_factors(of_one, blocks_alone):
+    of_one.wait_for_workers(1, timeout=60)
+    progress = Killing(of_one, 0)
+    found = learned(DaskEngine(of_one), progress)
+    assert progress.left < 0
+    np.testing.assert_allclose(found.coef, blocks_alone.coef, atol=2e-3 * np.abs(blocks_alone.coef).max())
+
+
+def test_each_worker_holds_one_factor_and_lets_go_of_it(client, blocks_alone):
+    held = []
+
+    class Watching(Progress):
+        def advance(self, amount=1):
+            held.append(sorted(client.run(n_factors).values()))
+
+    def n_factors(dask_worker):
+        return sum(type(value).__name__ == "DualRidge" for value in dask_worker.data.values())
+
+    learned(DaskEngine(client), Watching())
+    assert max(map(max, held)) == 1
+    assert [1, 1] in held
+    end = time.monotonic() + 20
+    while any(keys for keys in client.has_what().values()) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not any(keys for keys in client.has_what().values())
 
 
 def test_workers_that_die_of_every_piece_are_named(client):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from chimap._pieces import Result
 from chimap._types import Rows
 from chimap.moments import FoldMoments, Moments, Targets
 from chimap.moments.kept_rows import KeptRows, OtherRows
@@ -126,10 +127,13 @@ class KernelSum(Protocol):
 class BlockFactor(Protocol):
     """A = K + alpha diag(1/w) among the rows of a block, of which there is one at a time, with its Cholesky factor."""
 
-    diagonal: np.ndarray
+    @property
+    def diagonal(self) -> np.ndarray:
+        """The values of the rows with themselves, (m,)."""
+        ...
 
     def outputs_by_first(self, weights: np.ndarray) -> np.ndarray:
-        """Return the values of the rows behind the first k with these, times weights (k, t), before A is factorised."""
+        """Return the values of the rows behind the first k with these, lifted, times weights (k, t)."""
         ...
 
     def lift(self, constant: float) -> None:
@@ -148,8 +152,10 @@ class BlockFactor(Protocol):
         """Return the diagonal of A^-1 from row ``first`` on, (m - first,)."""
         ...
 
-    def inverse_blocks(self, groups: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]) -> None:
-        """Call visit(k, [A^-1]_gg) for each group g of rows."""
+    def of_inverse_blocks(
+        self, groups: Sequence[np.ndarray], call: Callable[[int, np.ndarray], Result]
+    ) -> list[Result]:
+        """Return call(k, [A^-1]_gg) for each group g of rows, which may be computed elsewhere."""
         ...
 
 

@@ -17,6 +17,7 @@ from chimap import _arrays
 from chimap._cholesky import refined
 from chimap._errors import InputError
 from chimap._messages import Message
+from chimap._pieces import Result
 from chimap._types import Rows
 from chimap._validation import MemoryBudgetError
 from chimap.backends.base import BlockedFeatures, BlockedMoments, Cholesky, Clock, Keep, KernelSum, RowFeatures
@@ -488,8 +489,11 @@ class TorchFactor:
         norms = [torch.linalg.vector_norm(self._inverse_columns(part), dim=0, dtype=torch.float64) for part in parts]
         return np.square(np.concatenate([norm.cpu().numpy() for norm in norms]))
 
-    def inverse_blocks(self, groups: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]) -> None:
+    def of_inverse_blocks(
+        self, groups: Sequence[np.ndarray], call: Callable[[int, np.ndarray], Result]
+    ) -> list[Result]:
         """See ``BlockFactor``; columns of the inverse are computed for many groups together."""
+        results = []
         for some in _batches(groups):
             X = self._inverse_columns(np.concatenate([groups[k] for k in some]))
             with float32_products("highest"):
@@ -497,8 +501,9 @@ class TorchFactor:
             first = 0
             for k in some:
                 own = slice(first, first + groups[k].size)
-                visit(k, products[own, own])
+                results.append(call(k, products[own, own]))
                 first = own.stop
+        return results
 
     def _inverse_columns(self, places: np.ndarray) -> torch.Tensor:
         """Return the columns of L^-1 at some places, from the first of these on; A = L L'."""

@@ -94,8 +94,11 @@ class DaskEngine(Engine):
 
     def hold(self) -> Held:
         """Return a place on the workers for the rows of an exact machine; see ``Engine``."""
-        remedy = Message("Give workers more memory, or use {features='landmarks'}.")
-        return HeldOnWorkers(self.workers, "multiplied blocks of rows", remedy)
+        remedy = Message(
+            "Each holds its share of the rows and the kernel matrix of a block: give workers more memory, or a smaller "
+            "{memory}, for smaller blocks, or use {features='landmarks'}."
+        )
+        return HeldOnWorkers(self.workers, "multiplied and factorised blocks of rows", remedy)
 
     def pieces(self, rows: Rows, size: int) -> RowPieces:
         """Return pieces of rows on the workers; see ``Engine``."""

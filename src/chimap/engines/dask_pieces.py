@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from chimap import _arrays
 from chimap._messages import Message
 from chimap._pieces import Result, Shared, pieces_of
 from chimap._types import Rows
 from chimap._validation import DataError
-from chimap.engines.dask_tasks import computed
-from chimap.engines.dask_workers import Workers
+from chimap.engines.dask_tasks import computed, computed_alone
+from chimap.engines.dask_workers import Placed, Workers
 
 if TYPE_CHECKING:
     from distributed import Future
 
+Value = TypeVar("Value")
+
 
 class HeldOnWorkers:
-    """Pieces that are sent to one worker each, to all in turn; see ``_pieces.Held``.
+    """Values that are sent to one worker each, to all in turn; see ``_pieces.Held``.
 
-    What a worker that dies held is sent again.
+    What a worker that dies held is sent or computed again.
 
     Parameters
     ----------
@@ -30,73 +34,137 @@ class HeldOnWorkers:
         What they compute, for the message if they die of it: "chose landmarks".
     remedy : Message
         What to do then.
+
+    Attributes
+    ----------
+    n_losses : int
+        How often workers have died with values that were held nowhere else.
     """
 
     def __init__(self, workers: Workers, doing: str, remedy: Message):
-        self._workers, self._doing, self._remedy = workers, doing, remedy
-        self._pieces: list[object] = []
-        self._sent: list[Future] = []
+        self.workers, self._doing, self._remedy = workers, doing, remedy
+        self.n_losses = 0
 
     @property
     def n_holders(self) -> int:
         """See ``Held``."""
-        return len(self._workers.of_threads())
+        return self.workers.n_workers()
 
-    def add(self, pieces: Sequence[object]) -> None:
+    @property
+    def n_threads(self) -> int:
         """See ``Held``."""
-        self._pieces += pieces
+        return len(self.workers.of_threads())
+
+    def put(self, makers: Sequence[Callable[[], object]]) -> list[PieceOnWorkers]:
+        """See ``Held``. Values are sent when the first of them is needed."""
+        sent = Again(self, lambda: self.workers.dealt([make() for make in makers]))
+
+        def piece(k: int) -> PieceOnWorkers:
+            return PieceOnWorkers(self, lambda: sent()[k])
+
+        return [piece(k) for k in range(len(makers))]
+
+    def everywhere(self, value: object) -> PieceOnWorkers:
+        """Return a value that all workers need."""
+        return PieceOnWorkers(self, Again(self, lambda: Placed(self.workers.placed(value), "")))
 
     def map(
-        self, function: Callable[..., Result], shared: object, each: Sequence[object] | None = None
+        self,
+        function: Callable[..., Result],
+        pieces: Sequence[PieceOnWorkers],
+        shared: PieceOnWorkers,
+        each: Sequence[object] | None = None,
     ) -> list[Result]:
-        """See ``Held``."""
+        """See ``Held``; without ``each``, return function(piece, shared)."""
+        own = [()] * len(pieces) if each is None else [(one,) for one in each]
+
+        def submitted() -> list[Future]:
+            whole = shared.placed().future
+            places = [piece.placed() for piece in pieces]
+            return [
+                self.workers.submit(computed, 0, function, place.future, whole, *more, offered_to=place.worker)
+                for place, more in zip(places, own, strict=True)
+            ]
+
+        return self.repeated(lambda: [future.result() for future in submitted()])
+
+    def repeated(self, function: Callable[[], Value]) -> Value:
+        """Return what a function of the workers returns, which is called again if a worker dies with what it held."""
+        from distributed import KilledWorker
+
         n_lost = 0
         while True:
             try:
-                return self._mapped(function, shared, each)
-            except CancelledError:  # the worker that held a piece has died
+                self.workers.check_scheduler()  # sending would wait for a lost one
+                return function()
+            except (CancelledError, OSError) as error:  # a worker has died, with values or as they were sent to it
+                error.__traceback__ = None  # futures keep the error, whose frames keep values on the workers
                 n_lost += 1
-                self._workers.check_losses(n_lost, self._remedy)
-                self._sent = []
-            except OSError:
-                self._workers.check_scheduler()
-                raise
-
-    def _mapped(self, function: Callable[..., Result], shared: object, each: Sequence[object] | None) -> list[Result]:
-        from distributed import KilledWorker
-
-        self._workers.check_scheduler()  # sending would wait for a lost one
-        if unsent := self._pieces[len(self._sent) :]:
-            self._sent += self._workers.dealt(unsent)
-        placed = self._workers.placed(shared)
-        own: list[tuple[object, ...]] = [()] * len(self._sent) if each is None else [(one,) for one in each]
-        results: list[Future] = [
-            self._workers.submit(computed, 0, function, piece, placed, *arguments)
-            for piece, arguments in zip(self._sent, own, strict=True)
-        ]
-        try:
-            return [result.result() for result in results]
-        except KilledWorker as error:
-            raise DataError(
-                Message(
-                    "workers at {} died one after the other as they {}, most likely because they ran out of memory. {}",
-                    self._workers.address,
-                    self._doing,
-                    self._remedy,
-                )
-            ) from error
+                self.workers.check_losses(n_lost, self._remedy)
+                self.n_losses += 1
+            except KilledWorker as error:
+                raise DataError(
+                    Message(
+                        "workers at {} died one after the other as they {}, most likely because they ran out of "
+                        "memory. {}",
+                        self.workers.address,
+                        self._doing,
+                        self._remedy,
+                    )
+                ) from error
 
 
-class PiecesOnWorkers(HeldOnWorkers):
+class Again(Generic[Value]):
+    """What a function returns, which is called when it is needed, and again when workers have died with values."""
+
+    def __init__(self, held: HeldOnWorkers, function: Callable[[], Value]):
+        self._held, self._function = held, function
+        self._latest: tuple[int, Value] | None = None
+
+    def __call__(self) -> Value:
+        """Return the latest result, unless there was a loss after it."""
+        if self._latest is None or self._latest[0] != self._held.n_losses:
+            self._latest = None  # lets go of what is left of it
+            self._latest = self._held.n_losses, self._function()
+        return self._latest[1]
+
+
+class PieceOnWorkers:
+    """A value that a worker holds; see ``_pieces.Piece``.
+
+    ``placed`` returns it, and has it sent or computed if it is not there.
+    """
+
+    def __init__(self, held: HeldOnWorkers, placed: Callable[[], Placed]):
+        self._held, self.placed = held, placed
+
+    def call(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """See ``Piece``."""
+        result: Result = self._held.repeated(lambda: self._submitted(function, arguments).future.result())
+        return result
+
+    def made(self, function: Callable[..., object], *arguments: object) -> PieceOnWorkers:
+        """See ``Piece``."""
+        made = PieceOnWorkers(self._held, Again(self._held, partial(self._submitted, function, arguments)))
+        self._held.repeated(made.placed)
+        return made
+
+    def _submitted(self, function: Callable[..., object], arguments: tuple[object, ...]) -> Placed:
+        place = self.placed()
+        workers = self._held.workers
+        return place._replace(
+            future=workers.submit(computed_alone, 0, function, place.future, *arguments, offered_to=place.worker)
+        )
+
+
+class PiecesOnWorkers:
     """Pieces of at most ``size`` rows, each sent to one worker; see ``RowPieces``."""
 
     def __init__(self, workers: Workers, rows: Rows, size: int):
         remedy = Message("Give workers more memory, or choose fewer {n_components}.")
-        super().__init__(workers, "chose landmarks", remedy)
-        self.add(list(pieces_of(rows, size)))
+        self._held = HeldOnWorkers(workers, "chose landmarks", remedy)
+        self._pieces = self._held.put([partial(_arrays.take_rows, rows, part) for part in pieces_of(rows, size)])
 
-    def map(
-        self, function: Callable[..., Result], shared: Shared, each: Sequence[object] | None = None
-    ) -> list[Result]:
+    def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
         """See ``RowPieces``."""
-        return super().map(function, shared, each)
+        return self._held.map(function, self._pieces, self._held.everywhere(shared))

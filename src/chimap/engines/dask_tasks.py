@@ -37,10 +37,18 @@ def sums(template: Work, chunks: Iterator[Chunk], first: int, name: str) -> Accu
     return work.moments
 
 
-def computed(function: Callable[..., Result], piece: object, *arguments: object) -> Result:
-    """Return function(piece, *arguments), on a worker."""
+def computed(function: Callable[..., Result], *arguments: object) -> Result:
+    """Return function(*arguments), on one thread of a worker."""
     with _threads.threads(1):
-        return function(piece, *arguments)
+        return function(*arguments)
+
+
+def computed_alone(function: Callable[..., Result], *arguments: object) -> Result:
+    """Return function(*arguments), on all threads of a worker that has nothing else to do."""
+    from distributed import get_worker
+
+    with _threads.threads(get_worker().state.nthreads):
+        return function(*arguments)
 
 
 def unpacked(*parts: bytes) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from chimap._messages import Message
 from chimap._validation import DataError
@@ -20,12 +20,23 @@ MOST_KEPT = 2**27  # largest number of bytes of a value that the scheduler keeps
 _MESSAGE = 2**22  # bytes of such a value in a message
 
 
+class Placed(NamedTuple):
+    """A value on a worker, and its address; an empty one for any worker."""
+
+    future: Future
+    worker: str
+
+
 class Workers:
     """The workers that a client of ``dask.distributed`` reaches."""
 
     def __init__(self, client: Client):
         self.client = client
         self.address = client.scheduler.address
+
+    def n_workers(self) -> int:
+        """Return the number of workers; 1 if there are none yet."""
+        return len(set(self.of_threads()))
 
     def of_threads(self) -> list[str]:
         """Return the address of the worker of each thread in the cluster; an empty one if there are no workers."""
@@ -79,9 +90,11 @@ class Workers:
                 "ADDRESS'."
             ) from error
 
-    def dealt(self, values: Sequence[object]) -> list[Future]:
-        """Return futures of values that are sent to one worker each, to all workers in turn."""
-        return self._sent(values, to_all=False)
+    def dealt(self, values: Sequence[object]) -> list[Placed]:
+        """Return values that are sent to one worker each, to all workers in turn."""
+        futures = self._sent(values, to_all=False)
+        workers = self.client.who_has(futures)
+        return [Placed(future, next(iter(workers.get(future.key, ())), "")) for future in futures]
 
     def check_scheduler(self) -> None:
         """Raise DataError if the scheduler is lost and does not come back within a few seconds."""

@@ -53,14 +53,13 @@ import numpy as np
 from chimap._messages import Message
 from chimap._progress import Progress
 from chimap._validation import DataError
-from chimap.backends import backend_of
 from chimap.backends.base import BlockFactor, BlockKernel
-from chimap.features.exact import RowKernel, SharedRows
 from chimap.losses import CATALOGUE, Loss, Square, check_loss
 from chimap.moments import of_rows
 from chimap.penalties import L2
 from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, Swept, required
-from chimap.solvers.exact import STEPS, DualRidge, DualSolution
+from chimap.solvers.block_kernel import FactorRows, block_kernel
+from chimap.solvers.exact import STEPS, DualSolution
 from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem, solved_alone
 from chimap.solvers.posterior import DualPosterior
@@ -84,45 +83,10 @@ def core_rows(block_rows: int) -> int:
     return int(min(CORE_ROWS, CORE_SHARE * block_rows))
 
 
-class KernelHere:
-    """See ``backends.base.BlockKernel``: the values among the rows of a block have one memory, which blocks share."""
-
-    def __init__(self, features: RowKernel, most_rows: int, dtype: np.dtype, shared: SharedRows | None = None):
-        self._features, self._dtype = features, dtype
-        self._products = features if shared is None else shared
-        self._memory = np.empty(most_rows**2, dtype)
-
-    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
-        """See ``BlockKernel``."""
-        self._products.add_outputs(places, by, weights.astype(self._dtype), out)
-
-    def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> DualRidge:
-        """See ``BlockKernel``."""
-        m = rows.size
-        square = self._memory[: m * m].reshape(m, m)
-        diagonal = self._features.take(rows).gram_into(square)
-        return DualRidge(square, diagonal, np.empty((m, 0)), row_weights)
-
-
-def block_kernel(
-    features: RowKernel, most_rows: int, dtype: np.dtype, device: str = "cpu", shared: SharedRows | None = None
-) -> BlockKernel:
-    """Return the values between rows, which a device computes and factorises, or this machine.
-
-    Parameters
-    ----------
-    features : RowKernel
-        Fitted on the rows, in the order of the blocks.
-    most_rows : int
-        Rows of the largest block, with the core.
-    dtype : dtype
-        Precision of the values and factors here.
-    device : str, default="cpu"
-        The device.
-    shared : SharedRows or None, default=None
-        Computes outputs where the rows are held elsewhere too; None for here.
-    """
-    return backend_of(device).block_kernel(features) or KernelHere(features, most_rows, dtype, shared)
+def factor_places(block: slice, n_core: int) -> np.ndarray:
+    """Return the places of the rows that are factorised for a block: those of a core of other rows, and its own."""
+    core = np.arange(n_core if block.start >= n_core else 0)
+    return np.concatenate([core, np.arange(block.start, block.stop)])
 
 
 @dataclass(frozen=True)
@@ -236,18 +200,23 @@ class BlockRidge:
         DataError
             If no strength near alpha makes the block positive definite to rounding.
         """
-        core = self._core if block.start >= self._core.size else self._core[:0]
-        rows = np.concatenate([core, np.arange(block.start, block.stop)])
+        rows = factor_places(block, self._core.size)
+        core = rows[: rows.size - (block.stop - block.start)]
         is_new = block.start == self.n_seen
         n_latest = max(0, self.step.shape[0] - core.size) if is_new else 0  # rows of the block before
         self._last = None
         factor = self._kernel.among(rows, None if self._row_weights is None else self._row_weights[rows])
+        if self._is_lifted and not self.lift:
+            self.lift = float(factor.diagonal.mean())
+        if self.lift:
+            factor.lift(self.lift)
+        is_definite = factor.factorise(self.alpha)
         outputs, of_step = self._outputs_and_step(block, n_latest, core, factor)
         residuals = self._Y[block] - outputs - self._ridge(block) * self.weights[block]
         if n_latest:
             self._measure(residuals, of_step, block)
         before = np.vstack([self.core_residuals[: core.size], residuals])
-        step = self._step(factor, rows, before)
+        step = self._step(factor, is_definite, rows, before)
         length = self.length
         self.core_residuals = (1 - length) * before[: self._core.size] + length * self.core_residuals
         self.weights[rows] += length * step
@@ -270,8 +239,11 @@ class BlockRidge:
         if core.size:
             weights = self.weights[core]
             both += factor.outputs_by_first(np.hstack([weights, self.step[core]]) if n_latest else weights)
-        outputs, of_step = both[:, :t] + self.intercept, both[:, t:]
-        return outputs, of_step + self.lift * self.step.sum(axis=0) if n_latest else of_step
+        outputs, of_step = both[:, :t] + self._intercept, both[:, t:]
+        if self.lift:  # of the other rows: values with the core have it
+            outputs += self.lift * self.weights[core.size :].sum(axis=0)
+            of_step = of_step + self.lift * self.step[core.size :].sum(axis=0) if n_latest else of_step
+        return outputs, of_step
 
     def _measure(self, residuals: np.ndarray, of_step: np.ndarray, block: slice) -> None:
         """Keep the length of the latest step that is best for the rows of a new block."""
@@ -304,13 +276,13 @@ class BlockRidge:
 
         ``groups`` are places in the block; NaN stands for rows that are in none.
         """
-        latest = self._latest
-        out = np.full(latest.step.shape, np.nan)
-
-        def visit(k: int, inverse: np.ndarray) -> None:
-            out[groups[k]] = np.linalg.solve(inverse, latest.step[groups[k]])
-
-        latest.factor.inverse_blocks([latest.n_core + group for group in groups], visit)
+        latest, step = self._latest, self._latest.step
+        out = np.full(step.shape, np.nan)
+        residuals = latest.factor.of_inverse_blocks(
+            [latest.n_core + group for group in groups], lambda k, inverse: np.linalg.solve(inverse, step[groups[k]])
+        )
+        for group, own in zip(groups, residuals, strict=True):
+            out[group] = own
         return out
 
     def outputs_left_out(self, residuals: np.ndarray, first: int) -> np.ndarray:
@@ -326,13 +298,11 @@ class BlockRidge:
         ``groups`` are consecutive places that cover the latest block.
         """
         latest = self._latest
-        variances: list[np.ndarray] = [np.empty(0)] * len(groups)
-
-        def visit(k: int, inverse: np.ndarray) -> None:
-            variances[k] = np.linalg.inv(inverse).diagonal()
-
-        latest.factor.inverse_blocks([latest.n_core + group for group in groups], visit)
-        return np.concatenate(variances)
+        return np.concatenate(
+            latest.factor.of_inverse_blocks(
+                [latest.n_core + group for group in groups], lambda k, inverse: np.linalg.inv(inverse).diagonal()
+            )
+        )
 
     @property
     def latest(self) -> slice | None:
@@ -345,23 +315,20 @@ class BlockRidge:
             raise ValueError("no block has been solved: call learn first.")
         return self._last
 
-    def _step(self, factor: BlockFactor, rows: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-        """Factorise the values among the rows of the core and of a block, and return their step.
+    def _step(self, factor: BlockFactor, is_definite: bool, rows: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+        """Return the step of the rows of the core and of a block by their factor.
 
-        ``core_residuals`` become those after the step.
+        If it was not definite, or does not solve them, it becomes that of a larger strength. ``core_residuals`` become
+        those after the step.
         """
-        if self._is_lifted and not self.lift:
-            self.lift = float(factor.diagonal.mean())
-        if self.lift:
-            factor.lift(self.lift)
         for decades in range(_DECADES_RAISED):
-            # a step with more noise than the problem has is shorter, and phi still falls
-            if factor.factorise(self.alpha * 10.0**decades):
-                step = factor.solve_for(residuals, STEPS)
-                if step is not None:
-                    core = slice(self._core.size)
-                    self.core_residuals = (10.0**decades - 1) * self._ridge(core) * step[core]
-                    return step
+            if decades:  # a step with more noise than the problem has is shorter, and phi still falls
+                is_definite = factor.factorise(self.alpha * 10.0**decades)
+            step = factor.solve_for(residuals, STEPS) if is_definite else None
+            if step is not None:
+                core = slice(self._core.size)
+                self.core_residuals = (10.0**decades - 1) * self._ridge(core) * step[core]
+                return step
         raise DataError(
             Message(
                 "{alpha=:g} is too small: the kernel matrix of rows {:,} to {:,} is singular to rounding. Use a larger "
@@ -409,7 +376,7 @@ class Sweep:
         self.held_out[: begun.held_out.shape[0]] = begun.held_out
         self.noise: np.ndarray | None = None
         self._scores = [(int(n), float(score)) for n, score in begun.scores]
-        self._latest_seconds, self._latest_rows = 0.0, 1
+        self._latest_seconds, self._latest_rows, self._most_seconds = 0.0, 1, 0.0
 
     def run(self) -> None:
         """Learn the blocks that are left, as far as there is time.
@@ -469,6 +436,7 @@ class Sweep:
         outputs = self.held_out[block] = self._machine.learn(block)
         self._scores.append((n_seen, self._score(outputs, block)))
         self._latest_seconds, self._latest_rows = time.monotonic() - began, block.stop
+        self._most_seconds = max(self._most_seconds, self._latest_seconds)
         self._progress.advance(block.stop - block.start)
         self._progress.note(f"{n_seen:,} rows learned: {self._rows.score.name} {self._scores[-1][1]:.4f} of the next")
 
@@ -476,10 +444,13 @@ class Sweep:
         return self._rows.score_if_any(outputs, block)
 
     def _has_time_for(self, block: slice, n_seen: int | None = None) -> bool:
-        """Whether a block is expected to end within the limit, by the seconds of the block before it."""
+        """Whether a block is expected to end within the limit, by the seconds of those before it.
+
+        They grow with the rows. A block may also take as long as the longest, which was factorised with its successors.
+        """
         if self._ends_at is None:
             return True
-        seconds = self._latest_seconds * (n_seen or block.stop) / self._latest_rows
+        seconds = max(self._most_seconds, self._latest_seconds * (n_seen or block.stop) / self._latest_rows)
         return time.monotonic() + seconds <= self._ends_at and self._machine.n_seen >= block.start
 
     def _leave_out(self) -> None:
@@ -612,11 +583,13 @@ class BlockProblem(Problem):
         assert self.chosen is not None
         begun, n_core = self._begun or self._after_first(self.chosen), core_rows(int(borders[1]))
         most_rows = max(borders[1], n_core + np.diff(borders[1:]).max(initial=0))
-        shared = None if evidence.held is None else SharedRows(rows.features, evidence.held, n_core)
+        weights = None if rows.weights is None else of_rows(rows.weights)
+        places = [factor_places(slice(int(a), int(b)), n_core) for a, b in pairwise(borders)]
+        ahead = [FactorRows(own, None if weights is None else weights[own]) for own in places]
         machine = BlockRidge(
-            block_kernel(rows.features, int(most_rows), rows.dtype, evidence.device, shared),
+            block_kernel(rows.features, int(most_rows), rows.dtype, evidence.device, evidence.held, ahead, n_core),
             rows.Y,
-            None if rows.weights is None else of_rows(rows.weights),
+            weights,
             begun.alpha,
             begun.intercept,
             n_core,

@@ -21,6 +21,7 @@ from chimap import _threads
 from chimap._cholesky import TILE, factorise, inverse_blocks, inverse_diagonal, refined, solve
 from chimap._errors import InputError
 from chimap._messages import Message
+from chimap._pieces import Result
 
 STEPS = 3  # limit of refinement steps
 _COLUMNS_CONVERTED = 2048  # columns that are converted to float64 together
@@ -209,12 +210,20 @@ class DualRidge(ExactSolver):
         """Return the diagonal of A^-1 from row ``first`` on, by the factor in memory, for (n - first)^3 / 3."""
         return inverse_diagonal(self.square, first)
 
-    def inverse_blocks(self, groups: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]) -> None:
-        """Call visit(k, [A^-1]_gg) for each group g of rows, by the factor in memory."""
+    def of_inverse_blocks(
+        self, groups: Sequence[np.ndarray], call: Callable[[int, np.ndarray], Result]
+    ) -> list[Result]:
+        """Return call(k, [A^-1]_gg) for each group g of rows, by the factor in memory."""
+        results: dict[int, Result] = {}
+
+        def visit(k: int, block: np.ndarray) -> None:
+            results[k] = call(k, block)
+
         inverse_blocks(self.square, groups, visit)
+        return [results[k] for k in range(len(groups))]
 
     def outputs_by_first(self, weights: np.ndarray) -> np.ndarray:
-        """Return the values of the rows behind the first k with these, times weights (k, t), before A is factorised.
+        """Return the values of the rows behind the first k with these, times weights (k, t), factorised or not.
 
         Products are in the dtype of the values, and sums of tiles in float64.
         """
@@ -256,15 +265,13 @@ class DualRidge(ExactSolver):
         self, groups: Sequence[np.ndarray], call: Callable[[np.ndarray, np.ndarray], np.ndarray]
     ) -> list[np.ndarray]:
         """Return call(rows, M_gg) of the rows of each group."""
-        results: list[np.ndarray] = [np.empty(0)] * len(groups)
 
-        def visit(k: int, block: np.ndarray) -> None:
+        def less_intercept(k: int, block: np.ndarray) -> np.ndarray:
             rows = groups[k]
             block -= np.outer(self._ones[rows], self._ones[rows] / self._sum)
-            results[k] = call(rows, block)
+            return call(rows, block)
 
-        inverse_blocks(self.square, groups, visit)
-        return results
+        return self.of_inverse_blocks(groups, less_intercept)
 
     def of_leading(self, n_rows: int, first: int) -> np.ndarray:
         """Return the residuals (n - first, t) of rows from ``first`` on under the model of the first ``n_rows`` alone.

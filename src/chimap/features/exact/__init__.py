@@ -3,7 +3,7 @@
 from chimap.features.exact.blocks import ExactBlocks
 from chimap.features.exact.features import MOST_ROWS, ExactFeatures, with_mean_gamma
 from chimap.features.exact.matrices import FormulaValues, MapProducts, PrecomputedValues, TransformerFeatures
-from chimap.features.exact.row_kernel import RowKernel, SharedRows
+from chimap.features.exact.row_kernel import RowKernel
 from chimap.model_files import register
 from chimap.moments.kept_rows import KeptRows, Spread, exponentials, exponentials_below
 
@@ -16,7 +16,6 @@ __all__ = [
     "MapProducts",
     "PrecomputedValues",
     "RowKernel",
-    "SharedRows",
     "Spread",
     "TransformerFeatures",
     "exponentials",

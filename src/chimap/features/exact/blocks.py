@@ -126,10 +126,10 @@ class ExactBlocks(Features):
         for fitted in self.features_:
             fitted.add_outputs(places, by, weights, out)
 
-    def add_outputs_of(self, others: ExactBlocks, weights: np.ndarray, out: np.ndarray) -> None:
+    def add_outputs_of(self, others: ExactBlocks, first: int, weights: np.ndarray, out: np.ndarray) -> None:
         """Add the outputs of all blocks; see ``ExactFeatures.add_outputs_of``."""
         for fitted, other in zip(self.features_, others.features_, strict=True):
-            fitted.add_outputs_of(other, weights, out)
+            fitted.add_outputs_of(other, first, weights, out)
 
     def extend(self, rows: Rows) -> None:
         """Add checked rows (m, bins) to the training rows; maps and gammas stay."""
@@ -155,6 +155,10 @@ class ExactBlocks(Features):
         """Return the place of the first training row that equals each of them, (n,)."""
         by_block = np.column_stack([features.first_equal() for features in self.features_])
         return _arrays.first_equal([by_block])
+
+    def diagonal(self) -> np.ndarray:
+        """Return K(x_i, x_i) of the training rows, (n,)."""
+        return np.sum([fitted.diagonal() for fitted in self.features_], axis=0)
 
     def gram_into(self, square: np.ndarray) -> np.ndarray:
         """Write K(x_i, x_j) of the training rows below the diagonal of ``square``; see ``ExactFeatures.gram_into``."""

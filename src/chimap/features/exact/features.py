@@ -214,12 +214,14 @@ class ExactFeatures(FeaturesOverMap):
         else:
             self.rows_.add_outputs(self.rows_.at(places), self._gamma, weights, out, by)
 
-    def add_outputs_of(self, others: ExactFeatures, weights: np.ndarray, out: np.ndarray) -> None:
-        """Add the outputs of the training rows of the same features with others, by these; see ``add_outputs``."""
+    def add_outputs_of(self, others: ExactFeatures, first: int, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add the outputs of training rows of the same features with others, by these; see ``RowKernel``."""
+        places = slice(first, None)
         if self.map_ is None:
-            self._add_outputs_of(others.rows_, weights, out, slice(0, self._n_features_out))
+            rows = _arrays.take_rows(others.rows_, places)
+            self._add_outputs_of(rows, weights, out, slice(0, self._n_features_out))
         else:
-            self.rows_.add_outputs(others.rows_.at(slice(None)), self._gamma, weights, out)
+            self.rows_.add_outputs(others.rows_.at(places), self._gamma, weights, out)
 
     def _add_outputs_of(self, rows: Rows, weights: np.ndarray, out: np.ndarray, by: slice) -> None:
         """Add sum_j K(x, x_j) weights_j for rows x (m, bins) and j at ``by``, where the kernel has no map."""
@@ -260,6 +262,12 @@ class ExactFeatures(FeaturesOverMap):
     def first_equal(self) -> np.ndarray:
         """Return the place of the first training row that equals each of them, (n,)."""
         return _arrays.first_equal([self.rows_]) if self.map_ is None else self.rows_.first_equal()
+
+    def diagonal(self) -> np.ndarray:
+        """Return K(x_i, x_i) of the training rows, (n,); see ``gram_into``."""
+        if self.map_ is None:
+            return np.asarray(self.kernel_.diagonal(self.rows_), dtype=np.float64)
+        return np.asarray(self.rows_.squares if self._gamma is None else np.ones(self._n_features_out), np.float64)
 
     def gram_into(self, square: np.ndarray, *, add: bool = False) -> np.ndarray:
         """Write K(x_i, x_j) of the training rows below the diagonal of ``square`` (n, n); return the diagonal, (n,).
