@@ -38,7 +38,8 @@ from chimap import _blas, _loops, _threads  # isort: skip
 from chimap._cholesky import factorise, solve  # isort: skip
 from chimap.features.exact import ExactFeatures  # isort: skip
 from chimap.recipe.block_plan import MOST_BLOCK_ROWS  # isort: skip
-from chimap.solvers.blocks import BlockRidge, block_kernel, core_rows  # isort: skip
+from chimap.solvers.block_kernel import block_kernel  # isort: skip
+from chimap.solvers.blocks import BlockRidge, core_rows  # isort: skip
 
 ALPHA = 0.1
 CLOSE = 0.01  # distance from the outputs of the exact solution, as a share of them

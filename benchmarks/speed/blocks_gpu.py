@@ -27,7 +27,8 @@ from chimap.backends import backend_of
 from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.features.exact import ExactFeatures
-from chimap.solvers.blocks import BlockRidge, block_kernel, core_rows
+from chimap.solvers.block_kernel import block_kernel
+from chimap.solvers.blocks import BlockRidge, core_rows
 
 BINS, CLASSES, TEST_ROWS, HOST_ROWS = 784, 10, 10_000, 1000
 ORDER, TILE = 8192, (8192, 2048)

@@ -5,7 +5,8 @@ import pytest
 
 from chimap._validation import DataError
 from chimap.features.exact import ExactBlocks, ExactFeatures
-from chimap.solvers.blocks import BlockRidge, block_kernel
+from chimap.solvers.block_kernel import block_kernel
+from chimap.solvers.blocks import BlockRidge
 
 N, ALPHA = 240, 0.3
 RNG = np.random.default_rng(0)

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from chimap._validation import DataError
 from chimap.backends import backend_of
 from chimap.features.exact import ExactBlocks, ExactFeatures
-from chimap.solvers.blocks import BlockRidge, block_kernel
+from chimap.solvers.block_kernel import block_kernel
+from chimap.solvers.blocks import BlockRidge
 
 torch = pytest.importorskip("torch", reason="the path of devices is tested where torch is installed")
 
