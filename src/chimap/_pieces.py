@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+
 from chimap import _arrays, _threads
 from chimap._types import Rows
 
@@ -54,19 +56,20 @@ class Held(Protocol):
         """How many threads they have together."""
         ...
 
-    def put(self, makers: Sequence[Callable[[], object]]) -> Sequence[Piece]:
-        """Hold the values that these functions return here, each by one holder, all holders in turn.
+    def put(self, makers: Sequence[Callable[[], object]], first: int = 0) -> Sequence[Piece]:
+        """Hold the values that these functions return here, each by one holder, in turn from number ``first`` on.
 
         They are called again if what they returned is lost.
         """
         ...
 
-    def map(
-        self, function: Callable[..., Result], pieces: Sequence[Any], shared: Any, each: Sequence[object]
-    ) -> list[Result]:
-        """Return function(piece, shared, its one of ``each``) of pieces, in order, each by one thread.
+    def summed(
+        self, function: Callable[..., np.ndarray], pieces: Sequence[Any], shared: Any, each: Sequence[object]
+    ) -> np.ndarray:
+        """Return the sum of function(piece, shared, its one of ``each``) over pieces, of which there is at least one.
 
-        ``shared`` is a piece that all of them need.
+        ``shared`` is a piece that all of them need. Each is computed by one thread. The order of the sum depends on
+        nothing but the number of holders and threads.
         """
         ...
 

@@ -468,9 +468,9 @@ def test_each_worker_holds_one_factor_and_lets_go_of_it(client, blocks_alone):
     assert max(map(max, held)) == 1
     assert [1, 1] in held
     end = time.monotonic() + 20
-    while any(keys for keys in client.has_what().values()) and time.monotonic() < end:
+    while any(client.run(n_factors).values()) and time.monotonic() < end:
         time.sleep(0.02)
-    assert not any(keys for keys in client.has_what().values())
+    assert not any(client.run(n_factors).values())
 
 
 def test_workers_that_die_of_every_piece_are_named(client):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -159,13 +159,17 @@ class BlockFactor(Protocol):
         ...
 
 
+WeightedRows: TypeAlias = tuple[slice, np.ndarray]
+"""Places of training rows, and weights (rows, t) that they have."""
+
+
 class BlockKernel(Protocol):
     """Values of a kernel between its training rows, as a machine that is solved block by block needs them."""
 
-    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
-        """Add sum_j K(x_i, x_j) weights_j to ``out`` (m, t), float64.
+    def add_outputs(self, places: slice, by: Sequence[WeightedRows], out: np.ndarray) -> None:
+        """Add sum_j K(x_i, x_j) weights_j to the first columns of ``out`` (m, columns), float64.
 
-        i are the training rows at ``places``, j those at ``by``, and ``weights`` are (rows of ``by``, t).
+        i are the training rows at ``places``, and ``by`` has those j with their weights, of as many columns or fewer.
         """
         ...
 

@@ -20,7 +20,16 @@ from chimap._messages import Message
 from chimap._pieces import Result
 from chimap._types import Rows
 from chimap._validation import MemoryBudgetError
-from chimap.backends.base import BlockedFeatures, BlockedMoments, Cholesky, Clock, Keep, KernelSum, RowFeatures
+from chimap.backends.base import (
+    BlockedFeatures,
+    BlockedMoments,
+    Cholesky,
+    Clock,
+    Keep,
+    KernelSum,
+    RowFeatures,
+    WeightedRows,
+)
 from chimap.backends.host import HOST
 from chimap.moments import FoldMoments, Targets
 from chimap.moments.kept_rows import KeptRows, OtherRows
@@ -379,9 +388,11 @@ class TorchKernel:
         """gamma of each kernel; it may change between calls, unlike the rows."""
         return [gamma for _, gamma in self._summands]
 
-    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
+    def add_outputs(self, places: slice, by: Sequence[WeightedRows], out: np.ndarray) -> None:
         """See ``BlockKernel``."""
-        out += self._outputs([own.rows[places] for own in self._rows], self.upload(weights), by.start)
+        for others, weights in by:
+            chosen = [own.rows[places] for own in self._rows]
+            out[:, : weights.shape[1]] += self._outputs(chosen, self.upload(weights), others.start)
 
     def outputs(self, rows: Rows, weights: torch.Tensor) -> np.ndarray:
         """Return sum_j K(x, x_j) weights_j (m, t), float64, for checked rows x (m, bins) and weights (n, t) there."""

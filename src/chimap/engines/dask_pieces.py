@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
 
 from chimap import _arrays
 from chimap._messages import Message
 from chimap._pieces import Result, Shared, pieces_of
 from chimap._types import Rows
 from chimap._validation import DataError
-from chimap.engines.dask_tasks import computed, computed_alone
+from chimap.engines.dask_tasks import computed, computed_alone, summed
 from chimap.engines.dask_workers import Placed, Workers
 
 if TYPE_CHECKING:
@@ -48,45 +51,60 @@ class HeldOnWorkers:
     @property
     def n_holders(self) -> int:
         """See ``Held``."""
-        return self.workers.n_workers()
+        return len(self.workers.threads())
 
     @property
     def n_threads(self) -> int:
         """See ``Held``."""
         return len(self.workers.of_threads())
 
-    def put(self, makers: Sequence[Callable[[], object]]) -> list[PieceOnWorkers]:
+    def put(self, makers: Sequence[Callable[[], object]], first: int = 0) -> list[PieceOnWorkers]:
         """See ``Held``. Values are sent when the first of them is needed."""
-        sent = Again(self, lambda: self.workers.dealt([make() for make in makers]))
+        sent = Again(self, lambda: self.workers.dealt([make() for make in makers], first))
 
         def piece(k: int) -> PieceOnWorkers:
             return PieceOnWorkers(self, lambda: sent()[k])
 
         return [piece(k) for k in range(len(makers))]
 
-    def everywhere(self, value: object) -> PieceOnWorkers:
-        """Return a value that all workers need."""
-        return PieceOnWorkers(self, Again(self, lambda: Placed(self.workers.placed(value), "")))
+    def map(self, function: Callable[..., Result], pieces: Sequence[PieceOnWorkers], shared: object) -> list[Result]:
+        """Return function(piece, shared) of pieces, in order, each by one thread."""
 
-    def map(
+        def mapped() -> list[Result]:
+            whole = self.workers.placed(shared)
+            places = [piece.placed() for piece in pieces]
+            futures = [
+                self.workers.submit(computed, 0, function, place.future, whole, offered_to=place.worker)
+                for place in places
+            ]
+            return [future.result() for future in futures]
+
+        return self.repeated(mapped)
+
+    def summed(
         self,
-        function: Callable[..., Result],
+        function: Callable[..., np.ndarray],
         pieces: Sequence[PieceOnWorkers],
         shared: PieceOnWorkers,
-        each: Sequence[object] | None = None,
-    ) -> list[Result]:
-        """See ``Held``; without ``each``, return function(piece, shared)."""
-        own = [()] * len(pieces) if each is None else [(one,) for one in each]
+        each: Sequence[object],
+    ) -> np.ndarray:
+        """See ``Held``. A thread adds up its share of the pieces that its worker holds, so that few results come."""
 
-        def submitted() -> list[Future]:
+        def sums() -> np.ndarray:
             whole = shared.placed().future
-            places = [piece.placed() for piece in pieces]
-            return [
-                self.workers.submit(computed, 0, function, place.future, whole, *more, offered_to=place.worker)
-                for place, more in zip(places, own, strict=True)
+            of_threads: dict[tuple[str, int], list[tuple[Future, object]]] = {}
+            n_held: Counter[str] = Counter()
+            for piece, own in zip(pieces, each, strict=True):
+                future, worker, n_threads = piece.placed()
+                of_threads.setdefault((worker, n_held[worker] % n_threads), []).append((future, own))
+                n_held[worker] += 1
+            futures = [
+                self.workers.submit(summed, 0, function, whole, *zip(*own, strict=True), offered_to=worker)
+                for (worker, _), own in of_threads.items()
             ]
+            return np.asarray(sum(future.result() for future in futures))
 
-        return self.repeated(lambda: [future.result() for future in submitted()])
+        return self.repeated(sums)
 
     def repeated(self, function: Callable[[], Value]) -> Value:
         """Return what a function of the workers returns, which is called again if a worker dies with what it held."""
@@ -167,4 +185,4 @@ class PiecesOnWorkers:
 
     def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
         """See ``RowPieces``."""
-        return self._held.map(function, self._pieces, self._held.everywhere(shared))
+        return self._held.map(function, self._pieces, shared)

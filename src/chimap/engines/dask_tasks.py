@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -41,6 +41,17 @@ def computed(function: Callable[..., Result], *arguments: object) -> Result:
     """Return function(*arguments), on one thread of a worker."""
     with _threads.threads(1):
         return function(*arguments)
+
+
+def summed(
+    function: Callable[..., np.ndarray], shared: object, pieces: Sequence[object], each: Sequence[object]
+) -> np.ndarray:
+    """Return the sum of function(piece, shared, its one of ``each``) over pieces, on one thread of a worker."""
+    with _threads.threads(1):
+        total = function(pieces[0], shared, each[0])
+        for piece, own in zip(pieces[1:], each[1:], strict=True):
+            total += function(piece, shared, own)
+    return total
 
 
 def computed_alone(function: Callable[..., Result], *arguments: object) -> Result:

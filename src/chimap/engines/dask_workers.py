@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, NamedTuple
 
 from chimap._messages import Message
@@ -21,10 +23,11 @@ _MESSAGE = 2**22  # bytes of such a value in a message
 
 
 class Placed(NamedTuple):
-    """A value on a worker, and its address; an empty one for any worker."""
+    """A value on a worker, with its address, an empty one for any worker, and the number of its threads."""
 
     future: Future
     worker: str
+    n_threads: int
 
 
 class Workers:
@@ -34,15 +37,14 @@ class Workers:
         self.client = client
         self.address = client.scheduler.address
 
-    def n_workers(self) -> int:
-        """Return the number of workers; 1 if there are none yet."""
-        return len(set(self.of_threads()))
+    def threads(self) -> dict[str, int]:
+        """Return the number of threads of each worker, by address; those of an empty one if there are no workers."""
+        self.check_scheduler()  # nthreads would wait for a lost scheduler
+        return dict(sorted(self.client.nthreads().items())) or {"": 1}
 
     def of_threads(self) -> list[str]:
         """Return the address of the worker of each thread in the cluster; an empty one if there are no workers."""
-        self.check_scheduler()  # nthreads would wait for a lost scheduler
-        of_workers = sorted(self.client.nthreads().items())
-        return [worker for worker, n_threads in of_workers for _ in range(n_threads)] or [""]
+        return [worker for worker, n_threads in self.threads().items() for _ in range(n_threads)]
 
     def submit(self, task: Callable[..., object], priority: int, *arguments: object, offered_to: str = "") -> Future:
         """Return the future of a task. Those of higher priority run first.
@@ -79,22 +81,39 @@ class Workers:
 
     def scattered(self, value: object) -> Future:
         """Return a future of a value that is sent to all current workers."""
-        return self._sent([value], to_all=True)[0]
+        return self._sent({None: [value]})[None][0]
 
-    def _sent(self, values: Sequence[object], *, to_all: bool) -> list[Future]:
+    def dealt(self, values: Sequence[object], first: int) -> list[Placed]:
+        """Return values that are sent to one worker each, to all workers in turn from number ``first`` on."""
+        threads = self.threads()
+        workers = [*threads]
+        own = [workers[(first + k) % len(workers)] for k in range(len(values))]
+        futures = self._sent(
+            {worker: [v for v, w in zip(values, own, strict=True) if w == worker] for worker in {*own}}
+        )
+        return [Placed(futures[worker].pop(0), worker, threads[worker]) for worker in own]
+
+    def _sent(self, values: dict[str | None, list[object]]) -> dict[str | None, list[Future]]:
+        """Return futures of values that are sent to workers by their addresses; to all for None."""
+
+        async def sent() -> list[list[Future]]:
+            each = [
+                self.client.scatter(
+                    own, workers=worker or None, broadcast=worker is None, hash=False, asynchronous=True
+                )
+                for worker, own in values.items()
+            ]
+            return await asyncio.gather(*each)
+
         try:
-            return list(self.client.scatter(values, broadcast=to_all, hash=False))
+            return dict(zip(values, self.client.sync(sent), strict=True))
+        except KeyError as error:  # which the scheduler raises for a worker that has just left
+            raise CancelledError(f"the worker at {error} has left") from error
         except TimeoutError as error:
             raise DataError(
                 f"no Dask worker is connected to the scheduler at {self.address}. Start some with 'dask worker "
                 "ADDRESS'."
             ) from error
-
-    def dealt(self, values: Sequence[object]) -> list[Placed]:
-        """Return values that are sent to one worker each, to all workers in turn."""
-        futures = self._sent(values, to_all=False)
-        workers = self.client.who_has(futures)
-        return [Placed(future, next(iter(workers.get(future.key, ())), "")) for future in futures]
 
     def check_scheduler(self) -> None:
         """Raise DataError if the scheduler is lost and does not come back within a few seconds."""

@@ -197,11 +197,12 @@ class KeptRows:
 
         def add(block: slice, some: range, total: np.ndarray) -> None:
             dense, rare, squares = others.dense[block], _slice_of(others.rare, block), others.squares[block]
-            values = np.empty((squares.size, _TILE_COLUMNS), self.squares.dtype)
+            values = np.empty(squares.size * _TILE_COLUMNS, self.squares.dtype)
             part = np.empty(total.shape, self.squares.dtype)
             for tile in some:
                 place = slice(tile * _TILE_COLUMNS, min((tile + 1) * _TILE_COLUMNS, n))
-                tile_values = values[:, : place.stop - place.start]
+                width = place.stop - place.start
+                tile_values = values[: squares.size * width].reshape(squares.size, width)
                 self._values(dense, rare, squares, gamma, tile_values, by.start, tile)
                 _blas.multiply(tile_values, weights[place], part)
                 total += part
@@ -230,10 +231,9 @@ class KeptRows:
         def part(first: int) -> None:
             block = slice(first, min(first + _ROWS, n))
             total = square[block, : block.stop]
-            out = np.empty_like(total) if add else total
+            out = np.empty(total.shape, total.dtype)  # exponentials of rows with gaps take ten times as long
             self._values(self.dense[block], _slice_of(rare, block), self.squares[block], gamma, out)
-            if add:
-                total += out
+            total[:] = total + out if add else out
 
         _threads.tasks(reversed(range(0, n, _ROWS)), part)  # the longest rows first
         return np.asarray(self.squares if gamma is None else np.ones(n), dtype=np.float64)
@@ -402,7 +402,9 @@ def exponentials_below(square: np.ndarray, squares: np.ndarray, gamma: float) ->
 
     def part(first: int) -> None:
         block = slice(first, min(first + _ROWS, n))
-        exponentials(square[block, : block.stop], squares[block], squares[: block.stop], gamma)
+        values = np.ascontiguousarray(square[block, : block.stop])  # of rows with gaps they take ten times as long
+        exponentials(values, squares[block], squares[: block.stop], gamma)
+        square[block, : block.stop] = values
 
     _threads.tasks(reversed(range(0, n, _ROWS)), part)
 

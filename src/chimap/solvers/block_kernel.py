@@ -18,7 +18,7 @@ import numpy as np
 
 from chimap._pieces import Held, Piece, Result
 from chimap.backends import backend_of
-from chimap.backends.base import BlockKernel
+from chimap.backends.base import BlockKernel, WeightedRows
 from chimap.features.exact import RowKernel
 from chimap.solvers.exact import DualRidge
 
@@ -52,9 +52,10 @@ class KernelHere:
         self._features, self._dtype = features, dtype
         self._memory = np.empty(most_rows**2, dtype)
 
-    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
+    def add_outputs(self, places: slice, by: Sequence[WeightedRows], out: np.ndarray) -> None:
         """See ``BlockKernel``."""
-        self._features.add_outputs(places, by, weights.astype(self._dtype), out)
+        for others, weights in by:
+            self._features.add_outputs(places, others, weights.astype(self._dtype), out[:, : weights.shape[1]])
 
     def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> DualRidge:
         """See ``BlockKernel``."""
@@ -64,8 +65,6 @@ class KernelHere:
 
 class HeldKernel:
     """See ``backends.base.BlockKernel``: each holder has a share of the rows, and the factor of one block at a time.
-
-    Sums over shares are added up here, in the same order every time.
 
     Parameters
     ----------
@@ -90,19 +89,23 @@ class HeldKernel:
         self._factors: dict[int, HeldRows] = {}  # of the blocks that are factorised together, by their last rows
         self._setting = (0.0, 0.0)  # strength and lift of these factors
 
-    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
+    def add_outputs(self, places: slice, by: Sequence[WeightedRows], out: np.ndarray) -> None:
         """See ``BlockKernel``.
 
-        ``by`` begins at 0 or behind the core. Rows before its end that are not held yet are dealt out first, so that it
-        must not fall from one call to the next.
+        ``by`` begins at 0 or behind the core. Rows before its ends that are not held yet are dealt out first, so that
+        these must not fall from one call to the next.
         """
-        for stop in (self._n_core, by.stop):
+        for stop in (self._n_core, *(others.stop for others, _ in by)):
             self._deal(stop)
-        m, shares = places.stop - places.start, [share for share in self._shares if share[0].start >= by.start]
-        each = [weights[share.start - by.start : share.stop - by.start].astype(self._dtype) for share, _ in shares]
-        block = self._block(places)
-        for part in self._held.map(_outputs_by, [piece for _, piece in shares], block, [(m, one) for one in each]):
-            out += part
+        pieces, each = [], []
+        for others, weights in by:
+            for share, piece in self._shares:
+                if others.start <= share.start < others.stop:
+                    own = weights[share.start - others.start : share.stop - others.start]
+                    pieces.append(piece)
+                    each.append((out.shape, own.astype(self._dtype)))
+        if pieces:
+            out += self._held.summed(_outputs_by, pieces, self._block(places), each)
 
     def _block(self, places: slice) -> Piece:
         """Return held rows that end with those at ``places``: those of a factor, if there is one."""
@@ -138,8 +141,8 @@ class HeldKernel:
         if (alpha, lift) != self._setting or rows.last not in self._factors:
             self._factors, self._setting = {}, (alpha, lift)  # frees the memory of those before
             some = [rows, *(later for later in self._ahead if later.last > rows.last)][: self._held.n_holders]
-            for own in some:
-                (piece,) = self._held.put([partial(self._features.take, own.places)])
+            for k, own in enumerate(some):
+                (piece,) = self._held.put([partial(self._features.take, own.places)], first=k)
                 factor = piece.made(_factorised, own.weights, alpha, lift, self._dtype)
                 self._factors[own.last] = HeldRows(own, piece, factor)
         return self._factors[rows.last].factor
@@ -245,9 +248,9 @@ def _is_definite(ridge: DualRidge) -> bool:
     return ridge.factor_of is not None
 
 
-def _outputs_by(share: RowKernel, rows: RowKernel, own: tuple[int, np.ndarray]) -> np.ndarray:
-    """Return the outputs (m, t) of the last m rows by those of a share with weights (n, t)."""
-    m, weights = own
-    out = np.zeros((m, weights.shape[1]))
-    share.add_outputs_of(rows, rows._n_features_out - m, weights, out)
+def _outputs_by(share: RowKernel, rows: RowKernel, own: tuple[tuple[int, int], np.ndarray]) -> np.ndarray:
+    """Return the outputs of the last rows by those of a share; ``own`` is the shape of these, and weights (n, t)."""
+    shape, weights = own
+    out = np.zeros(shape)
+    share.add_outputs_of(rows, rows._n_features_out - shape[0], weights, out[:, : weights.shape[1]])
     return out

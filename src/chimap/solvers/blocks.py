@@ -170,13 +170,8 @@ class BlockRidge:
     def outputs(self, block: slice) -> np.ndarray:
         """Return the outputs (m, t) of the rows of a block, by all rows that have weights."""
         out = np.zeros((block.stop - block.start, self._Y.shape[1]))
-        self._add_outputs(block, slice(0, self.n_seen), out)
+        self._kernel.add_outputs(block, [(slice(0, self.n_seen), self.weights[: self.n_seen])], out)
         return out + self.intercept
-
-    def _add_outputs(self, block: slice, by: slice, out: np.ndarray) -> None:
-        """Add the outputs (m, t) of the rows of a block by other rows, without the intercept."""
-        if by.start < by.stop:
-            self._kernel.add_outputs(block, by, self.weights[by], out)
 
     @property
     def length(self) -> float:
@@ -232,10 +227,11 @@ class BlockRidge:
         """Return the outputs (m, t) of a block, and those that the latest step of ``n_latest`` rows added in full."""
         t, middle = self._Y.shape[1], self.n_seen - n_latest
         both = np.zeros((block.stop - block.start, 2 * t if n_latest else t))
-        self._add_outputs(block, slice(core.size, middle), both[:, :t])
+        by = [(slice(core.size, middle), self.weights[core.size : middle])] if core.size < middle else []
         if n_latest:
             latest = np.hstack([self.weights[middle : self.n_seen], self.step[core.size :]])
-            self._kernel.add_outputs(block, slice(middle, self.n_seen), latest, both)
+            by.append((slice(middle, self.n_seen), latest))
+        self._kernel.add_outputs(block, by, both)
         if core.size:
             weights = self.weights[core]
             both += factor.outputs_by_first(np.hstack([weights, self.step[core]]) if n_latest else weights)
