@@ -1,12 +1,14 @@
 """Two Dask workers of one thread each, for an exact machine in blocks: how many times as fast are they as one?
 
 Workers multiply and factorise; this process solves the first block, on which strength and gamma are chosen, and sends
-rows. Both numbers of workers have the same blocks. The time is that of the sweep over the other blocks, on a cluster
-that has been warmed up. If other work takes the cores, the processor seconds of the busier worker say what two free
-cores could reach at best. The operations say it for more rows. The answers must be those of one process, to rounding.
+rows. One worker and two have the same blocks. The time is that of the sweep over the blocks after the first, the least
+of some rounds, on a cluster that has been warmed up. Where other work takes the cores, the processor seconds of the
+busier worker, in the same sweep, say what two free cores could reach at best. The operations say it for more rows. The
+answers must be those of one process, to rounding.
 """
 
 import argparse
+import os
 import time
 
 import numpy as np
@@ -19,47 +21,45 @@ from chimap.engines import Progress
 from chimap.solvers.blocks import core_rows
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--rows", type=int, default=18_000)
-parser.add_argument("--bins", type=int, default=512)
-parser.add_argument("--memory", default="120MiB")
+parser.add_argument("--rows", type=int, default=20_000)
+parser.add_argument("--bins", type=int, default=784)
+parser.add_argument("--memory", default="220MiB")
 parser.add_argument("--rounds", type=int, default=3)
 options = parser.parse_args()
 
 
 class Timed(Progress):
-    """Records the seconds of the stage "blocks"."""
+    """Counts the seconds of the stage "blocks", and the processor seconds of each worker in it."""
 
-    def __init__(self):
-        self.began = self.seconds = 0.0
-        self.name = ""
+    def __init__(self, client):
+        self.client, self.name = client, ""
 
     def stage(self, name, total, unit="rows"):
-        if self.name == "blocks":
-            self.seconds = time.perf_counter() - self.began
-        self.name, self.began = name, time.perf_counter()
+        if "blocks" in (name, self.name):
+            used = {} if self.client is None else self.client.run(time.process_time)
+            now = np.array([time.perf_counter(), *(used[worker] for worker in sorted(used))])
+            self.seconds = now if name == "blocks" else now - self.seconds
+        self.name = name
 
 
-def fit(source, engine):
-    timed = Timed()
+def fit(source, client=None):
+    """Return the model, and the seconds of its sweep: of the clock, and of the processor for each worker."""
+    timed = Timed(client)
     model = HistogramRegressor(
         "exp-chi2", features=AutomaticFeatures("exact", n_terms=1), alpha=0.1, memory=options.memory, random_state=0
-    ).fit_source(source, timed, engine=engine)
+    ).fit_source(source, timed, engine=client or "local")
     timed.stage("", 0)
     return model, timed.seconds
 
 
 def measure(n_workers, source, small):
-    """Return the model, and for each round the seconds of the sweep, of the busier worker and of this process."""
+    """Return the model, and the least seconds of the clock and of the busiest worker."""
     quiet = {"dashboard_address": None, "silence_logs": 50, "env": {"OPENBLAS_NUM_THREADS": "1"}}
     with LocalCluster(n_workers=n_workers, threads_per_worker=1, **quiet) as cluster, Client(cluster) as client:
         fit(small, client)  # loads imports and compiled loops
-        rounds = []
-        for _ in range(options.rounds):
-            began = client.run(time.process_time)
-            model, seconds = fit(source, client)
-            ended = client.run(time.process_time)
-            rounds.append((seconds, max(ended[worker] - began[worker] for worker in began)))
-    return model, *np.median(rounds, axis=0)
+        rounds = [fit(source, client) for _ in range(options.rounds)]
+    each = [(seconds[0], seconds[1:].max()) for _, seconds in rounds]
+    return rounds[0][0], *np.min(each, axis=0)
 
 
 def operations(n, p, block, n_workers):
@@ -76,8 +76,8 @@ def main():
     X = rng.gamma(0.5, size=(options.rows, options.bins)).astype(np.float32)
     X /= X.sum(axis=1, keepdims=True)
     y = np.sqrt(X[:, :8]).sum(axis=1)
-    source, small = ArraySource(X, y), ArraySource(X[:6000], y[:6000])
-    alone, _ = fit(source, "local")
+    source, small = ArraySource(X, y), ArraySource(X[:9000], y[:9000])
+    alone, _ = fit(source)
     one, seconds, work = measure(1, source, small)
     two, shared_seconds, shared_work = measure(2, source, small)
     report("two workers: times as fast as one, for the sweep", f"{seconds / shared_seconds:.2f}", ">= 1.8")
@@ -89,11 +89,12 @@ def main():
         off = np.abs(model.predict(X[:500]) - alone.predict(X[:500])).max() / scale
         report(f"answers of {name}, off those of one process by", f"{off:.1e}", "<= 1e-4")
     print(f"  {options.rows:,} rows in blocks of {alone.block_rows_.tolist()}")
+    print(f"  sweep: {seconds:.2f} and {shared_seconds:.2f} s; busiest worker: {work:.2f} and {shared_work:.2f} s")
     print(
-        f"  seconds of the sweep {seconds:.1f} and {shared_seconds:.1f}, of a processor {work:.1f} and {shared_work:.1f}"
+        f"  tasks that ran or waited for a core in the last minute: {os.getloadavg()[0]:.1f} (1 to 2 if this is alone)"
     )
-    for n, p in ((18_000, 512), (60_000, 784), (430_000, 784), (1_000_000, 784)):
-        block = 2500 if n < 60_000 else 10_000
+    for n, p in ((60_000, 784), (430_000, 784), (1_000_000, 784)):
+        block = 10_000
         ratios = [operations(n, p, block, 1) / operations(n, p, block, w) for w in (2, 4, 8)]
         print(f"  by operations, {n:,} x {p} in blocks of {block:,}: 2, 4, 8 workers", *(f"{r:.2f}" for r in ratios))
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import HistogramClassifier, PrincipalFeatures, open_source
+from chimap import HistogramClassifier, PrincipalFeatures, _threads, open_source
 from chimap._pieces import PiecesHere, held_by
 from chimap._progress import Progress
 from chimap._validation import DataError
@@ -414,7 +415,7 @@ def learned(engine, progress=None):
     """A machine in blocks of sparse rows."""
     rows = np.random.default_rng(0).dirichlet(np.full(12, 0.3), 6000).astype(np.float32)
     source = ArraySource(sp.csr_matrix(np.where(rows < 0.01, 0, rows)), np.argmax(rows[:, :3], axis=1))
-    return fit(Recipe.of(HistogramClassifier(**BLOCKS)), source, engine, progress or Progress())
+    return HistogramClassifier(**BLOCKS).fit_source(source, progress, engine=engine)
 
 
 class Killing(Progress):
@@ -443,7 +444,53 @@ def test_factors_of_a_worker_that_dies_are_computed_again(client, blocks_alone, 
     progress = Killing(client, number)
     found = learned(DaskEngine(client), progress)
     assert progress.left < 0
-    np.testing.assert_allclose(found.coef, blocks_alone.coef, atol=2e-3 * np.abs(blocks_alone.coef).max())
+    np.testing.assert_allclose(found._coef, blocks_alone._coef, atol=2e-3 * np.abs(blocks_alone._coef).max())
+
+
+class Interrupting(Progress):
+    """Presses Ctrl-C in the middle of a sweep, after the first of two blocks whose factors are held."""
+
+    def __init__(self):
+        self.left = 2
+
+    def stage(self, name, total, unit="rows"):
+        self.name = name
+
+    def advance(self, amount=1):
+        self.left -= self.name == "blocks"
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_sweep_leaves_out_rows_by_the_factor_of_its_latest_block(client):
+    found, alone = (learned(engine, Interrupting()) for engine in (DaskEngine(client), LocalEngine()))
+    assert found.n_rows_ == alone.n_rows_ < 6000
+    np.testing.assert_allclose(found._coef, alone._coef, atol=2e-3 * np.abs(alone._coef).max())
+    assert np.isfinite(found.held_out_).any()
+    np.testing.assert_allclose(found.held_out_, alone.held_out_, atol=2e-3)
+
+
+def test_a_worker_of_several_threads_factorises_with_all_of_them(blocks_alone):
+    options = {"n_workers": 1, "threads_per_worker": 3, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        held = DaskEngine(client).hold()
+        assert (held.n_holders, held.n_threads) == (1, 3)
+        [piece] = held.put([lambda: 0])
+        assert piece.call(lambda _: _threads.count()) == 3
+        assert held.summed(lambda *_: np.array([_threads.count()]), [piece] * 4, piece, [0] * 4) == 4
+        found = learned(DaskEngine(client))
+    np.testing.assert_allclose(found._coef, blocks_alone._coef, atol=2e-3 * np.abs(blocks_alone._coef).max())
+
+
+def test_large_arguments_go_to_the_holder_and_the_results_come_back(client):
+    held = DaskEngine(client).hold()
+    numbers = np.arange(3e6)  # 24 MB, of which Dask warns in the graph of a task
+    pieces = held.put([lambda k=k: k for k in range(3)], first=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pieces[2].made(np.add, numbers).call(np.sum) == numbers.sum() + 2 * numbers.size
+        total = held.summed(lambda piece, shared, own: piece + shared * own, pieces, pieces[2], [numbers] * 3)
+    np.testing.assert_array_equal(total, 3 + 6 * numbers)
 
 
 def test_the_only_worker_dies_with_rows_and_factors(of_one, blocks_alone):
@@ -451,7 +498,7 @@ def test_the_only_worker_dies_with_rows_and_factors(of_one, blocks_alone):
     progress = Killing(of_one, 0)
     found = learned(DaskEngine(of_one), progress)
     assert progress.left < 0
-    np.testing.assert_allclose(found.coef, blocks_alone.coef, atol=2e-3 * np.abs(blocks_alone.coef).max())
+    np.testing.assert_allclose(found._coef, blocks_alone._coef, atol=2e-3 * np.abs(blocks_alone._coef).max())
 
 
 def test_each_worker_holds_one_factor_and_lets_go_of_it(client, blocks_alone):

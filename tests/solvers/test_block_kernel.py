@@ -30,6 +30,7 @@ class PieceOfHolder:
 
     held: "Holders"
     value: object
+    holder: int
 
     def call(self, function, *arguments):
         self.held.calls.append(function.__name__)
@@ -39,7 +40,8 @@ class PieceOfHolder:
 
     def made(self, function, *arguments):
         self.held.calls.append("made")
-        return PieceOfHolder(self.held, sent(function)(self.value, *sent(arguments)))
+        self.held.makers.append(self.holder)
+        return PieceOfHolder(self.held, sent(function)(self.value, *sent(arguments)), self.holder)
 
 
 @dataclass
@@ -49,10 +51,11 @@ class Holders:
     n_holders: int = 3
     n_threads: int = 5
     calls: list[str] = field(default_factory=list)
+    makers: list[int] = field(default_factory=list)
     largest: int = 0
 
     def put(self, makers, first=0):
-        return [PieceOfHolder(self, sent(make())) for make in makers]
+        return [PieceOfHolder(self, sent(make()), (first + k) % self.n_holders) for k, make in enumerate(makers)]
 
     def summed(self, function, pieces, shared, each):
         return sum(piece.call(function, shared.value, own) for piece, own in zip(pieces, each, strict=True))
@@ -107,6 +110,7 @@ def test_as_many_blocks_as_there_are_holders_are_factorised_together():
         ridge.learn(block)
         begun.append(held.calls.count("made"))
     assert begun == [3, 3, 3, 5, 5]
+    assert held.makers == [0, 1, 2, 0, 1]
 
 
 def test_a_machine_that_goes_on_from_the_middle_begins_there():

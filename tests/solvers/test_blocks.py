@@ -1,12 +1,15 @@
 """Machines solved block by block, against the factor of the whole matrix and against machines fitted without rows."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.features.exact import ExactBlocks, ExactFeatures
 from chimap.solvers.block_kernel import block_kernel
-from chimap.solvers.blocks import BlockRidge
+from chimap.solvers.blocks import BlockRidge, Sweep
 
 N, ALPHA = 240, 0.3
 RNG = np.random.default_rng(0)
@@ -193,6 +196,32 @@ def test_a_block_that_is_singular_to_rounding_is_refused():
     ridge = of_features(features, alpha=1e-30, dtype="float32")
     with pytest.raises(DataError, match=r"alpha=1e-30 is too small: the kernel matrix of rows 0 to 80 is singular"):
         ridge.learn(BLOCKS[0])
+
+
+@pytest.mark.parametrize(("seconds", "n_learned"), [([1, 2, 3, 4], 4), ([5, 1, 5, 1], 2)])
+def test_no_block_is_begun_that_may_end_after_the_limit(seconds, n_learned, monkeypatch):
+    """Seconds grow with the rows, but every other block may have the factors of two to wait for."""
+    clock, limit = SimpleNamespace(now=0.0), 10.5
+    clock.monotonic = lambda: clock.now
+    monkeypatch.setattr("chimap.solvers.blocks.time", clock)
+
+    class Slow:
+        latest, n_seen = None, 100
+
+        def adopt(self, begun):
+            pass
+
+        def learn(self, block):
+            clock.now += seconds.pop(0)
+            self.n_seen = block.stop
+            return np.zeros((block.stop - block.start, 1))
+
+    rows = SimpleNamespace(Y=np.zeros((160, 1)), score=SimpleNamespace(name="r2"), score_if_any=lambda *_: 0.0)
+    begun = SimpleNamespace(borders=[0, *range(100, 161, 10)], held_out=np.zeros((100, 1)), scores=[])
+    sweep = Sweep(Slow(), rows, begun, Progress(), limit)
+    sweep.run()
+    assert sweep.n_seen == 100 + 10 * n_learned
+    assert clock.now <= limit
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])

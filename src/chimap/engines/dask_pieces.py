@@ -98,10 +98,11 @@ class HeldOnWorkers:
                 future, worker, n_threads = piece.placed()
                 of_threads.setdefault((worker, n_held[worker] % n_threads), []).append((future, own))
                 n_held[worker] += 1
-            futures = [
-                self.workers.submit(summed, 0, function, whole, *zip(*own, strict=True), offered_to=worker)
-                for (worker, _), own in of_threads.items()
-            ]
+            futures = []
+            for (worker, _), some in of_threads.items():
+                held, own = zip(*some, strict=True)
+                argument = self.workers.argument(own)
+                futures.append(self.workers.submit(summed, 0, function, whole, held, argument, offered_to=worker))
             return np.asarray(sum(future.result() for future in futures))
 
         return self.repeated(sums)
@@ -168,11 +169,10 @@ class PieceOnWorkers:
         return made
 
     def _submitted(self, function: Callable[..., object], arguments: tuple[object, ...]) -> Placed:
-        place = self.placed()
-        workers = self._held.workers
-        return place._replace(
-            future=workers.submit(computed_alone, 0, function, place.future, *arguments, offered_to=place.worker)
-        )
+        place, workers = self.placed(), self._held.workers
+        more = workers.argument(arguments)
+        future = workers.submit(computed_alone, 0, function, place.future, more, offered_to=place.worker)
+        return place._replace(future=future)
 
 
 class PiecesOnWorkers:

@@ -54,12 +54,12 @@ def summed(
     return total
 
 
-def computed_alone(function: Callable[..., Result], *arguments: object) -> Result:
-    """Return function(*arguments), on all threads of a worker that has nothing else to do."""
+def computed_alone(function: Callable[..., Result], piece: object, arguments: Sequence[object]) -> Result:
+    """Return function(piece, *arguments), on all threads of a worker that has nothing else to do."""
     from distributed import get_worker
 
     with _threads.threads(get_worker().state.nthreads):
-        return function(*arguments)
+        return function(piece, *arguments)
 
 
 def unpacked(*parts: bytes) -> object:

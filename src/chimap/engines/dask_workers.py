@@ -79,6 +79,12 @@ class Workers:
         messages = [data[k : k + _MESSAGE] for k in range(0, len(data), _MESSAGE)]
         return self.submit(unpacked, 1, *[self.submit(bytes, 1, part) for part in messages])
 
+    def argument(self, value: object) -> object:
+        """Return a value as an argument of one task: as it is, or a future of it if it is large."""
+        from distributed.protocol import pickle
+
+        return value if len(pickle.dumps(value)) <= _MESSAGE else self.placed(value)
+
     def scattered(self, value: object) -> Future:
         """Return a future of a value that is sent to all current workers."""
         return self._sent({None: [value]})[None][0]

@@ -71,7 +71,7 @@ class Engine(ABC):
         return PiecesHere(rows, size)
 
     def hold(self) -> Held | None:
-        """Return an empty place on the workers for blocks of rows; None where they stay in this process."""
+        """Return an empty place on workers for rows and their factors; None where they stay in this process."""
         return None
 
 

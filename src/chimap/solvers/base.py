@@ -222,7 +222,7 @@ class Evidence:
     ends_at : float or None, default=None
         Time of ``time.monotonic`` after which such a sweep begins no block that would end later; None for no limit.
     held : Held or None, default=None
-        A place for the rows of such a sweep on the workers that multiply them; None for this process.
+        A place for the rows and factors of such a sweep on the workers that compute with them; None for this process.
     device : str, default="cpu"
         Device that factorises matrices.
     seed : int, default=0
