@@ -33,6 +33,7 @@ class Timed(Progress):
 
     def __init__(self, client):
         self.client, self.name = client, ""
+        self.seconds = np.zeros(1)
 
     def stage(self, name, total, unit="rows"):
         if "blocks" in (name, self.name):
