@@ -21,9 +21,9 @@ from chimap.engines import Progress
 from chimap.solvers.blocks import core_rows
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--rows", type=int, default=20_000)
+parser.add_argument("--rows", type=int, default=29_000)
 parser.add_argument("--bins", type=int, default=784)
-parser.add_argument("--memory", default="220MiB")
+parser.add_argument("--memory", default="400MiB")
 parser.add_argument("--rounds", type=int, default=3)
 options = parser.parse_args()
 
@@ -77,7 +77,7 @@ def main():
     X = rng.gamma(0.5, size=(options.rows, options.bins)).astype(np.float32)
     X /= X.sum(axis=1, keepdims=True)
     y = np.sqrt(X[:, :8]).sum(axis=1)
-    source, small = ArraySource(X, y), ArraySource(X[:9000], y[:9000])
+    source, small = ArraySource(X, y), ArraySource(X[:16_000], y[:16_000])
     alone, _ = fit(source)
     one, seconds, work = measure(1, source, small)
     two, shared_seconds, shared_work = measure(2, source, small)

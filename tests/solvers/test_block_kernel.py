@@ -1,5 +1,6 @@
 """Rows and factors that are held elsewhere, against those of one process; workers of Dask are in ``engines``."""
 
+import weakref
 from dataclasses import dataclass, field
 
 import cloudpickle
@@ -41,7 +42,10 @@ class PieceOfHolder:
     def made(self, function, *arguments):
         self.held.calls.append("made")
         self.held.makers.append(self.holder)
-        return PieceOfHolder(self.held, sent(function)(self.value, *sent(arguments)), self.holder)
+        self.held.alive.append(sum(piece() is not None for piece in self.held.made))
+        piece = PieceOfHolder(self.held, sent(function)(self.value, *sent(arguments)), self.holder)
+        self.held.made.append(weakref.ref(piece))
+        return piece
 
 
 @dataclass
@@ -52,6 +56,8 @@ class Holders:
     n_threads: int = 5
     calls: list[str] = field(default_factory=list)
     makers: list[int] = field(default_factory=list)
+    made: list[weakref.ref] = field(default_factory=list)
+    alive: list[int] = field(default_factory=list)
     largest: int = 0
 
     def put(self, makers, first=0):
@@ -160,14 +166,11 @@ def test_a_block_that_no_strength_solves_is_refused():
 
 
 def test_factors_are_let_go_before_the_next_are_begun():
-    alive = []
-
-    class Counting(Holders):
-        def put(self, makers, first=0):
-            alive.append(len(kernel._factors))
-            return super().put(makers, first)
-
-    kernel = HeldKernel(fitted(), Counting(), np.dtype("float64"))
+    held = Holders()
+    kernel = HeldKernel(fitted(), held, np.dtype("float64"))
     for block in BLOCKS[:3]:
-        kernel.among(factor_places(block, 0), None).factorise(ALPHA)
-    assert alive == [0, 0, 0]
+        factor = kernel.among(factor_places(block, 0), None)
+        factor.factorise(ALPHA)
+        factor.factorise(10 * ALPHA)
+        del factor
+    assert held.alive == [0] * 6

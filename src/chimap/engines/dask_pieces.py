@@ -59,8 +59,9 @@ class HeldOnWorkers:
         return len(self.workers.of_threads())
 
     def put(self, makers: Sequence[Callable[[], object]], first: int = 0) -> list[PieceOnWorkers]:
-        """See ``Held``. Values are sent when the first of them is needed."""
+        """See ``Held``."""
         sent = Again(self, lambda: self.workers.dealt([make() for make in makers], first))
+        self.repeated(sent)
 
         def piece(k: int) -> PieceOnWorkers:
             return PieceOnWorkers(self, lambda: sent()[k])

@@ -77,26 +77,22 @@ class HeldKernel:
     ahead : sequence of FactorRows
         What will be factorised, in this order. What follows is factorised together with what is asked for.
     n_core : int, default=0
-        Number of the first rows, which have shares of their own: outputs are by these or from these on.
+        Number of the first rows, which have shares of their own.
     """
 
     def __init__(
         self, features: RowKernel, held: Held, dtype: np.dtype, ahead: Sequence[FactorRows] = (), n_core: int = 0
     ):
         self._features, self._held, self._dtype = features, held, dtype
-        self._ahead, self._n_core = ahead, n_core
+        self._ahead, self._borders = ahead, [n_core, *(own.last + 1 for own in ahead)]
         self._shares: list[tuple[slice, Piece]] = []
         self._factors: dict[int, HeldRows] = {}  # of the blocks that are factorised together, by their last rows
         self._setting = (0.0, 0.0)  # strength and lift of these factors
 
     def add_outputs(self, places: slice, by: Sequence[WeightedRows], out: np.ndarray) -> None:
-        """See ``BlockKernel``.
-
-        ``by`` begins at 0 or behind the core. Rows before its ends that are not held yet are dealt out first, so that
-        these must not fall from one call to the next.
-        """
-        for stop in (self._n_core, *(others.stop for others, _ in by)):
-            self._deal(stop)
+        """See ``BlockKernel``; ``by`` begins and ends at 0, at the end of the core and at those of blocks."""
+        for others, _ in by:
+            self._deal(others.stop)
         pieces, each = [], []
         for others, weights in by:
             for share, piece in self._shares:
@@ -115,15 +111,14 @@ class HeldKernel:
         return self._held.put([partial(self._features.take, places)])[0]
 
     def _deal(self, stop: int) -> None:
-        """Deal the rows up to ``stop``, those that come together in as many shares as there are threads."""
-        start = self._shares[-1][0].stop if self._shares else 0
-        if start >= stop:
-            return
-        ends = np.linspace(start, stop, self._held.n_threads + 1).round().astype(int).tolist()
-        shares = [slice(a, b) for a, b in pairwise(ends) if a < b]
-        self._shares += zip(
-            shares, self._held.put([partial(self._features.take, share) for share in shares]), strict=True
-        )
+        """Deal the rows up to ``stop`` that are not held yet, those of each block in as many shares as threads."""
+        for border in [*(border for border in self._borders if border < stop), stop]:
+            start = self._shares[-1][0].stop if self._shares else 0
+            if start < border:
+                ends = np.linspace(start, border, self._held.n_threads + 1).round().astype(int).tolist()
+                shares = [slice(a, b) for a, b in pairwise(ends) if a < b]
+                pieces = self._held.put([partial(self._features.take, share) for share in shares])
+                self._shares += zip(shares, pieces, strict=True)
 
     def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> HeldFactor:
         """See ``BlockKernel``."""
@@ -145,6 +140,7 @@ class HeldKernel:
                 (piece,) = self._held.put([partial(self._features.take, own.places)], first=k)
                 factor = piece.made(_factorised, own.weights, alpha, lift, self._dtype)
                 self._factors[own.last] = HeldRows(own, piece, factor)
+            self._deal(some[-1].last + 1)  # while the holders factorise
         return self._factors[rows.last].factor
 
 
