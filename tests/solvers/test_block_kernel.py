@@ -119,6 +119,17 @@ def test_as_many_blocks_as_there_are_holders_are_factorised_together():
     assert held.makers == [0, 1, 2, 0, 1]
 
 
+def test_factors_of_a_round_have_holders_of_their_own_after_a_larger_strength_and_with_new_holders():
+    held = Holders(n_holders=2)
+    places = [FactorRows(factor_places(block, 0), None) for block in BLOCKS]
+    kernel = HeldKernel(fitted(), held, np.dtype("float64"), places)
+    for rows, alpha in ((places[0], ALPHA), (places[0], 10 * ALPHA), (places[1], ALPHA), (places[0], ALPHA)):
+        kernel.factor(rows, alpha, 0.0)
+    held.n_holders = 3
+    kernel.factor(places[2], ALPHA, 0.0)
+    assert held.makers == [0, 1] * 4 + [0, 1, 2]
+
+
 def test_a_machine_that_goes_on_from_the_middle_begins_there():
     held = Holders()
     whole, resumed = (machine(fitted(), place, core=30) for place in (None, held))

@@ -88,6 +88,7 @@ class HeldKernel:
         self._shares: list[tuple[slice, Piece]] = []
         self._factors: dict[int, HeldRows] = {}  # of the blocks that are factorised together, by their last rows
         self._setting = (0.0, 0.0)  # strength and lift of these factors
+        self._next: dict[int, Piece] = {}  # rows of the blocks that will be factorised together after them
 
     def add_outputs(self, places: slice, by: Sequence[WeightedRows], out: np.ndarray) -> None:
         """See ``BlockKernel``; ``by`` begins and ends at 0, at the end of the core and at those of blocks."""
@@ -135,13 +136,20 @@ class HeldKernel:
         """
         if (alpha, lift) != self._setting or rows.last not in self._factors:
             self._factors, self._setting = {}, (alpha, lift)  # frees the memory of those before
-            some = [rows, *(later for later in self._ahead if later.last > rows.last)][: self._held.n_holders]
-            for k, own in enumerate(some):
-                (piece,) = self._held.put([partial(self._features.take, own.places)], first=k)
+            n, some = self._held.n_holders, [rows, *(later for later in self._ahead if later.last > rows.last)]
+            if [own.last for own in some[:n]] != [*self._next]:  # each by another holder
+                self._next = {own.last: self._put(own, k) for k, own in enumerate(some[:n])}
+            for own in some[:n]:
+                piece = self._next[own.last]
                 factor = piece.made(_factorised, own.weights, alpha, lift, self._dtype)
                 self._factors[own.last] = HeldRows(own, piece, factor)
-            self._deal(some[-1].last + 1)  # while the holders factorise
+            # While the holders factorise, they get the rows that they need next.
+            self._next = {own.last: self._put(own, k) for k, own in enumerate(some[n : 2 * n])}
+            self._deal(some[:n][-1].last + 1)
         return self._factors[rows.last].factor
+
+    def _put(self, rows: FactorRows, holder: int) -> Piece:
+        return self._held.put([partial(self._features.take, rows.places)], first=holder)[0]
 
 
 class HeldFactor:
