@@ -10,6 +10,7 @@ answers must be those of one process, to rounding.
 import argparse
 import os
 import time
+from contextlib import contextmanager
 
 import numpy as np
 from distributed import Client, LocalCluster
@@ -53,14 +54,24 @@ def fit(source, client=None):
     return model, timed.seconds
 
 
-def measure(n_workers, source, small):
-    """Return the model, and the least seconds of the clock and of the busiest worker."""
-    quiet = {"dashboard_address": None, "silence_logs": 50, "env": {"OPENBLAS_NUM_THREADS": "1"}}
-    with LocalCluster(n_workers=n_workers, threads_per_worker=1, **quiet) as cluster, Client(cluster) as client:
-        fit(small, client)  # loads imports and compiled loops
-        rounds = [fit(source, client) for _ in range(options.rounds)]
-    each = [(seconds[0], seconds[1:].max()) for _, seconds in rounds]
-    return rounds[0][0], *np.min(each, axis=0)
+@contextmanager
+def workers(number):
+    quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50, "env": {"OPENBLAS_NUM_THREADS": "1"}}
+    with LocalCluster(n_workers=number, threads_per_worker=1, **quiet) as cluster, Client(cluster) as client:
+        yield client
+
+
+def measure(source, small):
+    """Return the model of one worker and of two, and the least seconds of the clock and of the busiest worker.
+
+    Both take turns, so that other work on the machine disturbs both.
+    """
+    with workers(1) as one, workers(2) as two:
+        for client in (one, two):
+            fit(small, client)  # loads imports and compiled loops
+        rounds = [[fit(source, client) for client in (one, two)] for _ in range(options.rounds)]
+    seconds = np.min([[(own[0], own[1:].max()) for _, own in turn] for turn in rounds], axis=0)
+    return [model for model, _ in rounds[0]], seconds
 
 
 def operations(n, p, block, n_workers):
@@ -79,8 +90,7 @@ def main():
     y = np.sqrt(X[:, :8]).sum(axis=1)
     source, small = ArraySource(X, y), ArraySource(X[:16_000], y[:16_000])
     alone, _ = fit(source)
-    one, seconds, work = measure(1, source, small)
-    two, shared_seconds, shared_work = measure(2, source, small)
+    (one, two), ((seconds, work), (shared_seconds, shared_work)) = measure(source, small)
     report("two workers: times as fast as one, for the sweep", f"{seconds / shared_seconds:.2f}", ">= 1.8")
     report("one worker's processor seconds / those of the busier of two", f"{work / shared_work:.2f}", ">= 1.8")
     ratio = operations(60_000, 784, 10_000, 1) / operations(60_000, 784, 10_000, 2)
