@@ -521,6 +521,15 @@ def test_each_worker_holds_one_factor_and_lets_go_of_it(client, blocks_alone):
     assert not any(client.run(n_factors).values())
 
 
+def test_rows_that_no_worker_takes_are_refused():
+    options = {"n_workers": 0, "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, timeout=1) as client:
+        with pytest.raises(
+            DataError, match=r"no Dask worker is connected to the scheduler at tcp://\S+, or one takes no"
+        ):
+            learned(DaskEngine(client))
+
+
 def test_workers_that_die_of_every_piece_are_named(client):
     pieces = DaskEngine(client).pieces(SAMPLE, 500)
     with pytest.raises(DataError, match="died one after the other as they chose landmarks"):

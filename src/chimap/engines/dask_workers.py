@@ -117,8 +117,8 @@ class Workers:
             raise CancelledError(f"the worker at {error} has left") from error
         except TimeoutError as error:
             raise DataError(
-                f"no Dask worker is connected to the scheduler at {self.address}. Start some with 'dask worker "
-                "ADDRESS'."
+                f"no Dask worker is connected to the scheduler at {self.address}, or one takes no rows because its "
+                "memory is nearly full. Start some with 'dask worker ADDRESS', or give them more memory."
             ) from error
 
     def check_scheduler(self) -> None:
