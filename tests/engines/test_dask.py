@@ -522,12 +522,13 @@ def test_each_worker_holds_one_factor_and_lets_go_of_it(client, blocks_alone):
 
 
 def test_rows_that_no_worker_takes_are_refused():
-    options = {"n_workers": 0, "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, timeout=1) as client:
-        with pytest.raises(
-            DataError, match=r"no Dask worker is connected to the scheduler at tcp://\S+, or one takes no"
-        ):
-            learned(DaskEngine(client))
+    named = r"no Dask worker is connected to the scheduler at tcp://\S+, or one takes no rows"
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster,
+        distributed.Client(cluster, timeout=1) as client,
+        pytest.raises(DataError, match=named),
+    ):
+        learned(DaskEngine(client))
 
 
 def test_workers_that_die_of_every_piece_are_named(client):
