@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from chimap.kernels import MinMax
 from chimap.race.rows import in_groups, left_out_together
@@ -83,6 +84,26 @@ def test_the_least_squared_error_or_the_best_score():
     chosen = next(trial for trial in by_error.tried if trial.outputs is by_error.outputs)
     assert chosen.error == min(trial.error for trial in by_error.tried)
     assert by_score.score == max(trial.score for trial in by_score.tried)
+
+
+def test_errors_of_many_classes_are_those_of_probabilities():
+    kinds = np.digitize(X[:, 0] + RNG.normal(0, 1, 40), [2, 4])
+    weights = RNG.uniform(0.5, 2, 40)
+    t = trials(kinds, weights=weights, alphas=np.logspace(-3, 4, 8))
+    found = t.best_left_out(exact("exp-chi2", gamma="auto"), None, None, by_error=True)
+    assert found.error <= 1.001 * min(trial.error for trial in found.tried)
+    outputs, own = found.outputs[0], np.eye(3)[kinds]
+
+    def weighted_mean(values):
+        return np.average(values, weights=weights)
+
+    scales = np.logspace(-2, 2, 20_001)
+    losses = [-np.mean(np.log((softmax(outputs * scale, axis=1) * own).sum(axis=1))) for scale in scales[::200]]
+    near = np.abs(np.log(scales / scales[::200][np.argmin(losses)])) < 0.1
+    briers = [
+        weighted_mean(((softmax(outputs * scale, axis=1) - own) ** 2).mean(axis=1)) for scale in scales[near][::10]
+    ]
+    assert min(briers) - 1e-9 <= found.error <= max(briers)
 
 
 def test_targets_that_are_numbers():

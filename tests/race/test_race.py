@@ -11,13 +11,14 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.data import ArraySource
+from chimap.engines import Progress
 from chimap.fit.fit import fit_candidate
 from chimap.losses import SquaredHinge
 from chimap.race.candidates import Look, entries, most_candidates, recipe_for_all
 from chimap.race.rounds import successive_halving
 from chimap.race.rows import held_out_rows, n_repeated, rounds_of, rows_of_round
 from chimap.race.runner import Race, work_of_fit
-from chimap.race.trials import Candidate, Outcome
+from chimap.race.trials import Candidate, Outcome, is_behind
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task, scoring_of
 
@@ -505,18 +506,53 @@ def test_what_few_rows_learned_is_what_is_fitted():
     assert "alpha" not in given.chosen_
 
 
-def test_labels_of_noise_are_told_from_others():
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_labels_of_noise_are_told_from_others(n_classes):
     rng = np.random.default_rng(7)
     expected = [
-        HistogramClassifier(random_state=0, bin_weights=None).fit(SPECIES, rng.permutation(90) % 2).race_.expected
+        HistogramClassifier(random_state=0, bin_weights=None)
+        .fit(SPECIES, rng.permutation(90) % n_classes)
+        .race_.expected
         for _ in range(6)
     ]
     means = np.array([score for score, _ in expected])
     errors = np.array([error for _, error in expected])
-    assert abs(means.mean() - 0.5) < 0.1
-    assert (abs(means - 0.5) < 2.26 * errors).sum() >= 5  # Student's t with 9 degrees of freedom
+    assert abs(means.mean() - 1 / n_classes) < 0.1
+    assert (abs(means - 1 / n_classes) < 2.26 * errors).sum() >= 5  # Student's t with 9 degrees of freedom
     told = HistogramClassifier(random_state=0, bin_weights=None).fit(SPECIES, (SPECIES[:, 3] > 0).astype(int))
     assert told.race_.expected[0] > 0.8
+
+
+def race_of(X, y):
+    """A race of all candidates that suit few rows, and its result."""
+    recipe = Recipe.of(HistogramClassifier(random_state=0))
+    task, source, groups = Task.of(ArraySource(X, y), recipe)
+    running = Race.on(recipe, source, task, groups, fit_candidate)
+    names = [spec.candidate(recipe) for spec in entries(running.look)]
+    return running, running.judged(running.run(names, Progress()), [candidate.name for candidate in names])
+
+
+def test_of_many_classes_the_least_error_of_scores_near_the_best_wins():
+    running, result = race_of(*digits(200))
+    best = max(result.trials, key=lambda trial: trial.score)
+    near = [trial for trial in result.trials if not is_behind(trial, best, 1.0)]
+    errors = running.errors[best.n_rows]
+    assert result.winner.name == min(near, key=lambda trial: errors[trial.candidate.name]).candidate.name
+    assert errors[result.winner.name] < max(errors[trial.candidate.name] for trial in near)
+
+
+def test_cells_of_many_types_keep_the_order_of_their_field():
+    rng = np.random.default_rng(0)
+    profiles, kinds = rng.lognormal(0, 1.5, (4, 60)), np.arange(120) % 4
+    cells = rng.poisson(0.1 * profiles[kinds] * rng.lognormal(0, 1.5, (120, 60))).astype(np.float32)
+    running, result = race_of(cells, kinds)
+    assert running.look.has_spread_amounts
+    best = max(result.trials, key=lambda trial: trial.score)
+    near = {trial.candidate.name for trial in result.trials if not is_behind(trial, best, 1.0)}
+    listed = [spec.candidate(running.asked).name for spec in entries(running.look)]
+    assert result.winner.name == next(name for name in listed if name in near)
+    errors = running.errors[best.n_rows]
+    assert result.winner.name != min(near, key=lambda name: errors[name])
 
 
 def test_groups_of_few_rows_are_left_out_together():

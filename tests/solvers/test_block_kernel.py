@@ -136,7 +136,7 @@ def test_a_machine_that_goes_on_from_the_middle_begins_there():
     for block in BLOCKS[:3]:
         whole.learn(block)
     resumed.weights[:], resumed.core_residuals, resumed.n_seen = whole.weights, whole.core_residuals, whole.n_seen
-    resumed.lengths, resumed.step = [*whole.lengths], whole.step
+    resumed.lengths, resumed.step, resumed.turn = [*whole.lengths], whole.step, whole.turn
     for block in BLOCKS[3:]:
         np.testing.assert_allclose(resumed.learn(block), whole.learn(block), rtol=1e-9, atol=1e-9)
     assert held.calls.count("made") == 2

@@ -24,14 +24,15 @@ def fitted(kernel="exp-chi2"):
     return ExactFeatures(kernel, n_terms=3, random_state=0).fit(X)
 
 
-def machine(kernel="exp-chi2", weights=None, alpha=ALPHA, core=0):
-    return of_features(fitted(kernel), weights, alpha, core)
+def machine(kernel="exp-chi2", weights=None, alpha=ALPHA, core=0, is_open=False):
+    return of_features(fitted(kernel), weights, alpha, core, is_open=is_open)
 
 
-def of_features(features, weights=None, alpha=ALPHA, core=0, rows=slice(None), dtype="float64"):
+def of_features(features, weights=None, alpha=ALPHA, core=0, rows=slice(None), dtype="float64", is_open=False):
     chosen = None if weights is None else weights[rows]
     kernel = block_kernel(features, 90 + core, np.dtype(dtype))
-    return BlockRidge(kernel, Y[rows], chosen, alpha, Y.mean(axis=0), core, is_lifted=features.is_centred)
+    intercept, is_lifted = Y.mean(axis=0), features.is_centred
+    return BlockRidge(kernel, Y[rows], chosen, alpha, intercept, core, is_lifted=is_lifted, is_open=is_open)
 
 
 def gram(features, n=N):
@@ -115,6 +116,53 @@ def test_the_length_of_a_step_is_the_best_for_the_rows_to_come(weights):
     noise = ALPHA / (np.ones(N) if weights is None else weights)
     residuals = Y - ridge.outputs(slice(0, N)) - noise[:, None] * ridge.weights
     assert np.allclose(residuals[:30], ridge.core_residuals, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+def test_a_step_turns_with_the_strength(kernel, weights):
+    def after(alpha):
+        ridge = machine(kernel, weights, core=30, is_open=True)
+        ridge.learn(BLOCKS[0])
+        ridge.alpha = alpha
+        ridge.learn(BLOCKS[1])
+        return ridge
+
+    above, below = (after(ALPHA * (1 + share)).step for share in (1e-5, -1e-5))
+    np.testing.assert_allclose(after(ALPHA).turn, (below - above) / (2e-5 * ALPHA), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_strength_that_is_too_large_falls_if_it_was_left_open(weighted):
+    """The rows of the third block show that the step of the second was too smooth; the first chose the strength."""
+    rng = np.random.default_rng(3)
+    rows, weights = rng.dirichlet(np.ones(12), 900), rng.uniform(0.5, 3, 900) if weighted else None
+    y = np.sin(9 * rows[:, :1]) + 0.1 * rng.standard_normal((900, 1))
+    features = ExactFeatures("exp-chi2", random_state=0).fit(rows)
+
+    def swept_in_blocks(is_open):
+        kernel = block_kernel(features, 400, np.dtype("float64"))
+        ridge = BlockRidge(kernel, y, weights, 10.0, y.mean(axis=0), 100, is_open=is_open)
+        return swept(ridge, [slice(start, start + 300) for start in (0, 300, 600)])
+
+    kept, falls = swept_in_blocks(False), swept_in_blocks(True)
+    assert kept.alpha == 10
+    assert falls.alpha == pytest.approx(10 / 10**0.5)
+    noise = falls.alpha / (np.ones(900) if weights is None else weights)
+    residuals = y - falls.outputs(slice(0, 900)) - noise[:, None] * falls.weights
+    # what is left in the core, under the strength that now holds
+    np.testing.assert_allclose(residuals[:100], falls.core_residuals, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_strength_that_suits_the_rows_stays(seed):
+    """The targets are of a Gaussian process whose noise has the strength as its variance: no other one is better."""
+    rng = np.random.default_rng(seed)
+    features = ExactFeatures("exp-chi2", random_state=0).fit(rng.dirichlet(np.ones(12), 1000))
+    y = np.linalg.cholesky(gram(features, 1000) + 0.5 * np.eye(1000)) @ rng.standard_normal((1000, 1))
+    ridge = BlockRidge(block_kernel(features, 300, np.dtype("float64")), y, None, 0.5, np.zeros(1), 100, is_open=True)
+    swept(ridge, [slice(start, start + 200) for start in range(0, 1000, 200)])
+    assert ridge.alpha == 0.5
 
 
 def test_one_sweep_of_noisy_rows_predicts_better_by_lengths_than_by_full_steps(monkeypatch):
@@ -206,7 +254,7 @@ def test_no_block_is_begun_that_may_end_after_the_limit(seconds, n_learned, monk
     monkeypatch.setattr("chimap.solvers.blocks.time", clock)
 
     class Slow:
-        latest, n_seen = None, 100
+        latest, n_seen, alpha = None, 100, 1.0
 
         def adopt(self, begun):
             pass

@@ -46,9 +46,9 @@ from chimap.recipe.codecs import Codec
 from chimap.recipe.parts import parts_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.recipe import checked_alpha
-from chimap.selection.climb import Scored, Setting, SettingSearch, climb, mean_square
+from chimap.selection.climb import LESS, Scored, Setting, SettingSearch, climb, mean_square
 from chimap.selection.leave_one_out import OCTAVES
-from chimap.selection.scoring import OutputScore
+from chimap.selection.scoring import OutputScore, probability_errors
 from chimap.solvers.kernel_matrix import has_exact_machine
 
 # Neighbours of a setting, the cheapest first: half a decade of the strength reuses the matrix, an octave of gamma
@@ -58,6 +58,7 @@ _UNTHREADED_ROWS = 1200  # rows whose machine is solved before two threads could
 _COUNTED_ROWS = 1000  # rows whose frequent columns are counted to estimate the size of mapped rows
 _MANY_ROWS = 2000  # dense rows whose maps have a feature a bin in trials
 _WELL_FILLED = 0.15  # share of entries: pictures and descriptors have more, words, species and substructures less
+_CERTAIN = 0.1  # rows that are wrong, below which errors of probabilities are equal: they tell no settings apart
 _UNCOUNTED_SECONDS = 0.05  # of a trial, which are not counted as operations: maps, scores
 _NOTHING: tuple[object, Scale, list[Products]] = (None, Scale(), [])
 
@@ -75,6 +76,8 @@ class BestSetting:
         Place of the strength, and octaves of gamma.
     score : float
         Mean score of the splits.
+    error : float
+        Mean squared error of the splits, see ``Search``.
     outputs : list of arrays of shape (m, t)
         Outputs for the rows to score of each split.
     alpha : float
@@ -91,6 +94,7 @@ class BestSetting:
 
     setting: Setting
     score: float
+    error: float
     outputs: list[np.ndarray]
     alpha: float
     gamma: float | None
@@ -119,8 +123,8 @@ class OutputsByError(ScoredOutputs):
     """The same, where the least squared error is the best, whatever the score."""
 
     def beats(self, other: Scored) -> bool:
-        """Whether the error is smaller."""
-        return self.error < other.error
+        """Whether the error is smaller by more than rounding may explain."""
+        return self.error < LESS * other.error
 
 
 class Search(SettingSearch[ScoredOutputs]):
@@ -139,7 +143,8 @@ class Search(SettingSearch[ScoredOutputs]):
     chooses_gamma : bool, default=False
         Whether gamma is chosen too.
     by_error : bool, default=False
-        Whether the setting with the least squared error is the best, whatever its score.
+        Whether the setting with the least squared error is the best, whatever its score. Of more than two classes it is
+        that of the probabilities: outputs, each of a class against all others, have errors mostly of the others.
     """
 
     def __init__(
@@ -155,6 +160,7 @@ class Search(SettingSearch[ScoredOutputs]):
         self.shared, self.machines, self.splits = shared, machines, splits
         self.gamma, self.chooses_gamma = gamma, chooses_gamma
         self._trial_of = OutputsByError if by_error else ScoredOutputs
+        self._by_probability = by_error and shared.has_many_classes
 
     @cached_property
     def scale(self) -> float:
@@ -181,6 +187,7 @@ class Search(SettingSearch[ScoredOutputs]):
         return BestSetting(
             setting,
             trial.score,
+            trial.error,
             trial.outputs,
             alpha,
             None if self.gamma is None else self.gamma * 2.0 ** setting[1],
@@ -205,13 +212,19 @@ class Search(SettingSearch[ScoredOutputs]):
         outputs = [(output + shared.codec.shift) * units for output in answers if output is not None]
         if len(outputs) < len(answers):
             return self._trial_of(-np.inf, np.inf, [])
-        weights, errors, scores = shared.score.sample_weight, [], []
-        for (_, test), output in zip(self.splits, outputs, strict=True):
-            residuals = output / units - shared.codec.shift - shared.Y[test]
-            errors.append(mean_square(residuals, None if weights is None else weights[test]))
-            scores.append(shared.score(output, test))
-        score = float(np.mean(scores))
-        return self._trial_of(score if np.isfinite(score) else -np.inf, float(np.mean(errors)), outputs)
+        parts = [(output, test) for (_, test), output in zip(self.splits, outputs, strict=True)]
+        score = float(np.mean([shared.score(output, test) for output, test in parts]))
+        error = float(np.mean([self._error(output / units, test) for output, test in parts]))
+        return self._trial_of(score if np.isfinite(score) else -np.inf, error, outputs)
+
+    def _error(self, output: np.ndarray, rows: np.ndarray) -> float:
+        """Return the mean squared error of outputs (m, t), in units of the targets, or of their probabilities."""
+        shared = self.shared
+        weights = None if shared.score.sample_weight is None else shared.score.sample_weight[rows]
+        if self._by_probability:
+            errors = probability_errors(output, shared.Y[rows].argmax(axis=1))
+            return max(mean_square(errors, weights), _CERTAIN / rows.size)
+        return mean_square(output - shared.codec.shift - shared.Y[rows], weights)
 
 
 @dataclass
@@ -256,6 +269,11 @@ class SharedMachines:
         self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)
         alphas = checked_alpha(self.asked.alpha)
         self.alphas = None if alphas is None else sorted(np.atleast_1d(alphas).tolist())
+
+    @property
+    def has_many_classes(self) -> bool:
+        """Whether each row has one of more than two classes."""
+        return self.asked.is_classifier and self.y.ndim == 1 and self.Y.shape[1] > 1
 
     def let_go(self) -> None:
         """Free what trials share; the next trial computes it again."""

@@ -14,7 +14,7 @@ from chimap.moments import of_entries
 Setting = tuple[int, int]  # (place of the strength, octaves of gamma)
 
 HALF_DECADES = 12  # how far strengths may move from their scale
-_LESS = 0.999  # of equal scores, the better one has an error below this share of the other's
+LESS = 0.999  # of equal scores, the better one has an error below this share of the other's
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Scored:
 
     def beats(self, other: Scored) -> bool:
         """Whether it is better; with equal scores the error must be smaller by more than rounding may explain."""
-        return self.score > other.score or (self.score == other.score and self.error < _LESS * other.error)
+        return self.score > other.score or (self.score == other.score and self.error < LESS * other.error)
 
 
 def climb(better: Callable[[Setting, Setting], bool], best: Setting, steps: Sequence[tuple[int, int]]) -> Setting:

@@ -322,7 +322,8 @@ class LeaveOut:
             self.rows.score.name,
             greater_is_better=True,
         )
-        return ChosenMachine(solution, best[1], held_out, result, stage.grown)
+        is_open = self.is_settled or self.alphas is None
+        return ChosenMachine(solution, best[1], held_out, result, is_open, stage.grown)
 
     @property
     def _name(self) -> str:

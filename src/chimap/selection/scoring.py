@@ -405,6 +405,17 @@ def best_temperature(outputs: np.ndarray, place: np.ndarray) -> float:
     return float(10**-end.x)
 
 
+def probability_errors(outputs: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Return ``probabilities`` (n, classes) of held-out outputs at the best temperature, less 1 for the class of a row.
+
+    Their squares add up to the score of Brier, Verification of forecasts expressed in terms of probability (1950).
+    ``place`` (n,) has the index of the class of each row.
+    """
+    errors = probabilities(outputs, best_temperature(outputs, place))
+    errors[np.arange(place.size), place] -= 1
+    return errors
+
+
 class _Regressor(RegressorMixin, BaseEstimator):
     """A model for scorers whose rows are the outputs themselves."""
 
