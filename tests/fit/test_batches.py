@@ -69,7 +69,7 @@ def swept(model, blocks):
 
 @pytest.mark.parametrize("kernel", ["exp-chi2", "gaussian", "minmax"])
 def test_a_batch_is_a_block_of_a_sweep(kernel):
-    model = in_batches(regressor(kernel))
+    model = in_batches(regressor(kernel, alpha=0.05))  # one that is open may fall on the way
     order, expected, progressive = swept(model, BLOCKS)
     assert sorted(order[:130]) == list(range(130))  # at random within a batch
     assert not np.array_equal(order[:130], np.arange(130))

@@ -178,7 +178,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     intercept_ : ndarray of shape (t,)
         Intercepts.
     alpha_ : float
-        The strength used.
+        The strength used; of a machine in blocks the last one, which may be below the one that was chosen.
     selection_ : SelectionResult or None
         Scores of all settings compared; None if there was nothing to choose.
     race_ : RaceResult
