@@ -85,13 +85,15 @@ def ways_of(X: Any, y: np.ndarray) -> dict[str, Way]:
     def of_order(ways: list[Way]) -> Way:
         return ways[preferred([way.outcome for way in ways], CLOSE)]
 
-    by_error = sorted(found[True], key=lambda way: way.best.error)
+    def error(way: Way) -> float:
+        return next(trial.error for trial in way.best.tried if trial.outputs is way.best.outputs)
+
     chosen = (
         of_order(found[False]),
         max(found[False], key=lambda way: way.outcome.score),
         of_order(found[True]),
         max(found[True], key=lambda way: way.outcome.score),
-        of_order(by_error),
+        of_order(sorted(found[True], key=error)),
     )
     return dict(zip(WAYS, chosen, strict=True))
 

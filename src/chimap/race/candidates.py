@@ -66,19 +66,6 @@ PREFERRED_AMOUNTS: tuple[tuple[str, str | None], ...] = (
     ("exp-chi2", None),
     ("exp-chi2", "l1"),
 )
-PREFERRED_CELLS: tuple[tuple[str, str | None], ...] = (
-    ("exp-hellinger", "log-cp10k"),
-    ("minmax", "log-cp10k"),
-    ("exp-hellinger", "log-cpm"),
-    ("minmax", "log-cpm"),
-    ("linear", "log-cp10k"),
-    ("linear", "log-cpm"),
-    ("exp-hellinger", "log1p"),
-    ("gaussian", "log1p"),
-    ("exp-hellinger", "l1"),
-    ("exp-chi2", "l1"),
-    ("exp-chi2", None),
-)
 PREFERRED: tuple[tuple[str, str | None], ...] = (
     ("exp-chi2", None),
     ("minmax", None),
@@ -89,10 +76,10 @@ PREFERRED: tuple[tuple[str, str | None], ...] = (
     ("exp-hellinger", "log1p"),
     ("gaussian", None),
 )
-"""Machines in the order in which few rows prefer them, see ``runner.Race.judged``. Amounts with a long tail are those
-of species, mostly of two classes, for which the first list is, or of genes in cells of many types, for which the second
-is; the third is for all other tables. Measured on half of the tables of ``benchmarks/accuracy/fields.py``: on tables of
-some dozen rows the best of twenty machines is mostly the luckiest, and the first of these lists beats it by two points.
+"""Machines in the order in which few rows of two classes, or of targets, prefer them: amounts with a long tail, such as
+those of species, by the first list, all other tables by the second. Measured on half of the tables of
+``benchmarks/accuracy/fields.py``: on tables of some dozen rows the best of twenty machines is mostly the luckiest, and
+the first of these lists beats it by two points. Of many classes the best is better than any order.
 """
 
 
@@ -152,11 +139,6 @@ class Look:
     def _has_amounts(self) -> bool:
         """Whether rows are counts whose totals mean nothing, or shares."""
         return not self.is_signed and (self.has_shares or (self.is_counted and self.has_counts and self.has_sums))
-
-    @property
-    def has_spread_amounts(self) -> bool:
-        """Whether rows are amounts with a long tail, such as those of species, or of genes in cells."""
-        return self.has_log_shares and self.has_tail
 
     @property
     def has_log_shares(self) -> bool:
@@ -336,9 +318,7 @@ def on_device(entered: Sequence[KernelSpec], device: str) -> list[KernelSpec]:
 
 def _preference(spec: KernelSpec, look: Look) -> int:
     """Return the place of a machine of few rows in the list for the kind of table; others follow those listed."""
-    order = PREFERRED
-    if look.has_spread_amounts:
-        order = PREFERRED_CELLS if look.n_classes > 2 else PREFERRED_AMOUNTS
+    order = PREFERRED_AMOUNTS if look.has_log_shares and look.has_tail else PREFERRED
     machine = spec.kernel, spec.normalize
     return order.index(machine) if machine in order else len(order)
 

@@ -76,8 +76,6 @@ class BestSetting:
         Place of the strength, and octaves of gamma.
     score : float
         Mean score of the splits.
-    error : float
-        Mean squared error of the splits, see ``Search``.
     outputs : list of arrays of shape (m, t)
         Outputs for the rows to score of each split.
     alpha : float
@@ -94,7 +92,6 @@ class BestSetting:
 
     setting: Setting
     score: float
-    error: float
     outputs: list[np.ndarray]
     alpha: float
     gamma: float | None
@@ -187,7 +184,6 @@ class Search(SettingSearch[ScoredOutputs]):
         return BestSetting(
             setting,
             trial.score,
-            trial.error,
             trial.outputs,
             alpha,
             None if self.gamma is None else self.gamma * 2.0 ** setting[1],
