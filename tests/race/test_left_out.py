@@ -99,7 +99,7 @@ def test_errors_of_many_classes_are_those_of_probabilities():
         return np.average(values, weights=weights)
 
     scales = np.logspace(-2, 2, 20_001)
-    losses = [-np.mean(np.log((softmax(outputs * scale, axis=1) * own).sum(axis=1))) for scale in scales[::200]]
+    losses = [-weighted_mean(np.log((softmax(outputs * scale, axis=1) * own).sum(axis=1))) for scale in scales[::200]]
     near = np.abs(np.log(scales / scales[::200][np.argmin(losses)])) < 0.1
     briers = [
         weighted_mean(((softmax(outputs * scale, axis=1) - own) ** 2).mean(axis=1)) for scale in scales[near][::10]

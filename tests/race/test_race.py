@@ -549,6 +549,21 @@ def test_of_many_classes_the_best_accuracy_wins_at_the_strength_of_the_least_err
     assert differ > 0
 
 
+def race_on(y, **settings):
+    recipe = Recipe.of(HistogramClassifier(random_state=0, **settings))
+    task, source, groups = Task.of(ArraySource(SPECIES, y), recipe)
+    return Race.on(recipe, source, task, groups, fit_candidate)
+
+
+def test_a_score_of_many_classes_that_is_asked_for_chooses_the_strength_too():
+    """Errors are mostly those of a large class, and may choose a strength that predicts no other."""
+    two, four = np.arange(90) % 2, np.arange(90) % 4
+    assert race_on(two).by_error
+    assert race_on(two, scoring="balanced_accuracy").by_error
+    assert race_on(four).by_error
+    assert not race_on(four, scoring="balanced_accuracy").by_error
+
+
 def test_groups_of_few_rows_are_left_out_together():
     rng = np.random.default_rng(9)
     persons = np.arange(90) // 3

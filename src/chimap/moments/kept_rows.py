@@ -233,7 +233,10 @@ class KeptRows:
             # Not in place: exponentials of rows with gaps take ten times as long.
             out = _scratch.values(block.stop - block.start, block.stop, total.dtype)
             self._values(self.dense[block], _slice_of(rare, block), self.squares[block], gamma, out)
-            total[:] = total + out if add else out
+            if add:
+                total += out
+            else:
+                total[:] = out
 
         _threads.tasks(reversed(range(0, n, _ROWS)), part)  # the longest rows first
         return np.asarray(self.squares if gamma is None else np.ones(n), dtype=np.float64)

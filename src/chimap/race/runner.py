@@ -177,9 +177,12 @@ class Race:
         """Whether strength and gamma are those of the least squared error: for left-out rows of classes.
 
         Scores of few rows move by steps, and the best of a dozen settings by luck. Squared errors are smooth, and count
-        every row. For more than two classes they are those of probabilities, see ``Search``.
+        every row. For more than two classes they are those of probabilities, see ``Search``. A score of many classes
+        that was asked for decides itself: errors may have another optimum, as for rare classes.
         """
-        return self.leaves_out and self.asked.is_classifier and self.shared is not None
+        if not self.leaves_out or not self.asked.is_classifier or self.shared is None:
+            return False
+        return self.asked.scoring is None or not self.shared.has_many_classes
 
     @property
     def n_held_out(self) -> int:
@@ -298,8 +301,8 @@ class Race:
         Many rows tell candidates apart, and need no preference; those that a user lists have no order. Of many
         classes the best is better than the first of any order, see ``benchmarks/accuracy/many_classes.py``.
         """
-        shared = self.shared
-        if not self.leaves_out or not self.asked.leaves_open("kernel") or (shared and shared.has_many_classes):
+        has_many_classes = self.shared is not None and self.shared.has_many_classes
+        if not self.leaves_out or has_many_classes or not self.asked.leaves_open("kernel"):
             return 0.0
         return BELIEVED if self.by_error else CLOSE
 

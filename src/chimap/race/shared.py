@@ -218,8 +218,10 @@ class Search(SettingSearch[ScoredOutputs]):
         shared = self.shared
         weights = None if shared.score.sample_weight is None else shared.score.sample_weight[rows]
         if self._by_probability:
-            errors = probability_errors(output, shared.Y[rows].argmax(axis=1))
-            return max(mean_square(errors, weights), _CERTAIN / rows.size)
+            errors = probability_errors(output, shared.Y[rows].argmax(axis=1), weights)
+            return max(
+                mean_square(errors, weights), 2 * _CERTAIN / errors.size
+            )  # a row that is wrong has the errors 1, 1
         return mean_square(output - shared.codec.shift - shared.Y[rows], weights)
 
 

@@ -323,7 +323,7 @@ class LeaveOut:
             greater_is_better=True,
         )
         is_open = self.is_settled or self.alphas is None
-        return ChosenMachine(solution, best[1], held_out, result, is_open, stage.grown)
+        return ChosenMachine(solution, best[1], held_out, result, is_open=is_open, growth=stage.grown)
 
     @property
     def _name(self) -> str:

@@ -389,29 +389,29 @@ def probabilities(outputs: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     return np.asarray(softmax(outputs / temperature, axis=1))
 
 
-def best_temperature(outputs: np.ndarray, place: np.ndarray) -> float:
+def best_temperature(outputs: np.ndarray, place: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Return the temperature of least log-loss of ``probabilities`` of held-out outputs (n, t).
 
-    ``place`` (n,) has the index of the class of each row.
+    ``place`` (n,) has the index of the class of each row, ``weights`` (n,) those of the rows.
     """
     if outputs.shape[1] == 1:
         outputs = np.column_stack([np.zeros(outputs.shape[0]), outputs[:, 0]])
     rows = np.arange(outputs.shape[0])
 
     def loss(decades: float) -> float:
-        return -float(log_softmax(outputs * 10**decades, axis=1)[rows, place].mean())
+        return -float(np.average(log_softmax(outputs * 10**decades, axis=1)[rows, place], weights=weights))
 
     end = minimize_scalar(loss, bounds=_TEMPERATURES, method="bounded")
     return float(10**-end.x)
 
 
-def probability_errors(outputs: np.ndarray, place: np.ndarray) -> np.ndarray:
+def probability_errors(outputs: np.ndarray, place: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     """Return ``probabilities`` (n, classes) of held-out outputs at the best temperature, less 1 for the class of a row.
 
     Their squares add up to the score of Brier, Verification of forecasts expressed in terms of probability (1950).
-    ``place`` (n,) has the index of the class of each row.
+    ``place`` (n,) has the index of the class of each row, ``weights`` (n,) those of the rows.
     """
-    errors = probabilities(outputs, best_temperature(outputs, place))
+    errors = probabilities(outputs, best_temperature(outputs, place, weights))
     errors[np.arange(place.size), place] -= 1
     return errors
 

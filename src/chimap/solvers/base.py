@@ -159,7 +159,7 @@ class Swept:
         Weights of the rows of the blocks so far.
     core_residuals : ndarray of shape (core, t)
         Residuals of the core: 0 after full steps whose strength was not raised.
-    lengths, step, turn, is_open
+    lengths, step, step_by_strength, is_open
         See ``BlockRidge``.
     held_out : ndarray of shape (n_seen, t)
         Outputs of these rows by machines of the blocks before theirs.
@@ -177,7 +177,7 @@ class Swept:
     core_residuals: Annotated[np.ndarray, Shape("core", "t")]
     lengths: np.ndarray
     step: np.ndarray
-    turn: np.ndarray
+    step_by_strength: np.ndarray
     is_open: bool
     held_out: np.ndarray
     scores: np.ndarray

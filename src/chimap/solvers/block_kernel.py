@@ -3,8 +3,8 @@
 The factor of a block depends on the strength, the weights of its rows and the lift, but on no weights of the machine.
 So as many blocks as there are workers are factorised together, each by one of them, which keeps the factor. The blocks
 are then solved one after the other: all workers multiply the rows of a block with their shares of the rows before it,
-and the worker with its factor takes the residuals and returns the step. For W blocks, W workers take the time of one
-factor, and that of all products over W. Rows go out, and a few numbers for each row come back; no matrix does.
+and the worker with its factor takes the residuals and returns the step. W workers take the factors of W blocks the
+time of one, and the products a W-th of theirs. Rows go out, and a few numbers for each row come back; no matrix does.
 """
 
 from __future__ import annotations

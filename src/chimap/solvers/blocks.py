@@ -30,7 +30,7 @@ and .9411 after a second sweep, which has three times as much to do. The first s
 with lengths of .5 to .7, gains .3 points of accuracy on Fashion-MNIST, .1 on MNIST and 1 on words of images.
 
 They also tell whether the strength suits so many rows, if it was left open. The first block's rows chose it for a
-machine of their own; many blocks average the noise that one would fit, and may do with less. The step in full depends
+machine of their own; many blocks average the noise that one would fit, and may need less. The step in full depends
 on the strength by d s / d alpha = -A^-1 W^-1 s =: -d, with A what was factorised, so that the squared error of row i,
 after the length that is best for all, has the derivative
 
@@ -89,9 +89,9 @@ MOST_SWEEPS = 4  # within a time limit: the fourth moves scores by less than the
 # the rows of a factor. R^2 of logP after two sweeps over 30,000 rows in blocks of 5000: .9314 with a core of 1000 rows,
 # .9338 with 2000, .9346 with 3000, in 9.7, 12.7 and 17.5 seconds.
 CORE_ROWS, CORE_SHARE = 2000, 0.4
-# Errors by which rows must ask for another strength: each of many blocks may be the one that asks by luck. The parts of
-# a block whose means give the error hold the rows of most groups together.
-_SURE, _PARTS = 3.0, 50
+# Standard errors by which rows must ask for another strength: each of many blocks may be the one that asks by luck. The
+# error is that of the mean over parts of a block, each of whole groups; few parts, or few rows, would tell it badly.
+_SURE, _PARTS, _FEWEST_PARTS, _FEWEST_ROWS = 3.0, 50, 20, 200
 _HALF_DECADE = 10**0.5
 
 
@@ -144,7 +144,9 @@ class BlockRidge:
     lift : float, default=0.0
         The constant that is added to the values of such kernels; 0 before the first block.
     is_open : bool, default=False
-        Whether the strength may change where the rows of new blocks ask for it.
+        Whether the strength may fall where the rows of new blocks ask for it.
+    starts : ndarray of shape (groups,) or None, default=None
+        Ascending places of the first rows of groups, whose rows tell the same; None for single rows.
 
     Attributes
     ----------
@@ -157,7 +159,7 @@ class BlockRidge:
     step : ndarray of shape (core + m, t)
         The latest step over new rows, in full: the change of the weights of the core and of a block. It has no rows
         before the first such step.
-    turn : ndarray of shape (core + m, t), or (core + m, 0)
+    step_by_strength : ndarray of shape (core + m, t), or (core + m, 0)
         How much the step shrinks with the strength, -d step / d alpha. It has no columns if the strength is not open.
     """
 
@@ -173,7 +175,9 @@ class BlockRidge:
         is_lifted: bool = False,
         lift: float = 0.0,
         is_open: bool = False,
+        starts: np.ndarray | None = None,
     ):
+        self._starts = starts
         self._kernel, self._Y, self._row_weights, self._is_lifted = kernel, Y, row_weights, is_lifted
         self._core = np.arange(n_core)
         self.core_residuals = np.zeros((n_core, Y.shape[1]))
@@ -182,7 +186,7 @@ class BlockRidge:
         self.n_seen = 0
         self.lengths: list[float] = []
         self.step = np.zeros((0, Y.shape[1]))
-        self.turn = np.zeros((0, Y.shape[1] if is_open else 0))
+        self.step_by_strength = np.zeros((0, Y.shape[1] if is_open else 0))
         self._last: LatestBlock | None = None
 
     @property
@@ -205,7 +209,7 @@ class BlockRidge:
         """Go on from there: weights of the first rows, which were solved elsewhere together with the intercept."""
         self.n_seen = begun.weights.shape[0]
         self.weights[: self.n_seen], self.core_residuals[:] = begun.weights, begun.core_residuals
-        self.lengths, self.step, self.turn = begun.lengths.tolist(), begun.step, begun.turn
+        self.lengths, self.step, self.step_by_strength = begun.lengths.tolist(), begun.step, begun.step_by_strength
 
     def learn(self, block: slice) -> np.ndarray:
         """Solve for the weights of a block, which follows the rows seen so far or is among them.
@@ -233,17 +237,18 @@ class BlockRidge:
         residuals = self._Y[block] - outputs - self._ridge(block) * self.weights[block]
         if n_latest:
             t = outputs.shape[1]
-            left = self._measure(residuals, of_moves[:, :t], block)
+            left = self._left_at_best_length(residuals, of_moves[:, :t], block)
             if self._is_too_strong(left, of_moves[:, t:], block):
-                self._lower_strength()
-                is_definite = factor.factorise(self.alpha)
+                is_definite = self._lower_strength(factor)
         before = np.vstack([self.core_residuals[: core.size], residuals])
-        step = self._step(factor, is_definite, rows, before)
+        step, alpha = self._step(factor, is_definite, rows, before)
         length = self.length
         self.core_residuals = (1 - length) * before[: self._core.size] + length * self.core_residuals
         self.weights[rows] += length * step
         if is_new and core.size:
-            self.step, self.turn = step, self._turn(factor, rows, step)
+            self.step = step
+            # A strength that rounding has raised says nothing of a lower one.
+            self.step_by_strength = self._change_of_step(factor, rows, step if alpha == self.alpha else 0.0 * step)
         self.n_seen = max(self.n_seen, block.stop)
         self._last = LatestBlock(block, core.size, factor, residuals, step[core.size :], length)
         return outputs
@@ -251,9 +256,12 @@ class BlockRidge:
     def _outputs_and_moves(
         self, block: slice, n_latest: int, core: np.ndarray, factor: BlockFactor
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the outputs (m, t) of a block, and those of the latest step of ``n_latest`` rows and of its turn."""
+        """Return the outputs (m, t) of a block, and those of the latest step and of its change with the strength.
+
+        ``n_latest`` are the rows of the block of that step, 0 if there was none.
+        """
         t, middle = self._Y.shape[1], self.n_seen - n_latest
-        moves = np.hstack([self.step, self.turn]) if n_latest else np.empty((core.size, 0))
+        moves = np.hstack([self.step, self.step_by_strength]) if n_latest else np.empty((core.size, 0))
         both = np.zeros((block.stop - block.start, t + moves.shape[1]))
         by = [(slice(core.size, middle), self.weights[core.size : middle])] if core.size < middle else []
         if n_latest:
@@ -268,7 +276,7 @@ class BlockRidge:
             of_moves = of_moves + self.lift * moves[core.size :].sum(axis=0)
         return outputs, of_moves
 
-    def _measure(self, residuals: np.ndarray, of_step: np.ndarray, block: slice) -> np.ndarray:
+    def _left_at_best_length(self, residuals: np.ndarray, of_step: np.ndarray, block: slice) -> np.ndarray:
         """Keep the length of the latest step that is best for the rows of a new block.
 
         Returns the residuals (m, t) that it would leave, times the length.
@@ -280,31 +288,45 @@ class BlockRidge:
         further = float(np.sum(weights * residuals * of_step)) / along
         best = self.length + further
         self.lengths.append(min(max(best, 0.0), 1.0))
-        return best * (residuals - further * of_step)
+        return max(best, 0.0) * (residuals - further * of_step)
 
-    def _is_too_strong(self, left: np.ndarray, of_turn: np.ndarray, block: slice) -> bool:
+    def _is_too_strong(self, left: np.ndarray, of_change: np.ndarray, block: slice) -> bool:
         """Whether squared errors of a new block, at the best length of the latest step, grow with the strength."""
-        if not of_turn.size:
+        edges = self._edges_of_parts(block)
+        if not of_change.size or left.shape[0] < _FEWEST_ROWS or edges.size < _FEWEST_PARTS:
             return False
         weights = 1.0 if self._row_weights is None else self._row_weights[block, None]
-        slopes = (weights * left * of_turn).sum(axis=1)
-        parts = np.array([part.mean() for part in np.array_split(slopes, min(_PARTS, slopes.size))])
-        return parts.size > 1 and bool(parts.mean() > _SURE * parts.std(ddof=1) / np.sqrt(parts.size))
+        slopes = (weights * left * of_change).sum(axis=1)
+        parts = np.add.reduceat(slopes, edges)
+        return bool(parts.mean() > _SURE * parts.std(ddof=1) / np.sqrt(parts.size))
 
-    def _lower_strength(self) -> None:
-        """Let the strength fall by half a decade: the core, whose residuals that leaves, is solved by the next step."""
-        core = slice(self._core.size)
-        before = self._ridge(core)
-        self.alpha /= _HALF_DECADE
+    def _edges_of_parts(self, block: slice) -> np.ndarray:
+        """Return where parts of about equal size begin in a block; each has whole groups."""
+        edges = np.linspace(block.start, block.stop, _PARTS, endpoint=False).astype(np.intp)
+        if self._starts is not None:
+            inside = self._starts[(self._starts >= block.start) & (self._starts < block.stop)]
+            edges = inside[np.searchsorted(inside, edges[edges <= inside[-1]])]
+        return np.unique(edges) - block.start
+
+    def _lower_strength(self, factor: BlockFactor) -> bool:
+        """Let the strength fall by half a decade, unless rounding allows no less; return whether there is a factor.
+
+        The core, whose residuals that leaves, is solved by the next step.
+        """
+        lower, core = self.alpha / _HALF_DECADE, slice(self._core.size)
+        if not factor.factorise(lower):
+            return factor.factorise(self.alpha)
+        before, self.alpha = self._ridge(core), lower
         self.core_residuals = self.core_residuals + (before - self._ridge(core)) * self.weights[core]
+        return True
 
-    def _turn(self, factor: BlockFactor, rows: np.ndarray, step: np.ndarray) -> np.ndarray:
+    def _change_of_step(self, factor: BlockFactor, rows: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Return -d step / d alpha for the rows of a block, by their factor; without columns if alpha stays."""
-        if not self.turn.shape[1]:
+        if not self.step_by_strength.shape[1]:
             return np.empty((rows.size, 0))
         weighed = step if self._row_weights is None else step / self._row_weights[rows, None]
-        turn = factor.solve_for(weighed, 0)
-        return np.zeros_like(step) if turn is None else turn
+        change = factor.solve_for(weighed, 0)
+        return np.zeros_like(step) if change is None else change
 
     def step_residuals(self, rows: slice) -> np.ndarray:
         """Return the residuals (m, t) of rows of the latest block after its step in full, alpha s_i / w_i."""
@@ -368,20 +390,23 @@ class BlockRidge:
             raise ValueError("no block has been solved: call learn first.")
         return self._last
 
-    def _step(self, factor: BlockFactor, is_definite: bool, rows: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-        """Return the step of the rows of the core and of a block by their factor.
+    def _step(
+        self, factor: BlockFactor, is_definite: bool, rows: np.ndarray, residuals: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Return the step of the rows of the core and of a block by their factor, and the strength of the factor.
 
-        If it was not definite, or does not solve them, it becomes that of a larger strength. ``core_residuals`` become
-        those after the step.
+        Where a factor is not definite, or does not solve the residuals, one of a larger strength is made.
+        ``core_residuals`` become those after the step.
         """
         for decades in range(_DECADES_RAISED):
+            alpha = self.alpha * 10.0**decades
             if decades:  # a step with more noise than the problem has is shorter, and phi still falls
-                is_definite = factor.factorise(self.alpha * 10.0**decades)
+                is_definite = factor.factorise(alpha)
             step = factor.solve_for(residuals, STEPS) if is_definite else None
             if step is not None:
                 core = slice(self._core.size)
                 self.core_residuals = (10.0**decades - 1) * self._ridge(core) * step[core]
-                return step
+                return step, alpha
         raise DataError(
             Message(
                 "{alpha=:g} is too small: the kernel matrix of rows {:,} to {:,} is singular to rounding. Use a larger "
@@ -479,7 +504,7 @@ class Sweep:
             lengths=np.array(machine.lengths),
             alpha=machine.alpha,
             step=machine.step,
-            turn=machine.turn,
+            step_by_strength=machine.step_by_strength,
             held_out=self.held_out[:n],
             scores=np.array(self._scores).reshape(-1, 2),
         )
@@ -600,7 +625,7 @@ class BlockProblem(Problem):
         if self._begun is not None:
             begun = self._begun
             machine = DualSolution(begun.weights, begun.intercept, begun.alpha)
-            self.chosen = ChosenMachine(machine, begun.octaves, begun.held_out, begun.selection, begun.is_open)
+            self.chosen = ChosenMachine(machine, begun.octaves, begun.held_out, begun.selection, is_open=begun.is_open)
 
     @property
     def first(self) -> KernelRows:
@@ -653,6 +678,7 @@ class BlockProblem(Problem):
             is_lifted=rows.features.is_centred,
             lift=begun.lift,
             is_open=begun.is_open,
+            starts=None if rows.groups is None else np.array([group[0] for group in rows.groups]),
         )
         left_out = None if self._begun is not None else self.chosen.held_out
         sweep = Sweep(machine, rows, begun, evidence.progress, evidence.ends_at, evidence.reached, left_out)
@@ -679,7 +705,7 @@ class BlockProblem(Problem):
             core_residuals=np.zeros((core_rows(int(self.borders[1])), t)),
             lengths=np.empty(0),
             step=np.zeros((0, t)),
-            turn=np.zeros((0, t if chosen.is_open else 0)),
+            step_by_strength=np.zeros((0, t if chosen.is_open else 0)),
             is_open=chosen.is_open,
             held_out=np.full((n, t), np.nan),
             scores=np.empty((0, 2)),
