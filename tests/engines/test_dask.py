@@ -32,6 +32,7 @@ from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import fit
 from chimap.kernels import Gaussian
 from chimap.recipe import Recipe
+from tests.at_block import AtBlock, press_ctrl_c
 
 pytestmark = pytest.mark.slow
 
@@ -418,20 +419,9 @@ def learned(engine, progress=None):
     return HistogramClassifier(**BLOCKS).fit_source(source, progress, engine=engine)
 
 
-class Killing(Progress):
+def killing(client, number):
     """Kills a worker after a block that was the first of two whose factors are held."""
-
-    def __init__(self, client, number):
-        self.client, self.number, self.left = client, number, 2
-
-    def stage(self, name, total, unit="rows"):
-        self.name = name
-
-    def advance(self, amount=1):
-        if self.name == "blocks":
-            self.left -= 1
-            if self.left == 0:
-                os.kill([*self.client.run(os.getpid).values()][self.number], signal.SIGKILL)
+    return AtBlock(2, lambda: os.kill([*client.run(os.getpid).values()][number], signal.SIGKILL))
 
 
 @pytest.fixture(scope="module")
@@ -441,29 +431,15 @@ def blocks_alone():
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_factors_of_a_worker_that_dies_are_computed_again(client, blocks_alone, number):
-    progress = Killing(client, number)
+    progress = killing(client, number)
     found = learned(DaskEngine(client), progress)
     assert progress.left < 0
     np.testing.assert_allclose(found._coef, blocks_alone._coef, atol=2e-3 * np.abs(blocks_alone._coef).max())
 
 
-class Interrupting(Progress):
-    """Presses Ctrl-C in the middle of a sweep, after the first of two blocks whose factors are held."""
-
-    def __init__(self):
-        self.left = 2
-
-    def stage(self, name, total, unit="rows"):
-        self.name = name
-
-    def advance(self, amount=1):
-        self.left -= self.name == "blocks"
-        if not self.left:
-            raise KeyboardInterrupt
-
-
 def test_an_interrupted_sweep_leaves_out_rows_by_the_factor_of_its_latest_block(client):
-    found, alone = (learned(engine, Interrupting()) for engine in (DaskEngine(client), LocalEngine()))
+    """After the first of two blocks whose factors are held."""
+    found, alone = (learned(engine, AtBlock(2, press_ctrl_c)) for engine in (DaskEngine(client), LocalEngine()))
     assert found.n_rows_ == alone.n_rows_ < 6000
     np.testing.assert_allclose(found._coef, alone._coef, atol=2e-3 * np.abs(alone._coef).max())
     assert np.isfinite(found.held_out_).any()
@@ -495,7 +471,7 @@ def test_large_arguments_go_to_the_holder_and_the_results_come_back(client):
 
 def test_the_only_worker_dies_with_rows_and_factors(of_one, blocks_alone):
     of_one.wait_for_workers(1, timeout=60)
-    progress = Killing(of_one, 0)
+    progress = killing(of_one, 0)
     found = learned(DaskEngine(of_one), progress)
     assert progress.left < 0
     np.testing.assert_allclose(found._coef, blocks_alone._coef, atol=2e-3 * np.abs(blocks_alone._coef).max())

@@ -12,12 +12,12 @@ import chimap
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
-from chimap.engines import Progress
 from chimap.features.exact import ExactFeatures
 from chimap.features.landmarks import LandmarkFeatures
 from chimap.recipe import block_plan
 from chimap.solvers import blocks
 from chimap.solvers.blocks import BlockRidge
+from tests.at_block import AtBlock, press_ctrl_c
 from tests.histograms import histograms
 
 SMALL = "16MiB"  # holds blocks of some hundred rows of 1797, and no matrix of all
@@ -153,25 +153,9 @@ def test_a_memory_that_holds_no_block_is_refused_with_one_that_does():
 # --- the end of a sweep
 
 
-class Interrupting(Progress):
-    """Interrupts after some steps of the stage of blocks."""
-
-    def __init__(self, steps):
-        self.left, self.name = steps, ""
-
-    def stage(self, name, total, unit="rows"):
-        self.name = name
-
-    def advance(self, amount=1):
-        if self.name == "blocks":
-            self.left -= 1
-            if self.left == 0:
-                raise KeyboardInterrupt
-
-
 def test_an_interruption_after_the_first_block_keeps_the_machine_so_far():
     model = HistogramClassifier("exp-chi2", **EXACT | {"memory": "8MiB"})
-    model.fit_source(ArraySource(DIGITS[:1500], LABELS[:1500]), Interrupting(2))
+    model.fit_source(ArraySource(DIGITS[:1500], LABELS[:1500]), AtBlock(2, press_ctrl_c))
     assert 300 < model.n_rows_ < 1500
     assert model.features_._n_features_out == model.n_rows_
     assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.85
@@ -179,7 +163,9 @@ def test_an_interruption_after_the_first_block_keeps_the_machine_so_far():
 
 def test_an_interruption_before_it_ends_the_fit():
     with pytest.raises(KeyboardInterrupt):
-        HistogramClassifier("exp-chi2", **EXACT).fit_source(ArraySource(DIGITS[:1500], LABELS[:1500]), Interrupting(1))
+        HistogramClassifier("exp-chi2", **EXACT).fit_source(
+            ArraySource(DIGITS[:1500], LABELS[:1500]), AtBlock(1, press_ctrl_c)
+        )
 
 
 def test_a_time_limit_ends_the_sweep_with_the_best_machine_so_far():

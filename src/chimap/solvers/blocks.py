@@ -80,7 +80,6 @@ from chimap.solvers.ridge import LinearSolution
 
 _DECADES_RAISED = 6  # decades by which the strength of a single step may be raised if rounding makes its block singular
 
-
 # Rows behind the deviations of predictions: more hardly lower them, and take memory of their square.
 POSTERIOR_ROWS = 3000
 LEFT_OUT_ROWS = 3000  # of the last block that are left out at its end: as many as calibrate well
@@ -292,8 +291,10 @@ class BlockRidge:
 
     def _is_too_strong(self, left: np.ndarray, of_change: np.ndarray, block: slice) -> bool:
         """Whether squared errors of a new block, at the best length of the latest step, grow with the strength."""
+        if not of_change.size or left.shape[0] < _FEWEST_ROWS:
+            return False
         edges = self._edges_of_parts(block)
-        if not of_change.size or left.shape[0] < _FEWEST_ROWS or edges.size < _FEWEST_PARTS:
+        if edges.size < _FEWEST_PARTS:
             return False
         weights = 1.0 if self._row_weights is None else self._row_weights[block, None]
         slopes = (weights * left * of_change).sum(axis=1)
