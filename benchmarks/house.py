@@ -3,6 +3,7 @@
 python -m benchmarks.house .                    # this tree
 python -m benchmarks.house ../before ../after   # two trees, and the change
 python -m benchmarks.house . --no-fits          # without the fits whose files and functions are counted
+python -m benchmarks.house . --since HEAD~20    # the size alone, and how it changed since that commit
 
 Counts of source are made from syntax. Counts of settings and of what a first fit enters are made in processes of their
 own that import the tree's package: every Python function of the package that is called counts once, bodies of modules and
@@ -100,6 +101,29 @@ class Tree:
         only = ((file, *by) for file, by in importers.items() if len(by) == 1 and file.name != "__init__.py")
         return sum(file.parent == by.parent and by.name != "__init__.py" for file, by in only)
 
+    def closure(self, start: str) -> str:
+        """Files and lines that a module needs: what it imports, at its top or in a function, and what that imports."""
+        names = {".".join(("chimap", *f.relative_to(self.package).with_suffix("").parts)): f for f in self.files}
+        names = {name.removesuffix(".__init__"): file for name, file in names.items()}
+        seen, waiting = {"chimap"}, [start]
+        while waiting:
+            module = waiting.pop()
+            if module in seen or module not in names:
+                continue
+            seen.add(module)
+            typing = {
+                part
+                for node in self.nodes[names[module]]
+                if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+                for part in ast.walk(node)
+            }
+            for node in self.nodes[names[module]]:
+                if isinstance(node, ast.ImportFrom) and node.module and node not in typing:
+                    waiting += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+                elif isinstance(node, ast.Import) and node not in typing:
+                    waiting += [alias.name for alias in node.names]
+        return f"{len(seen)}, {sum(len(self.texts[names[module]].splitlines()) for module in seen)}"
+
     def exported(self) -> tuple[int, int]:
         """Names in ``__all__`` of the package, and in those of all its folders."""
         counts = {}
@@ -176,8 +200,17 @@ class Tree:
         return sum(isinstance(part, ast.Constant) and part.value == value for part in parts)
 
 
-def of_source(top: Path) -> dict[str, object]:
-    tree = Tree(top)
+def size(tree: Tree) -> dict[str, object]:
+    return {
+        "files": len(tree.files),
+        "lines": sum(len(text.splitlines()) for text in tree.texts.values()),
+        "functions": len(list(tree.all(ast.FunctionDef, ast.AsyncFunctionDef))),
+        "files and lines that estimators.histogram needs": tree.closure("chimap.estimators.histogram"),
+        "files and lines that models.model needs": tree.closure("chimap.models.model"),
+    }
+
+
+def of_source(tree: Tree) -> dict[str, object]:
     imports = list(tree.all(ast.Import, ast.ImportFrom))
     (public, exported), (privates, private_files), (protocols, lonely) = (
         tree.exported(),
@@ -187,11 +220,8 @@ def of_source(top: Path) -> dict[str, object]:
     methods = sum(
         isinstance(node.func, ast.Attribute) and node.func.attr == "get_params" for _, node in tree.all(ast.Call)
     )
-    return {
-        "files": len(tree.files),
-        "lines": sum(len(text.splitlines()) for text in tree.texts.values()),
+    return size(tree) | {
         "lines of code": tree.code_lines(),
-        "functions": len(list(tree.all(ast.FunctionDef, ast.AsyncFunctionDef))),
         "classes": len(list(tree.all(ast.ClassDef))),
         "lines of imports": sum(node.end_lineno - node.lineno + 1 for _, node in imports),
         "files imported by one file alone, of their own folder": tree.second_halves(),
@@ -296,16 +326,40 @@ def table(counts: dict[str, dict[str, object]]) -> str:
     return "\n".join(lines)
 
 
+def since(top: Path, commit: str) -> str:
+    """The sizes of the package at a commit and now, and the lines of every folder that were added and removed."""
+    git = ["git", "-C", str(top)]
+    with tempfile.TemporaryDirectory() as before:
+        stored = subprocess.run([*git, "archive", commit, "src"], check=True, capture_output=True).stdout
+        subprocess.run(["tar", "x", "-C", before], input=stored, check=True)
+        sizes = table({"before": size(Tree(Path(before))), "after": size(Tree(top))})
+    changed = [*git, "diff", "--numstat", "--find-renames", commit, "--", "src", "tests", "docs", "benchmarks"]
+    folders: dict[str, list[int]] = {}
+    for line in subprocess.run(changed, check=True, capture_output=True, text=True).stdout.splitlines():
+        added, removed, path = line.split("\t")
+        if added != "-":
+            top_folder = path.removeprefix("{").partition("/")[0]  # {old => new}/ where a whole folder moved
+            folder = folders.setdefault(top_folder, [0, 0])
+            folder[0] += int(added)
+            folder[1] += int(removed)
+    lines = [f"{folder}: +{added} -{removed}" for folder, (added, removed) in sorted(folders.items())]
+    return "\n".join([sizes, "", "lines of files: " + ", ".join(lines)])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trees", nargs="+", type=Path, help="one or two copies of the repository")
     parser.add_argument("--no-fits", action="store_true", help="count in the source alone")
+    parser.add_argument("--since", metavar="COMMIT", help="the size of one tree, and what it was at that commit")
     given = parser.parse_args()
+    if given.since is not None:
+        print(since(given.trees[0], given.since))
+        return
     if len(given.trees) > 2:
         parser.error(f"two trees at most, {len(given.trees)} came.")
     counts = {}
     for name, top in zip(("before", "after") if len(given.trees) == 2 else ("this tree",), given.trees, strict=True):
-        counts[name] = of_source(top) | in_a_process(top, OF_CLASSES)
+        counts[name] = of_source(Tree(top)) | in_a_process(top, OF_CLASSES)
         counts[name] |= {} if given.no_fits else of_fits(top)
     print(table(counts))
 
