@@ -483,6 +483,10 @@ def test_the_winner_of_many_rows_is_looked_at_again(monkeypatch):
 
 SPECIES = np.random.default_rng(5).lognormal(0, 3, (90, 25)) * (np.random.default_rng(6).random((90, 25)) < 0.5)
 SPECIES = np.ceil(20 * SPECIES)
+SHARES = SPECIES / np.maximum(SPECIES.sum(axis=1, keepdims=True), 1)
+CLADE = SHARES[:, np.argsort(SHARES.mean(axis=0))[:15]]  # of the bins that hold least, as one clade or a panel
+CLADE = CLADE[(CLADE > 0).sum(axis=1) > 2]
+CLADE *= 0.2 / CLADE.sum(axis=1).max()
 
 
 def test_few_rows_have_one_round_in_which_all_candidates_learn_from_all_rows():
@@ -587,8 +591,13 @@ def test_rows_that_repeat_are_counted():
     ("rows", "has"),
     [
         (SPECIES, {"log_shares": True, "presence": True, "words": False}),
-        (SPECIES / np.maximum(SPECIES.sum(axis=1, keepdims=True), 1) * 100, {"log_shares": True, "presence": True}),
-        (SPECIES[:, :20] / np.maximum(SPECIES.sum(axis=1, keepdims=True), 1), {"log_shares": True}),  # not all of 1
+        (100 * SHARES, {"log_shares": True, "presence": True}),
+        (SHARES[:, :20], {"log_shares": True}),  # not all of 1
+        *((total * CLADE, {"log_shares": True, "presence": True}) for total in (1, 100)),
+        (CLADE / CLADE.max(), {"log_shares": False}),  # scaled: the total of 100 that rows keep to suits no entry
+        (10 * np.sqrt(CLADE), {"log_shares": False}),  # without a tail, these may be measurements of any kind
+        (0.03 * np.exp(-np.linspace(0, 9, 60)) * (1 + CLADE[:, :1]), {"log_shares": False}),  # a spectrum has no zeros
+        (CLADE / np.sqrt(np.square(CLADE).sum(axis=1, keepdims=True)), {"log_shares": False}),  # as of tf-idf
         (np.log1p(SPECIES), {"log_shares": False, "presence": False}),
         (SPECIES - 1, {"log_shares": False, "presence": False, "words": False}),
         (np.ceil(SPECIES) + 1, {"log_shares": True, "presence": False}),

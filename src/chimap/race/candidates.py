@@ -44,8 +44,7 @@ _ORDER = (
 )
 _SAME_SUMS = 1e-3  # relative spread of the row sums below which dividing by them changes nothing
 _HIGH = 1.5  # on entries up to this, log1p is nearly linear
-_TOTALS = (1.0, 100.0)  # sums of rows of shares; bins that were left out may be missing from them
-_MISSING, _ROUNDED = 0.5, 1.01  # share of the total that may be missing, and how far rounding may exceed it
+_MISSING, _ROUNDED = 0.5, 1.01  # share of the total that any rows may miss, and how far rounding may exceed it
 _TAIL = 20  # times the median of filled entries: a 99th percentile beyond it spans more than an order of magnitude
 _FILLED = 0.9  # on rows with a larger share of filled bins, presence says little
 _MOST_FILLED = 300  # filled bins of a row of many: the min-max kernel compares them pair by pair, without products
@@ -89,8 +88,8 @@ class Look:
 
     is_signed: whether bins may be negative. density: share of bins that are not 0. has_sums: whether row sums differ.
     has_counts: whether entries are large enough for log1p to bend them. n_classes: number of classes, or of tasks plus
-    one; 0 for regression. is_counted: whether all entries are whole numbers. has_shares: whether rows sum to 1 or to
-    100, or to less where bins were left out. has_tail: whether filled entries span more than an order of magnitude.
+    one; 0 for regression. is_counted: whether all entries are whole numbers. has_shares: whether rows are shares or
+    percentages, see ``are_shares``. has_tail: whether filled entries span more than an order of magnitude.
     n_bins: number of bins. is_wide: whether bins outnumber rows. is_few: whether rows are few, so that a machine takes
     next to no time.
     """
@@ -114,17 +113,16 @@ class Look:
         filled = values[values != 0]
         sums = np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()
         middle, high = np.percentile(filled, [50, 99]) if filled.size else (1.0, 1.0)
+        density, has_tail = filled.size / max(1, rows.shape[0] * rows.shape[1]), bool(high > _TAIL * middle)
         return cls(
             is_signed=bool(values.min(initial=0) < 0),
-            density=filled.size / max(1, rows.shape[0] * rows.shape[1]),
+            density=density,
             has_sums=bool(sums.std() > _SAME_SUMS * abs(sums.mean())),
             has_counts=bool(values.max(initial=0) > _HIGH),
             n_classes=n_classes,
             is_counted=bool((filled == np.round(filled)).all()),
-            has_shares=any(
-                bool(np.median(sums) > _MISSING * total and sums.max(initial=0) < _ROUNDED * total) for total in _TOTALS
-            ),
-            has_tail=bool(high > _TAIL * middle),
+            has_shares=are_shares(values, sums, density < _FILLED, has_tail),
+            has_tail=has_tail,
             n_bins=rows.shape[1],
             is_wide=rows.shape[1] > rows.shape[0],
             is_few=is_few,
@@ -163,6 +161,24 @@ class Look:
     def compares_pairs(self) -> bool:
         """Whether the min-max kernel is worth its time, as it compares rows pair by pair and bin by bin."""
         return not self.is_signed and (self.is_few or (self.is_counted and self.density * self.n_bins < _MOST_FILLED))
+
+
+def are_shares(values: np.ndarray, sums: np.ndarray, has_zeros: bool, has_tail: bool) -> bool:
+    """Return whether the entries of rows, with these sums, are shares of 1 or of 100, of which bins may be left out.
+
+    Rows may have lost any part of their total, as those of one clade or of a panel of species. What remains has zeros,
+    and, of percentages, a long tail and entries above 1: spectra, weights of words and scaled features have not.
+
+    >>> clade = np.array([[0.004, 0.0], [0.0, 0.1]])
+    >>> are_shares(clade, clade.sum(axis=1), True, False), are_shares(5 * clade, np.array([0.02, 1.2]), True, True)
+    (True, False)
+    """
+    highest, usual = sums.max(initial=0), np.median(sums)
+    is_part = {1.0: has_zeros, 100.0: has_zeros and has_tail and values.max(initial=0) > _ROUNDED}
+    return any(
+        bool(highest < _ROUNDED * total and (may_be_part or usual > _MISSING * total))
+        for total, may_be_part in is_part.items()
+    )
 
 
 @dataclass(frozen=True)
