@@ -7,8 +7,8 @@ python -m benchmarks.accuracy.kernel_errors --kernels jensen-shannon,gaussian --
 import argparse
 
 from benchmarks.measure import counts, mnist
-from chimap.data import open_source
 from chimap.features.kernel_errors import kernel_errors
+from chimap.readers import open_source
 
 SETS = {
     "mnist": lambda: mnist(normalize=True)[0],

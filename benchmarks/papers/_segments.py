@@ -11,10 +11,10 @@ import numpy as np
 from chimap._formatting import plain
 from chimap._types import JSON
 from chimap._validation import DataError, check_positive
-from chimap.data.io.files import needed
 from chimap.images.descriptors.base import check_image, within
 from chimap.images.histograms import ImageHistograms
 from chimap.images.pyramid import Pyramid
+from chimap.readers.io.files import needed
 
 VOID = 255  # value of mask pixels that are ignored
 

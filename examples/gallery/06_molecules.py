@@ -17,7 +17,7 @@ from rdkit import Chem
 from rdkit.Chem.Crippen import MolLogP
 
 from chimap import HistogramRegressor
-from chimap.data.formats.molecules import MorganCounts
+from chimap.readers.molecules import MorganCounts
 
 heads = ["C", "CC", "CCC", "CC(C)", "c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccoc1"]
 middles = ["", "C", "CC", "C(O)", "C(=O)N", "C(=O)O", "OC", "NC", "C(Cl)", "C=C"]

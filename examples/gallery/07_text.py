@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from chimap import AutomaticFeatures, HistogramClassifier
-from chimap.data.formats.words import WordCounts
+from chimap.readers.words import WordCounts
 
 rng = np.random.default_rng(0)
 syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]

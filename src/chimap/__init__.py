@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from chimap._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from chimap.data import Source, open_source, with_covariates
+    from chimap.data import Source, with_covariates
     from chimap.estimators import (
         CompiledClassifier,
         CompiledRegressor,
@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         stationary_student,
     )
     from chimap.moments import Moments
+    from chimap.readers import open_source
     from chimap.reports import report
 
 __all__ = [
@@ -164,7 +165,7 @@ __all__ = [
 # The module of each name, which is imported when the name is first used. So the command line can answer --help at once,
 # and set up the BLAS before NumPy loads it.
 _HOMES = {
-    "data": ("Source", "open_source", "with_covariates"),
+    "data": ("Source", "with_covariates"),
     "engines": (),
     "explain": (),
     "export": ("export_model",),
@@ -231,6 +232,7 @@ _HOMES = {
     "features.minmax": ("MinMaxFeatures",),
     "features.landmarks": ("LandmarkFeatures", "NystroemFeatures"),
     "penalties": (),
+    "readers": ("open_source",),
     "reports": ("report",),
     "solvers": (),
     "tables": (),

@@ -9,10 +9,10 @@ import pytest
 
 import chimap
 
-from ..data.formats.ecosystems import IDS, anndata_object, biom_hdf5
-from ..data.formats.test_fields import KINDS, write_csv
-from ..data.formats.test_molecules import SMILES
-from ..data.small_sources import LABELS
+from ..readers.ecosystems import IDS, anndata_object, biom_hdf5
+from ..readers.small_sources import LABELS
+from ..readers.test_fields import KINDS, write_csv
+from ..readers.test_molecules import SMILES
 from .conftest import SMALL
 from .terminal import run_many
 

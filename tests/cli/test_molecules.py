@@ -8,7 +8,7 @@ import pytest
 
 from chimap import load
 from chimap.cli.data_rows import parts_again, structures_of
-from chimap.data import open_source
+from chimap.readers import open_source
 
 from .terminal import run_many_here
 

@@ -20,7 +20,7 @@ from chimap.cli.commands.fit import bin_weights_line
 from chimap.cli.fit_settings import Settings
 from chimap.cli.main import app
 from chimap.cli.options import TaskName
-from chimap.data.remedies import readings_of
+from chimap.data.table import readings_of
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap.cli.predictions import writer
-from chimap.data import ArraySource, open_source
+from chimap.data import ArraySource
 from chimap.engines import Progress
+from chimap.readers import open_source
 
 IDS = [f"sample {i}" for i in range(60)]
 KINDS = np.array(["fox", "hen"])[np.arange(60) % 2]

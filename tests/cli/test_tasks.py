@@ -11,7 +11,7 @@ import pytest
 
 from chimap import HistogramRegressor, load
 from chimap._validation import DataError
-from chimap.data import open_source
+from chimap.readers import open_source
 
 from .terminal import run_many
 

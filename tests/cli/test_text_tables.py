@@ -18,7 +18,7 @@ KINDS = ["cancer" if i % 2 else "n" for i in range(N)]
 
 
 def metaml(folder, name="abundance.txt", without=(), rename=str):
-    """A table of MetAML (see tests/data/formats/test_transposed.py): metadata on top, clades of two ranks below."""
+    """A table of MetAML (see tests/readers/test_transposed.py): metadata on top, clades of two ranks below."""
     rng = np.random.default_rng(0)
     shares = rng.dirichlet(np.linspace(0.05, 2, 30), N)
     shares[::2, 20:25] *= 4

@@ -22,9 +22,9 @@ from chimap.data.label_kinds import (
     why_text,
 )
 from chimap.data.labels import with_numbers
-from chimap.data.row_file import RowFile
+from chimap.readers.row_file import RowFile
 
-from .small_sources import COUNTS, LABELS, N_ROWS
+from ..readers.small_sources import COUNTS, LABELS, N_ROWS
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import RidgeClassifier
 
-from chimap.data import open_source, synthetic, write_histograms
+from chimap.data import synthetic, write_histograms
+from chimap.readers import open_source
 
 
 def test_rows_are_histograms_with_empty_bins(tmp_path):

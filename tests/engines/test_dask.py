@@ -21,7 +21,7 @@ from chimap import HistogramClassifier, PrincipalFeatures, _threads, open_source
 from chimap._pieces import PiecesHere, held_by
 from chimap._progress import Progress
 from chimap._validation import DataError
-from chimap.data import ArraySource, SvmlightSource, write_histograms
+from chimap.data import ArraySource, write_histograms
 from chimap.engines.dask import DaskEngine, _groups_of_parts
 from chimap.engines.dask_pieces import PiecesOnWorkers
 from chimap.engines.dask_tasks import added, merged
@@ -31,6 +31,7 @@ from chimap.features.landmarks.choosing import kmeans
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import fit
 from chimap.kernels import Gaussian
+from chimap.readers import SvmlightSource
 from chimap.recipe import Recipe
 from tests.at_block import AtBlock, press_ctrl_c
 

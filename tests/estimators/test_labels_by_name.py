@@ -6,7 +6,7 @@ import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor, LookupClassifier
 from chimap._validation import DataError
-from chimap.data import open_source
+from chimap.readers import open_source
 
 N = 60
 X = np.random.default_rng(0).dirichlet(np.ones(4), N)

@@ -12,13 +12,13 @@ pytest.importorskip("cv2")
 
 from chimap import open_source
 from chimap._validation import DataError
-from chimap.data.image_names import holds_images
 from chimap.engines import Progress
 from chimap.images import SIFT, ColourHistogram, ImageHistograms, table, vocabulary
 from chimap.images.histogram_source import ImageSource, readable
 from chimap.images.reading import open_images
 from chimap.images.table import write_table
 from chimap.images.vocabulary import learn_vocabulary
+from chimap.readers.image_names import holds_images
 
 from .pictures import stripes
 

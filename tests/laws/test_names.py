@@ -16,8 +16,8 @@ from chimap._arrays import to_dense
 from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.data.doubts import DataWarning
-from chimap.data.formats.batches import TableBatches, TableSource
 from chimap.data.table import ColumnChoice
+from chimap.readers.batches import TableBatches, TableSource
 
 from .estimators import ESTIMATORS, made
 

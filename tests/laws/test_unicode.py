@@ -9,8 +9,8 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from chimap import HistogramClassifier, open_source
-from chimap.data import WordCounts
-from chimap.data.formats.words import words_in
+from chimap.readers import WordCounts
+from chimap.readers.words import words_in
 
 from .test_names import COUNTS, FRAME, IDS, KINDS, LABELS, NAMES, csv, parquet, polars, rows_of
 

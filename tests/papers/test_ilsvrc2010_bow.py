@@ -8,7 +8,7 @@ from benchmarks.papers.sets import Ilsvrc2010Bow
 from scipy.io import savemat
 
 from chimap._validation import DataError
-from chimap.data import open_source
+from chimap.readers import open_source
 
 from . import copies
 

@@ -11,7 +11,7 @@ from sklearn.datasets import load_diabetes, load_iris
 import chimap
 from chimap._errors import InputError
 from chimap._validation import DataError
-from chimap.data import open_source
+from chimap.readers import open_source
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,11 @@ import scipy.sparse as sp
 from benchmarks.papers.sets.origin import PublishedSet, lines_of
 from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_choice
-from chimap.data.image_names import is_image_name
-from chimap.data.io.files import plain_path
 from chimap.data.source import StreamSource
 from chimap.images.reading.files import ImageFiles
 from chimap.images.reading.image_set import ImageSet
+from chimap.readers.image_names import is_image_name
+from chimap.readers.io.files import plain_path
 
 SYNSET = re.compile(r"n\d{8}")
 IMAGENET = PublishedSet(

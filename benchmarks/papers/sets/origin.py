@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chimap._validation import DataError
-from chimap.data.image_names import is_image_name
-from chimap.data.io.files import plain_path
 from chimap.images.reading.files import ImageFiles, open_files
+from chimap.readers.image_names import is_image_name
+from chimap.readers.io.files import plain_path
 
 
 @dataclass(frozen=True)

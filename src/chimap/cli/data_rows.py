@@ -20,22 +20,22 @@ from chimap.cli.declared import names
 from chimap.cli.messages import in_flags, say
 from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.cli.show import busy
-from chimap.data import open_source, split_by, split_source
+from chimap.data import split_by, split_source
 from chimap.data.covariates import beside, columns_aside, covariate_names, table_of_columns, unwrapped
 from chimap.data.doubts import doubts_of_groups, repeated_rows
-from chimap.data.label_files import IGNORE_LABELS
 from chimap.data.label_kinds import as_targets, check_binary, is_number, is_text, texts_of, why_text
-from chimap.data.labels import NoLabelsError
+from chimap.data.labels import IGNORE_LABELS, NoLabelsError
 from chimap.data.split import held_out_structures
 from chimap.data.table import NoColumnError
 from chimap.data.views import fitted_names
+from chimap.readers import open_source
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON, Parameters
     from chimap.data import Source
-    from chimap.data.formats.fields import Reading
+    from chimap.data.reading import Reading
     from chimap.data.split import PartSource
 
 

@@ -72,9 +72,6 @@ def declared_by_the_package() -> JSON:
         kernels,
         losses,
     )
-    from chimap.data import MorganCounts, WordCounts
-    from chimap.data.formats.molecules import FINGERPRINTS, SALTS
-    from chimap.data.formats.words import TOKENS
     from chimap.export import export_model
     from chimap.export.files import FORMATS
     from chimap.export.onnx import INPUT_TYPES
@@ -86,6 +83,9 @@ def declared_by_the_package() -> JSON:
     from chimap.kernels.stationary import STATIONARY
     from chimap.models.explain import KINDS
     from chimap.race import compare
+    from chimap.readers import MorganCounts, WordCounts
+    from chimap.readers.molecules import FINGERPRINTS, SALTS
+    from chimap.readers.words import TOKENS
     from chimap.recipe.recipe import PRECISIONS
 
     owners: tuple[Callable[..., object], ...] = (

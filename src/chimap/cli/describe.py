@@ -26,13 +26,13 @@ from chimap.cli import data_rows, image_rows, show
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import in_flags
 from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
-from chimap.data.label_columns import text_columns
 from chimap.data.label_kinds import label_type
+from chimap.readers.label_columns import text_columns
 
 if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.data import Source
-    from chimap.data.formats.fields import Reading
+    from chimap.data.reading import Reading
     from chimap.engines import Progress
 
 Described: TypeAlias = "tuple[JSON, dict[str, str | None]]"  # plain values, and lines for the terminal

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap.data import Source
-    from chimap.data.label_files import Labels
+    from chimap.data.labels import Labels
     from chimap.engines import Stopwatch
     from chimap.images import ImageHistograms
     from chimap.images.reading import ImageSet
@@ -125,7 +125,7 @@ ImagePart = Annotated[
 
 def holds_images(data: str) -> bool:
     """Return whether DATA holds images rather than rows."""
-    from chimap.data.image_names import holds_images
+    from chimap.readers.image_names import holds_images
 
     return holds_images(data)
 
@@ -208,7 +208,7 @@ def rows_for(
     have empty rows. Raise DataError if the model was fitted on rows.
     """
     from chimap._validation import DataError
-    from chimap.data.label_files import IGNORE_LABELS
+    from chimap.data.labels import IGNORE_LABELS
     from chimap.images.histogram_source import ImageSource
 
     histograms: ImageHistograms | None = model.histograms_

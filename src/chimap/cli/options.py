@@ -19,7 +19,7 @@ from chimap.cli.declared import default, either, names
 
 if TYPE_CHECKING:
     from chimap._types import JSON, Parameters
-    from chimap.data.formats.fields import Reading
+    from chimap.data.reading import Reading
 
 
 Description: TypeAlias = "tuple[str | None, str]"  # what the help calls the value of an option, and its text
@@ -372,7 +372,7 @@ class CountedColumn:
         ``memory`` is the budget of the fit, in which words are counted.
         """
         from chimap._validation import ParameterError, check_positive
-        from chimap.data import WordCounts
+        from chimap.readers import WordCounts
 
         if self.text is not None and self.smiles is not None:
             raise InputError(
@@ -388,7 +388,7 @@ class CountedColumn:
             )
         if self.smiles is None:
             return None
-        from chimap.data.formats.molecules import fingerprint
+        from chimap.readers.molecules import fingerprint
 
         return fingerprint(
             self.fingerprint.value,

@@ -57,7 +57,7 @@ def check_folder(folder: Path, where: str) -> None:
 
 def _file_of(given: str | Path) -> str:
     """Return the local file that a path, an address or a member of an archive is read from."""
-    from chimap.data.io.files import plain_path, split_member
+    from chimap.readers.io.files import plain_path, split_member
 
     return plain_path(split_member(given)[0].rpartition("::")[2])
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from chimap._types import JSON
     from chimap.data import Source
-    from chimap.data.formats.fields import Reading
+    from chimap.data.reading import Reading
     from chimap.images import ImageHistograms
     from chimap.images.table import PartFolder
     from chimap.reports.score import Score

@@ -15,11 +15,10 @@ from chimap._frames import is_frame, names_of
 from chimap._messages import Message, shown
 from chimap._types import JSON, ArrayLike, Rows
 from chimap._validation import DataError
-from chimap.data.formats.frames import column_of
-from chimap.data.joins import table_of
+from chimap.data.frames import column_of
 from chimap.data.label_kinds import is_text, numbers_of, stands_for_missing, texts_of
 from chimap.data.labels import clean_labels
-from chimap.data.opening import open_source
+from chimap.data.reading import readers
 from chimap.data.rows import digest
 from chimap.data.source import Chunk, CovariateTable, Source
 from chimap.data.table import NoColumnError, instead, words_of
@@ -128,7 +127,7 @@ def _not_there(source: Source, column: str) -> NoColumnError:
     """Return the error of a covariate that the data do not have, with names like it."""
     table, colons, name = column.rpartition("::")
     of_rows = [*source.columns_aside, *source.metadata, *(source.column_names or ())]
-    others = table_of(table).columns if colons else of_rows
+    others = readers().table_of(table).columns if colons else of_rows
     there = instead(name, others, f"there are {shown(others)}")
     return NoColumnError(
         Message("{}: no column {!r} for {covariates}{}.", table if colons else source.name, name, there)
@@ -237,10 +236,10 @@ def with_covariates(X: object, covariates: object) -> Source:
     """
     if names_columns(covariates):
         aside = columns_aside(covariates)
-        source = X if isinstance(X, Source) else open_source(X, with_labels=False, aside=aside)
+        source = X if isinstance(X, Source) else readers().open_source(X, with_labels=False, aside=aside)
         table = table_of_columns(source, covariates)
     else:
-        source = X if isinstance(X, Source) else open_source(X, with_labels=False)
+        source = X if isinstance(X, Source) else readers().open_source(X, with_labels=False)
         table = table_of_values(covariates, source.n_rows + source.n_left_out)
     return beside(source, table)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numbers
+import os
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from enum import Enum
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -32,11 +35,54 @@ from chimap.data.label_kinds import (
     whole_numbers,
     why_text,
 )
+from chimap.data.reading import readers
 from chimap.data.source import Source
 from chimap.data.views import ChosenRows, WithLabels
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from sklearn.base import BaseEstimator
+
+
+class IgnoreLabels(Enum):
+    """Labels that nobody needs, as in rows to predict: they may be anything, so they are not even looked at."""
+
+    IGNORE_LABELS = "unread"
+
+
+IGNORE_LABELS = IgnoreLabels.IGNORE_LABELS
+
+
+Labels: TypeAlias = "str | int | os.PathLike[str] | npt.ArrayLike | MarkedLabels | IgnoreLabels | None"
+"""Labels as users give them: one label per row, or the column or file that holds them; None looks for them."""
+
+
+@dataclass(frozen=True)
+class MarkedLabels:
+    """Labels as ``read_labels`` takes them, and the value that marks missing ones.
+
+    Parameters
+    ----------
+    labels : str or path
+        The labels.
+    missing : object
+        The value that marks a missing label.
+    """
+
+    labels: str | os.PathLike[str]
+    missing: object
+
+
+def given_labels(labels: Labels, n_rows: int) -> np.ndarray | None:
+    """Return labels that are values or a file of values, of shape (n_rows,) or (n_rows, t); None for none.
+
+    Raises FileNotFoundError or DataError for a file that cannot be read, and DataError for labels that do not fit.
+    """
+    if labels is None or labels is IGNORE_LABELS:
+        return None
+    if isinstance(labels, str | os.PathLike | MarkedLabels):
+        return readers().read_labels(labels, n_rows)
+    return clean_labels(labels, n_rows, "labels")
 
 
 def check_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_positive
 from chimap.data.label_kinds import words_for_missing
 from chimap.data.rows import digest, regroup, row_ranges
+
+if TYPE_CHECKING:
+    import dask.array as da
 
 
 class Stored(Protocol):
@@ -334,6 +337,16 @@ class Source(ABC):
         """
         y = self.labels()
         return Chunk(self.take(np.arange(start, stop)), None if y is None else y[start:stop], start)
+
+    def lazy(self, start: int, stop: int) -> da.Array | None:
+        """Return the rows from ``start`` up to ``stop`` as a Dask array, which workers compute; None for others.
+
+        Parameters
+        ----------
+        start, stop : int
+            Index of the first row, and index after the last.
+        """
+        return None
 
     @abstractmethod
     def labels(self) -> np.ndarray | None:

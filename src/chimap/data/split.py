@@ -52,7 +52,7 @@ def split_source(
 
     Examples
     --------
-    >>> from chimap.data.formats.arrays import ArraySource
+    >>> from chimap.data.arrays import ArraySource
     >>> train, test = split_source(ArraySource(np.eye(100)), 0.25, seed=0)
     >>> train.n_rows + test.n_rows
     100
@@ -89,7 +89,7 @@ def split_by(source: Source, is_test: np.ndarray) -> tuple[PartSource, PartSourc
 
     Examples
     --------
-    >>> from chimap.data.formats.arrays import ArraySource
+    >>> from chimap.data.arrays import ArraySource
     >>> train, test = split_by(ArraySource(np.eye(4)), np.array([False, True, False, False]))
     >>> train.n_rows, test.places.tolist()
     (3, [1])

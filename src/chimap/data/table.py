@@ -14,14 +14,13 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._frames import INDEX
-from chimap._messages import Message, quoted_names
+from chimap._messages import Message, Setting, quoted_names
 from chimap._types import Blocks, Columns
 from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.clades import of_rank
 from chimap.data.label_kinds import is_missing, is_text, texts_of
 from chimap.data.overlap import Overlap
-from chimap.data.remedies import readings_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -525,6 +524,16 @@ def as_names(names: Iterable[object]) -> tuple[str, ...] | None:
 def is_path(value: object) -> TypeIs[str | os.PathLike[str]]:
     """Return whether a value names a file."""
     return isinstance(value, str | os.PathLike)
+
+
+def counting(kind: str, column: str) -> Setting:
+    """Return the setting that counts the words of a column ("WordCounts") or its molecules ("MorganCounts")."""
+    return Setting("reading", (kind, column), f"{kind}({column!r})")
+
+
+def readings_of(column: str) -> tuple[Setting, Setting]:
+    """Return the settings that count the words of a column, and its molecules."""
+    return counting("WordCounts", column), counting("MorganCounts", column)
 
 
 _FEWEST_COUNTED_ROWS = 3  # number of rows from which a counting column is no coincidence

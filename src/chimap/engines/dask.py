@@ -28,7 +28,7 @@ from chimap._pieces import Held, RowPieces
 from chimap._progress import Progress
 from chimap._types import Rows
 from chimap._validation import DataError
-from chimap.data import DaskSource, Source
+from chimap.data import Source
 from chimap.engines.dask_pieces import HeldOnWorkers, PiecesOnWorkers
 from chimap.engines.dask_tasks import added, added_array, merged
 from chimap.engines.dask_workers import MOST_KEPT, Workers
@@ -152,10 +152,10 @@ class DaskEngine(Engine):
         Parts have falling priorities, so that a worker adds neighbours one after the other and they are soon merged.
         Tasks of one priority run in any order: moments of a third of the parts would wait for their neighbours.
         """
-        # The scheduler knows the blocks of a DaskSource, and may have them in memory already.
-        if isinstance(source, DaskSource):
+        # The scheduler knows the blocks of a Dask collection, and may have them in memory already.
+        if (lazy := source.lazy(start, stop)) is not None:
             y = source.labels()
-            X = self.workers.computed(source.lazy(start, stop), -start)
+            X = self.workers.computed(lazy, -start)
             labels = None if y is None else y[start:stop]
             return self.workers.submit(added_array, -start, template, X, labels, start, chunk_rows, source.name)
         on_workers = self._on_workers(source)

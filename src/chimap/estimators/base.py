@@ -21,10 +21,11 @@ from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Parameters, Scoring, Sometimes
 from chimap._validation import checked_weights, rows_as_fitted
-from chimap.data import ArraySource, DaskSource, Source, matched
+from chimap.data import ArraySource, Source, matched
 from chimap.data.covariates import names_columns
 from chimap.data.doubts import Units, first_look
 from chimap.data.overlap import TrainingMass
+from chimap.data.reading import opener_of
 from chimap.data.views import fitted_names
 from chimap.engines import Progress, RichProgress, current_engine
 from chimap.estimators.forwarding import (
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     from distributed import Client
     from sklearn.utils import Tags
 
-    from chimap.data.formats.fields import Reading
+    from chimap.data.reading import Reading
     from chimap.race.trials import RaceResult
     from chimap.selection import LearningCurve, SelectionResult
 
@@ -180,8 +181,8 @@ class HistogramModel(BaseEstimator):
             The fitted estimator.
         """
         others: Parameters = {"groups": groups, "sample_weight": sample_weight}
-        if is_collection(X):
-            return self.fit_source(DaskSource(X, y), engine=current_engine(), **others)
+        if is_collection(X) and (opener := opener_of(X)) is not None:
+            return self.fit_source(opener(X, y), engine=current_engine(), **others)
         made = source_of if self.covariates is None else source_with_covariates
         return self.fit_source(made(self, X, y, self._y_checks, **others), **others)
 

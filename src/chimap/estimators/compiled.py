@@ -29,7 +29,7 @@ from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from chimap.data.formats.fields import Reading
+    from chimap.data.reading import Reading
 
 
 @dataclass(frozen=True)

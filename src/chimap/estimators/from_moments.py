@@ -18,7 +18,7 @@ from chimap._types import JSON, ArrayLike, ClassWeight, MatrixLike, RandomState,
 from chimap._validation import DataError, check_positive, check_weights, validated
 from chimap.backends import check_device
 from chimap.backends.host import HOST
-from chimap.data.catalogue import check_rows_order
+from chimap.data.reading import check_rows_order
 from chimap.data.source import choose_rows
 from chimap.engines import Stopwatch
 from chimap.engines.local import Pass

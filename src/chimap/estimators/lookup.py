@@ -16,7 +16,7 @@ from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, Rows, Shape, Sometimes
 from chimap._validation import DataError, ParameterError, check_choice, check_positive, rows_as_fitted, validated
-from chimap.data.formats.frames import frame_rows
+from chimap.data.frames import frame_rows
 from chimap.estimators.compiled import CompiledClassifier, compiled_codes
 from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, held_out_in_memory
 from chimap.features.additive import AnchorMap

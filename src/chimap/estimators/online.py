@@ -13,7 +13,7 @@ from chimap import _arrays, _loops, _threads
 from chimap._threads import threads
 from chimap._types import CSR, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Shape, Sometimes
 from chimap._validation import check_histograms, check_positive, rows_as_fitted, validated
-from chimap.data.formats.frames import frame_rows
+from chimap.data.frames import frame_rows
 from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, held_out_in_memory
 from chimap.kernels import intersection
 from chimap.model_files import saved

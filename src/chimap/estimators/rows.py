@@ -15,8 +15,7 @@ from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap._unicode import composed_names
 from chimap._validation import DataError, validated
-from chimap.data import ArraySource, Source, matched, open_source
-from chimap.data.catalogue import check_rows_order, opener_of
+from chimap.data import ArraySource, Source, matched
 from chimap.data.covariates import (
     beside,
     columns_aside,
@@ -26,11 +25,10 @@ from chimap.data.covariates import (
     table_of_values,
 )
 from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
-from chimap.data.formats.frames import FrameSource, frame_rows
-from chimap.data.label_columns import task_words
-from chimap.data.label_files import IGNORE_LABELS
-from chimap.data.labels import note_on_unread, plain_labels, with_numbers, without_unlabelled
+from chimap.data.frames import FrameSource, frame_rows
+from chimap.data.labels import IGNORE_LABELS, note_on_unread, plain_labels, with_numbers, without_unlabelled
 from chimap.data.overlap import TrainingMass
+from chimap.data.reading import check_rows_order, opener_of, readers
 from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order
 from chimap.data.views import ChosenRows, choice_like, fitted_names
 from chimap.kernels.plain import Precomputed
@@ -41,7 +39,7 @@ from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from chimap.data.formats.fields import Reading
+    from chimap.data.reading import Reading
     from chimap.features.covariates import Covariates
 
 _LOOK_SHARE = 1 / 32  # of the memory of a fit, for rows that are looked at first, and for what is made of them
@@ -78,7 +76,7 @@ def source_to_predict(model: OfColumns, X: MatrixLike) -> Source | None:
     if isinstance(X, Source):
         return X
     if model.taken_covariates is not None:
-        return open_source(X, like=model, aside=model.taken_covariates.names)
+        return readers().open_source(X, like=model, aside=model.taken_covariates.names)
     if model.reading_ is not None and (source := model.reading_.source_of(X)) is not None:
         return source
     opener = opener_of(X)
@@ -104,7 +102,7 @@ def source_as_fitted(model: OfColumns, source: Source) -> Source:
     if None not in (first, source.first_column) and first != source.first_column:
         raise DataError(
             f"{source.name}: its columns were counted from {source.first_column}, but those of the model from {first}. "
-            "Open it with open_source(path, like=model)."
+            "Open it with readers().open_source(path, like=model)."
         )
     view = matched(source, fitted_names(model), model.n_features_in_, type(model).__name__, model.mass_)
     say(view.notes[len(source.notes) :])
@@ -182,8 +180,8 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON,
     if _arrays.is_nameless(X):
         return _source_of_array(model, X, plain_labels(y, X), y_checks)
     check_rows_order(X, y=y, **others)
-    if task_words(X, y) is not None:
-        return open_source(X, y)
+    if readers().task_words(X, y) is not None:
+        return readers().open_source(X, y)
     if (opener := opener_of(X)) is not None:
         source: Source = opener(X, y)
         return source
@@ -224,7 +222,7 @@ def source_with_covariates(
     if isinstance(y, str) and y in columns_aside(covariates):
         raise DataError(Message("{covariates} names {!r}, the labels: leave it out.", y))
     check_rows_order(X, y=y, **others)
-    source = open_source(X, y, aside=columns_aside(covariates))
+    source = readers().open_source(X, y, aside=columns_aside(covariates))
     return beside(source, table_of_columns(source, covariate_names(covariates)))
 
 
@@ -237,7 +235,7 @@ def labelled_rows(
 
     Raises DataError where X has no named columns, or the model takes arrays only.
     """
-    if not isinstance(y, str) and task_words(X, y) is None:
+    if not isinstance(y, str) and readers().task_words(X, y) is None:
         given = source_to_predict(model, X) if hasattr(model, "predict_source") else None  # others take arrays
         if given is None or not given.unread or np.shape(y)[:1] != (given.n_rows,):
             return X if given is None else cast("MatrixLike", given), y, sample_weight
@@ -252,7 +250,7 @@ def labelled_rows(
         )
     if not is_frame(X) and opener_of(X) is None:
         frame_rows(X, y)
-    source = open_source(X, y, like=model)
+    source = readers().open_source(X, y, like=model)
     labels = source.labels()
     assert labels is not None  # they are named
     weights = None if sample_weight is None else np.asarray(sample_weight)[source.places_in_file()]

@@ -17,10 +17,10 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, ClassWeight, MatrixLike, Rows, Sometimes
 from chimap.data import ArraySource
-from chimap.data.catalogue import check_rows_order
 from chimap.data.doubts import doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.label_kinds import alike, as_targets
 from chimap.data.labels import check_labels, clean_targets
+from chimap.data.reading import check_rows_order
 from chimap.data.views import fitted_names
 from chimap.estimators.rows import labelled_rows
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
@@ -39,7 +39,7 @@ from chimap.selection.scoring import MeanScore, explained
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from chimap.data.formats.fields import Reading
+    from chimap.data.reading import Reading
 
 _FEWEST_ROWS = 10  # with fewer rows, none are held out
 

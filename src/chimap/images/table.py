@@ -16,7 +16,6 @@ from chimap import _files
 from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.data.io.files import needed
 from chimap.data.label_kinds import is_text
 from chimap.engines import Progress
 from chimap.images.histogram_source import fingerprint_of
@@ -24,6 +23,7 @@ from chimap.images.histograms import ImageHistograms
 from chimap.images.reading import ImageSet
 from chimap.images.vocabulary import Arrays
 from chimap.model_files import model_file
+from chimap.readers.io.files import needed
 
 PART_IMAGES = 256
 _JOB, _WORDS, _LOCK = "job", "words", "lock"

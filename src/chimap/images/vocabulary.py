@@ -13,11 +13,11 @@ import numpy as np
 from chimap import _loops
 from chimap._messages import Message
 from chimap._validation import DataError, check_choice, check_positive
-from chimap.data.io.files import needed
 from chimap.engines import Progress
 from chimap.images.descriptors import Coded, LocalDescriptor, Points
 from chimap.images.descriptors.base import check_image, within
 from chimap.images.reading.reader import ImageReader, counted
+from chimap.readers.io.files import needed
 
 LEARNERS = ("sklearn", "faiss")
 BLOCK_ROWS = 512  # vectors per block, so that its scores stay in cache

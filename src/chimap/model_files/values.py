@@ -21,9 +21,7 @@ from chimap import _arrays, _loops
 from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.data import NamedCounts, WordCounts
 from chimap.data.doubts import Units
-from chimap.data.formats.molecules import FINGERPRINTS
 from chimap.data.overlap import TrainingMass
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import (
@@ -89,7 +87,7 @@ def register(*classes: type, migrate: Callable[[JSON], None] | None = None) -> N
 
 
 register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Precomputed, Sum, Product)
-register(*LOSSES.values(), Observed, WordCounts, *FINGERPRINTS.values(), NamedCounts, TrainingMass, Units)
+register(*LOSSES.values(), Observed, TrainingMass, Units)
 
 
 def _class_of(name: str) -> type:

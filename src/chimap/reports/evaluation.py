@@ -12,10 +12,11 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._formatting import left_out_in_words, measure_in_words, plain
 from chimap._types import JSON, ArrayLike, MatrixLike
-from chimap.data import Source, open_source
-from chimap.data.label_files import Labels
+from chimap.data import Source
+from chimap.data.labels import Labels
 from chimap.engines import Progress
 from chimap.features.covariates import Covariates
+from chimap.readers import open_source
 from chimap.reports.classification import ClassificationMetrics, Reliability, most_confused
 from chimap.reports.evaluation_figures import (
     MOST_CLASSES_NAMED,

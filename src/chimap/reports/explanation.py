@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap.data import Source
-    from chimap.data.formats.fields import Reading
+    from chimap.data.reading import Reading
     from chimap.explain import Explanation, Importance
     from chimap.images.reading.image_set import ImageSet
 

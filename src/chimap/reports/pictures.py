@@ -20,7 +20,7 @@ from chimap.reports.ranking import RankingMetrics
 if TYPE_CHECKING:
     from PIL import Image
 
-    from chimap.data.formats.fields import Reading
+    from chimap.data.reading import Reading
 
 
 CONFUSED_PAIRS, IMAGES_A_PAIR = 8, 5  # confused pairs of classes to show, and images per pair

@@ -100,7 +100,7 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
 def _is_ours(data: Path) -> bool:
     """Return whether the demo wrote this file."""
     from chimap._validation import DataError
-    from chimap.data.io.numpy_files import Archive
+    from chimap.readers.io.numpy_files import Archive
 
     try:
         return "about" in Archive(data).members

@@ -167,7 +167,7 @@ def _others_like(data: str, images: bool) -> str:
     """Return a placeholder name for other data of the same kind."""
     if images and Path(data).is_dir():
         return "OTHER-IMAGES/"
-    from chimap.data.io.files import COMPRESSIONS
+    from chimap.readers.io.files import COMPRESSIONS
 
     file, colons, member = data.partition("::")
     is_compressed = file.endswith(COMPRESSIONS[1:])

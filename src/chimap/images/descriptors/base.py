@@ -12,7 +12,7 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._types import ArrayLike
 from chimap._validation import DataError
-from chimap.data.io.files import needed
+from chimap.readers.io.files import needed
 
 
 def check_border(border: int, unit: str) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 from chimap import _loops, _threads
 from chimap._errors import InputError
 from chimap._validation import check_positive
-from chimap.data.io.files import needed
 from chimap.images.descriptors.base import (
     Coded,
     CodedDescriptor,
@@ -26,6 +25,7 @@ from chimap.images.descriptors.base import (
     joined,
     opencv,
 )
+from chimap.readers.io.files import needed
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._validation import check_choice, check_positive
-from chimap.data.io.files import needed
 from chimap.images.descriptors.base import (
     Coded,
     CodedDescriptor,
@@ -22,6 +21,7 @@ from chimap.images.descriptors.base import (
     pixel_centres,
     pixel_grid,
 )
+from chimap.readers.io.files import needed
 
 SPACES = ("rgb", "hsv", "lab")
 

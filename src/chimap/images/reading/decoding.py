@@ -11,7 +11,7 @@ import numpy as np
 
 from chimap._memory import format_bytes
 from chimap._validation import DataError
-from chimap.data.io.files import needed
+from chimap.readers.io.files import needed
 
 if TYPE_CHECKING:
     from PIL.Image import Image

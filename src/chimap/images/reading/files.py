@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import IO, cast
 
 from chimap._validation import DataError
-from chimap.data.image_names import TAR, ZIP
-from chimap.data.io.files import DataFile, existing_file, files_under, is_address, is_folder, plain_path
-from chimap.data.io.numpy_files import ARCHIVE_ERRORS
 from chimap.images.reading.decoding import MAX_FILE_BYTES, ImageError
+from chimap.readers.image_names import TAR, ZIP
+from chimap.readers.io.files import DataFile, existing_file, files_under, is_address, is_folder, plain_path
+from chimap.readers.io.numpy_files import ARCHIVE_ERRORS
 
 
 class ImageFiles(ABC):

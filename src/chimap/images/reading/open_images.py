@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chimap._validation import DataError
-from chimap.data.formats.arrow_files import PARQUET, ArrowPart, find_parts
-from chimap.data.image_names import ENDINGS, TAR, ZIP, is_image_name
-from chimap.data.io.files import existing_file, is_folder, needed, plain_path
-from chimap.data.label_files import Labels, read_labels
 from chimap.data.label_kinds import numbers_or_text
-from chimap.data.labels import check_labels
+from chimap.data.labels import Labels, check_labels
 from chimap.data.table import only_label
 from chimap.images.reading.decoding import ImageError
 from chimap.images.reading.files import FolderFiles, ImageFiles, open_files
 from chimap.images.reading.image_set import ImageSet
+from chimap.readers.arrow_files import PARQUET, ArrowPart, find_parts
+from chimap.readers.image_names import ENDINGS, TAR, ZIP, is_image_name
+from chimap.readers.io.files import existing_file, is_folder, needed, plain_path
+from chimap.readers.label_files import read_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,1 +1,0 @@
-"""The kinds of files and objects that hold rows, one module each."""

@@ -1,0 +1,757 @@
+"""Tables as text: CSV and TSV, plain or compressed."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice, pairwise
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from chimap._messages import Message
+from chimap._unicode import composed
+from chimap._validation import DataError, check_choice
+from chimap.data.label_kinds import TextLabels, as_number, is_number, is_text, numbers_or_text, stands_for_missing
+from chimap.data.labels import Labels
+from chimap.data.rows import check_distinct
+from chimap.data.source import BLOCK_BYTES, StreamSource
+from chimap.data.table import ColumnChoice, IdCandidate, named_rows, readings_of, roles_of
+from chimap.readers.decimals import COMMA, POINT, Marks, MarksInUse
+from chimap.readers.io.files import (
+    COMPRESSIONS,
+    DataFile,
+    decompressed,
+    existing_file,
+    is_folder,
+    read_piece,
+    uncompressed_name,
+)
+from chimap.readers.label_files import labels_elsewhere
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+_OTHER_DELIMITERS = ";\t|"
+_SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # with which spreadsheets name the delimiter
+_QUOTED_NAMES = re.compile(r'"[^"]*"( "[^"]*")+')  # as R's write.table writes them
+_WIDE_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_LOOK_LINES, _LOOK_BYTES, _FEWEST_LOOK_LINES = 100, 2**18, 3  # lines below the first that are looked at
+_FEWEST_NUMBERS_OF_HEADING, _FEWEST_ABOVE_FRACTIONS = 8, 3
+_MOST_DISTINCT_OF_ROW = 0.5  # share of different numbers in rows that have repeats
+_QUOTE = b'"'
+_MOST_LINES = 1000  # lines of a quoted field; beyond them a quote counts as a plain character, as in 5" disks
+_MOST_CHARACTERS_SHOWN = 60  # of a field in an error
+_LONGEST_FIELD = 2**31 - 1
+_PADDED_NUMBER = re.compile(r"0[0-9]+")
+
+
+class TextTable:
+    """A table as text: its delimiter, the names of its columns, and its records.
+
+    Parameters
+    ----------
+    file : DataFile
+        The file, compressed if its ending says so.
+    header : bool or "auto", default="auto"
+        Whether the first line that is not blank holds names; for "auto" see ``is_heading``.
+    delimiter : str, default=None
+        None stands for what a first line ``sep=;`` says, for a tab in ``.tsv`` files and in others with tabs in the
+        first line that are not ``.csv``, else for a comma; if the first line has no comma, the semicolon, tab or bar
+        in it, or the blank between quoted names.
+    said, known : iterable, default=()
+        Words of the caller and columns of a model, which tell a heading from a row.
+
+    Attributes
+    ----------
+    heading : list of str
+        The fields of the first line.
+    names : list of str
+        Names of the columns; their positions where the table has none. The first is "" where rows have one field more
+        than the heading, as R's ``write.table`` writes the names of rows.
+    width : int
+        Fields of a record. Where each line ends in a delimiter, it is one more than there are names.
+    has_names : bool
+        Whether the first line holds names.
+    has_commas : bool
+        Whether numbers may have decimal commas: beside semicolons, and where first lines between tabs, bars or blanks
+        have a number that only a comma explains, as 0,5 and unlike 1,234.
+    comments : list of str
+        The lines of ``#`` above the heading.
+    look : list of list of str
+        The first records below the first line.
+    notes : tuple of str
+        Sentences for the user about how the first lines were read.
+
+    Raises
+    ------
+    DataError
+        For a file without lines or not in UTF-8 (or, with a byte order mark, UTF-16).
+    """
+
+    def __init__(
+        self,
+        file: DataFile,
+        *,
+        header: bool | str = "auto",
+        delimiter: str | None = None,
+        said: Iterable[object] = (),
+        known: Iterable[str] | None = None,
+    ) -> None:
+        self.file = file
+        self.notes: tuple[str, ...] = ()
+        self.comments: list[str] = []
+        with decompressed(file) as stream:
+            self._encoding = _WIDE_BOMS.get(read_piece(file, stream, 0, "line 1")[:2])
+        with self._stream() as stream:
+            head = _FirstLines(file, stream)
+            number, self.delimiter = self._first_line(head, delimiter)
+            self.heading, n_lines = self._first_record(head, number)
+            last = number + n_lines - 1
+            self.look = self._first_records(head, last)
+        self.has_commas = self.delimiter == ";" or (self.delimiter != "," and any(map(_has_comma, chain(*self.look))))
+        first = [COMMA.plain(field) for field in self.heading] if self.has_commas else self.heading
+        is_program = columns_of_program(self.heading) is not None
+        self.has_names = bool(header) if header != "auto" else is_program or is_heading(first, said, known)
+        if header == "auto" and not self.has_names and _names_columns(self.heading, self.look):
+            self.has_names = True
+            self.notes = (f"{file}: the numbers of the first line are taken for names of the columns.",)
+        self._n_skipped = last if self.has_names else number - 1
+        self.width, fields = len(self.heading), self.heading
+        if _all_end_blank(self.look) and all(len(record) == self.width + 1 for record in self.look):
+            self.width += 1
+        elif self.has_names and _have_row_names(self.look, self.width):
+            self.width, fields = self.width + 1, ["", *fields]
+        elif len(fields) > 1 and not fields[-1].strip() and _all_end_blank(self.look):
+            fields = fields[:-1]
+        self.names = (
+            [composed(field.strip()) for field in fields]
+            if self.has_names
+            else [str(place) for place in range(len(fields))]
+        )
+
+    def marks(self, places: Sequence[int]) -> tuple[Marks, str] | None:
+        """Return how numbers of these columns are written, with an example; None as programs write them."""
+        if not self.has_commas:
+            return None
+        found = MarksInUse()
+        for batch in self.batches(places, "string"):
+            for column in batch.columns:
+                found.add(column)
+        return None if found.marks is None else (found.marks, found.example)
+
+    def batches(self, places: Sequence[int], kind: str) -> Iterator[pa.RecordBatch]:
+        """Yield the columns at these positions, a few MiB at a time, all as one type of Arrow, "string" or "float64".
+
+        Raises DataError for the first line at fault.
+        """
+        import pyarrow
+        from pyarrow import csv as reader
+
+        names = [str(place) for place in range(self.width)]
+        names_read = [names[place] for place in places]
+        types = dict.fromkeys(names_read, pyarrow.type_for_alias(kind))
+        with self._stream() as file:
+            try:
+                for _ in range(self._n_skipped):
+                    read_piece(self.file, file, 0, "its heading")
+                while piece := _read_records(self.file, file, BLOCK_BYTES, "below its heading"):
+                    if piece.isspace():
+                        continue
+                    # Not ``open_csv``: its thread may still hold the Python file when the interpreter exits, which
+                    # aborts the process.
+                    block = pyarrow.allocate_buffer(len(piece))
+                    memoryview(block).cast("B")[:] = piece
+                    yield from reader.read_csv(
+                        pyarrow.BufferReader(block),
+                        # One thread: more do not parse faster, and reading happens beside the computing thread.
+                        reader.ReadOptions(column_names=names, block_size=len(piece), use_threads=False),
+                        reader.ParseOptions(delimiter=self.delimiter),
+                        reader.ConvertOptions(column_types=types, include_columns=names_read, null_values=[""]),
+                    ).to_batches()
+            except (pyarrow.ArrowException, EOFError, OSError) as error:
+                raise self.fault(str(error), () if kind == "string" else places) from error
+
+    def records(self) -> Iterator[list[str]]:
+        """Yield the fields of each record. Raises DataError, naming the line, for another number of them.
+
+        Bytes that are not text in UTF-8 come as lone surrogates, as Python writes them for names of files.
+        """
+        for line, record in self.numbered_records(strict=True):
+            if len(record) != self.width:
+                raise self.misfit(line, record)
+            yield record
+
+    def numbered_records(self, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number of the last line of each record, and its fields, however many there are."""
+        with self._opened(strict=strict) as records:
+            yield from records
+
+    def misfit(self, line: int, record: list[str]) -> DataError:
+        """Return the error for a record with another number of fields."""
+        return DataError(f"{self.file}, line {line}: {self._misfit(record)}")
+
+    def fault(self, reason: str, numbers: Sequence[int] = (), marks: tuple[Marks, str] | None = None) -> DataError:
+        """Return the error for the first line that is at fault, or with ``reason`` from the reader if none is found.
+
+        ``numbers`` are the positions of the columns that were read as numbers, and ``marks`` how these are written.
+        """
+        reads = is_number if marks is None else marks[0].reads
+        try:
+            with self._opened() as records:
+                for line, record in records:
+                    if len(record) != self.width:
+                        return self.misfit(line, record)
+                    for place in numbers:
+                        if reads(record[place]):
+                            continue
+                        if marks is not None and any(other.reads(record[place]) for other in (COMMA, POINT)):
+                            return self._other_marks(line, place, record[place], marks)
+                        return self._no_number(line, place, record[place])
+        except DataError as error:
+            return error
+        return DataError(f"{self.file}: cannot be read ({reason}). Is it damaged, cut off or not text in UTF-8?")
+
+    @contextmanager
+    def _opened(self, *, strict: bool = False) -> Iterator[Iterator[tuple[int, list[str]]]]:
+        """Open the records below the heading that are not blank, each with the number of its last line."""
+        csv.field_size_limit(_LONGEST_FIELD)
+        with self._stream() as stream:
+            errors = "surrogateescape" if strict else "strict"
+            lines = io.TextIOWrapper(stream, "utf-8-sig", errors, newline="")
+            records = csv.reader(lines, delimiter=self.delimiter, strict=strict)
+            try:
+                yield (
+                    (records.line_num, record) for record in records if record and records.line_num > self._n_skipped
+                )
+            except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
+                raise DataError(
+                    f"{self.file}: cannot be read ({error}). It is cut off, damaged or not text in UTF-8; copy it "
+                    "again."
+                ) from error
+            finally:
+                lines.detach()
+
+    def _misfit(self, record: list[str]) -> str:
+        return (
+            f"{len(record)} fields, expected {self.width} as in the first line. Mend the line: it is cut off, "
+            f"or a field with {self.delimiter!r} or a quote in it is not quoted."
+        )
+
+    def _other_marks(self, line: int, place: int, field: str, marks: tuple[Marks, str]) -> DataError:
+        what = "commas" if marks[0] == COMMA else "points"
+        return DataError(
+            f"{self.file}, line {line}, column {self.names[place]!r}: {field!r}, but other numbers, such as "
+            f"{marks[1]!r}, have decimal {what}. Write all numbers in one way."
+        )
+
+    def _no_number(self, line: int, place: int, field: str) -> DataError:
+        name = self.names[place]
+        text, molecules = readings_of(name)
+        shown = field
+        if len(field) > _MOST_CHARACTERS_SHOWN:
+            shown = field[: _MOST_CHARACTERS_SHOWN - 3] + "..."
+        return DataError(
+            Message(
+                "{}, line {}, column {!r}: {!r}, expected a number. Mend it, name that column as the labels, set it "
+                "aside with {exclude=}, or read it as text with {} or as molecules with {}.",
+                self.file,
+                line,
+                name,
+                shown,
+                name,
+                text,
+                molecules,
+            )
+        )
+
+    @contextmanager
+    def _stream(self) -> Iterator[IO[bytes]]:
+        """Open the text of the file as UTF-8, which is made of UTF-16 where the file begins with its mark."""
+        with decompressed(self.file) as stream:
+            if self._encoding is None:
+                yield stream
+            else:
+                yield io.BufferedReader(_Recoded(self.file, stream, self._encoding))
+
+    def _first_line(self, head: _FirstLines, delimiter: str | None) -> tuple[int, str]:
+        """Return the number of the line that begins the table, and its delimiter.
+
+        It is the first line that is neither blank, nor ``sep=;``, nor a comment. Lines that begin with ``#`` are
+        comments, but for the last of them where it has as many fields, of two or more, as the line below.
+        """
+        marked: list[tuple[int, str]] = []
+        for number, line in head.below(0):
+            if not line.strip():
+                continue
+            if delimiter is None and not marked and (found := _SEPARATOR_LINE.fullmatch(line.strip())):
+                delimiter = found[1]
+            elif line.startswith("#"):
+                marked.append((number, line))
+            else:
+                delimiter = delimiter or self._usual_delimiter(line)
+                size = len(_fields(line, delimiter))
+                if marked and size == 1:  # a single column, whose name may begin with the mark
+                    return marked[0][0], delimiter
+                is_heading = bool(marked) and size == len(_fields(marked[-1][1], delimiter))
+                self.comments = [text for _, text in (marked[:-1] if is_heading else marked)]
+                return marked[-1][0] if is_heading else number, delimiter
+        if not marked:
+            raise DataError(f"{self.file}: no rows, only blank lines. Write it again.")
+        number, line = next((mark for mark in reversed(marked) if "\t" in mark[1]), marked[0])
+        return number, delimiter or self._usual_delimiter(line)
+
+    def _first_record(self, head: _FirstLines, number: int) -> tuple[list[str], int]:
+        """Return the fields of the record that begins with a line, and how many lines it has."""
+        lines: list[str] = []
+        for _, line in islice(head.below(number - 1), _MOST_LINES):
+            lines.append(line.strip("\r\n") + "\n")
+            try:
+                return next(csv.reader(lines, delimiter=self.delimiter, strict=True)), len(lines)
+            except csv.Error:  # a quoted field may have line breaks
+                continue
+        return _fields(lines[0], self.delimiter), 1
+
+    def _first_records(self, head: _FirstLines, n_skipped: int) -> list[list[str]]:
+        """Return the records on some lines below the first ones, as far as these can be read."""
+        lines: list[str] = []
+        size = 0
+        try:
+            for _, line in islice(head.below(n_skipped), _LOOK_LINES):
+                lines.append(line)
+                size += len(line)
+                if size >= _LOOK_BYTES and len(lines) >= _FEWEST_LOOK_LINES:
+                    break
+        except DataError:
+            pass  # whoever reads the rows will say so
+        return [record for record in csv.reader(lines, delimiter=self.delimiter) if record]
+
+    def _usual_delimiter(self, line: str) -> str:
+        name = uncompressed_name(self.file.name)
+        if name.endswith(".tsv") or (not name.endswith(".csv") and "\t" in line):
+            return "\t"
+        if _QUOTED_NAMES.fullmatch(line.strip()):
+            return " "
+        if ";" in line and all("," not in field or COMMA.reads(field) for field in line.split(";")):
+            return ";"  # each comma is that of a number, as in wavelengths
+        return "," if "," in line else next((d for d in _OTHER_DELIMITERS if d in line), ",")
+
+
+class _FirstLines:
+    """The first lines of a text, which are read once, as far as they are asked for."""
+
+    def __init__(self, file: DataFile, stream: IO[bytes]) -> None:
+        self._file, self._stream = file, stream
+        self._lines: list[str] = []
+
+    def below(self, n_skipped: int) -> Iterator[tuple[int, str]]:
+        """Yield the lines below the first ones with their numbers. Raises DataError for a line that is no text."""
+        number = n_skipped
+        while number < len(self._lines) or self._read(number + 1):
+            number += 1
+            yield number, self._lines[number - 1]
+
+    def _read(self, n: int) -> bool:
+        """Read up to a line; return whether there is one of that number."""
+        while len(self._lines) < n:
+            number = len(self._lines) + 1
+            piece = read_piece(self._file, self._stream, 0, f"line {number}")
+            if not piece:
+                return False
+            try:
+                line = piece.decode("utf-8").removeprefix("\ufeff")
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{self._file}, line {number}: not text in UTF-8 ({error}). Save it in UTF-8, or give the file the "
+                    "ending of its kind."
+                ) from error
+            if "\r" in line.strip("\r\n"):
+                raise DataError(
+                    f"{self._file}, line {number}: a CR within the line. Lines that end in CR alone are not read; "
+                    "write them with LF, as tr '\\r' '\\n' does."
+                )
+            self._lines.append(line)
+        return True
+
+
+class CsvSource(StreamSource):
+    """The rows of a table of numbers, one row per line, with or without a heading.
+
+    The file is read once when the source is made, to count rows and read labels; each pass converts the numbers again,
+    a few MiB at a time. Rows are float64. Blank lines are skipped. Fields may be quoted and then hold line breaks. A
+    column without a name, or one that pandas writes for an index, is set aside as the ids, and so is a first column of
+    text without repeats.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, compressed if it ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; addresses work too.
+    labels : str, int, array or file of labels, default=None
+        Name or number of the column of labels (the first is 0, the last -1), or an array or file, see ``read_labels``.
+        None takes the column ``y``, else ``label``, if a heading has it. All other columns are bins.
+    header : bool or "auto", default="auto"
+        Whether the first line holds names; for "auto" see ``is_heading``.
+    delimiter : str, default=None
+        None stands for a tab in ``.tsv`` files, else a comma; if the first line has no comma, the semicolon, tab or
+        bar in it.
+    choice : ColumnChoice, default=None
+        Which columns are bins and ids.
+    table : TextTable, default=None
+        The table, where its first lines have been read already.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        If the table cannot be read; the message names file, line and field.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "rows.csv")
+    ...     _ = path.write_text("a,b,species\\n0.5,0.5,cat\\n0,1,dog\\n")
+    ...     source = CsvSource(path, labels="species")
+    ...     next(source.chunks(2)).X, source.labels()
+    (array([[0.5, 0.5],
+           [0. , 1. ]]), array(['cat', 'dog'], dtype='<U3'))
+    """
+
+    is_sparse = False
+    dtype = np.dtype(np.float64)
+    held_bytes = 4.0 * BLOCK_BYTES
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        labels: Labels = None,
+        *,
+        header: bool | str = "auto",
+        delimiter: str | None = None,
+        choice: ColumnChoice | None = None,
+        table: TextTable | None = None,
+    ) -> None:
+        check_choice(header, "header", (True, False, "auto"))
+        choice = choice or ColumnChoice()
+        said = (labels, *choice.said())
+        self._table = table = table or TextTable(
+            existing_file(path), header=header, delimiter=delimiter, said=said, known=choice.names
+        )
+        self.path = self._stored = table.file
+        self.name, where = self.path.name, str(self.path)
+        names = table.names
+        check_distinct(names, where)
+        label = self._label_place(labels, choice)
+        roles = roles_of(names, label, choice, where, has_names=table.has_names)
+        first = roles.id_candidate(names, where)
+        self._y, ids = self._read_columns(label, roles.id, first, choice.missing)
+        roles, self.row_ids, notes = named_rows(roles, names, where, ids, first)
+        id, self._bins = roles.id, roles.bins
+        self.notes = (*self.notes, *table.notes, *notes)
+        if label is None:
+            self._y = labels_elsewhere(labels, self.n_rows, where, names)
+        self.n_features = len(self._bins)
+        self._marks = table.marks(self._bins)
+        if self._marks is not None:
+            what = "commas" if self._marks[0] == COMMA else "points, and marks between thousands"
+            self.notes = (*self.notes, f"{where}: numbers, such as {self._marks[1]!r}, have decimal {what}.")
+        used = {*self._bins, label, id}
+        self.columns_aside = tuple(name for place, name in enumerate(names) if place not in used)
+        if id is not None and np.unique(np.asarray(self.row_ids)).size < self.n_rows:
+            self.columns_aside = (*self.columns_aside, names[id])
+        if table.has_names:
+            self.column_names = tuple(names[place] for place in self._bins)
+        self.row_bytes = 8.0 * self.n_features
+        self.held_bytes = 4.0 * BLOCK_BYTES + (0 if self.row_ids is None else self.row_ids.nbytes)
+
+    def text_columns(self) -> list[str]:
+        """Return the names of the columns among the bins whose first rows are text."""
+        first = next(self._table.batches(self._bins, "string"))
+        columns = zip(self._bins, first.columns, strict=True)
+        return [self._table.names[place] for place, column in columns if _is_text(column)]
+
+    def _read_columns(
+        self, label: int | None, id: int | None, first: IdCandidate | None, missing: object
+    ) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Count the rows, and return labels and ids, in one pass; ``first`` is given the values of the first column."""
+        labels = TextLabels(f"{self.path}, column {self._table.names[label or 0]!r}", missing)
+        ids: list[np.ndarray] = []
+        places = [place for place in (label, id, None if first is None else first.place) if place is not None]
+        is_wanted, is_text = first is not None, False
+        self.n_rows = 0
+        for batch in self._table.batches(places or [0], "string"):
+            column = dict(zip(places, batch.columns, strict=False))
+            if label is not None:
+                coded = column[label].dictionary_encode()
+                labels.add_coded(coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy())
+            if id is not None:
+                ids.append(_texts(column[id]))
+            if first is not None and is_wanted:
+                is_text = is_text if self.n_rows else _is_text(column[first.place], self._table.has_commas)
+                is_wanted = first.add((_texts if is_text else _numbers)(column[first.place]))
+            self.n_rows += batch.num_rows
+        if self.n_rows == 0:
+            raise DataError(f"{self.path}: no rows, only a heading or blank lines. Write it again.")
+        y = None if label is None else self._labels(labels.finish(), missing)
+        return y, np.concatenate(ids) if ids else None
+
+    def _labels(self, y: np.ndarray, missing: object) -> np.ndarray:
+        """Return labels as they are, or as numbers where each word is one with a decimal comma."""
+        if not self._table.has_commas or not is_text(y):
+            return y
+        words = [*np.unique(np.ma.compressed(np.ma.asarray(y)))]
+        if not words or not all(COMMA.reads(word) for word in words):
+            return y
+        example = next((word for word in words if COMMA.decimal in word), words[0])
+        self.notes = (f"{self.path}: the labels, such as {str(example)!r}, are numbers with decimal commas.",)
+        plain = [None if word is np.ma.masked else COMMA.plain(word) for word in np.ma.asarray(y)]
+        return numbers_or_text(plain, f"{self.path}, labels", missing)
+
+    def _blocks(self) -> Iterator[np.ndarray]:
+        kind = "float64" if self._marks is None else "string"
+        for batch in self._table.batches(self._bins, kind):
+            out = np.empty((batch.num_rows, self.n_features))
+            for place, column in enumerate(batch.columns):
+                numbers = _plain_numbers(column) if self._marks is None else self._marks[0].numbers(column)
+                if numbers is None:
+                    raise self._table.fault("a field is blank", self._bins, self._marks)
+                out[:, place] = numbers
+            yield out
+
+    def _label_place(self, labels: Labels, choice: ColumnChoice) -> int | None:
+        """Return the position of the column that ``labels`` names, or None where it names no column."""
+        names, has_names = self._table.names, self._table.has_names
+        if labels is None:
+            name = choice.usual_label(names, str(self.path)) if has_names else None
+            return None if name is None else names.index(name)
+        if isinstance(labels, str) and labels in names:
+            return names.index(labels)
+        if isinstance(labels, int) or (isinstance(labels, str) and labels.removeprefix("-").isdecimal()):
+            place = int(labels)
+            if -len(names) <= place < len(names):
+                return place % len(names)
+            raise DataError(f"{self.path}: no column {place}; there are {len(names)}, the first is 0, the last -1.")
+        return None
+
+
+# The columns besides names and counts of tables with samples as columns, by the first words of programs' headings.
+_COLUMNS_OF_PROGRAMS = {
+    "Geneid": ("Chr", "Start", "End", "Strand", "Length"),  # featureCounts
+    "clade_name": ("NCBI_tax_id", "clade_taxid", "additional_species"),  # MetaPhlAn
+    "Representative_Sequence": ("total",),  # count tables of mothur
+    **dict.fromkeys(
+        ("#OTU ID", "#OTUID", "#ASV ID", "#ASVID", "#Feature ID", "#FeatureID"), ()
+    ),  # BIOM, QIIME, USEARCH
+}
+
+
+def columns_of_program(heading: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the columns that are no samples in the tables of the program that writes such a heading, None for others.
+
+    >>> columns_of_program(["Representative_Sequence", "total", "F3D0"]), columns_of_program(["id", "a"])
+    (('total',), None)
+    """
+    first = heading[0].strip()
+    return _COLUMNS_OF_PROGRAMS.get(first, _COLUMNS_OF_PROGRAMS.get(first.lstrip("# ")))
+
+
+def is_heading(fields: list[str], said: Iterable[object] = (), known: Iterable[str] | None = None) -> bool:
+    """Return whether the first line of a table holds the names of its columns.
+
+    It does if none of its fields is a number; if its numbers count the columns from 0, as in a data frame without
+    names that was written with or without its index; or if it holds a word from ``said``, or most columns of a model.
+
+    Parameters
+    ----------
+    fields : list of str
+        Fields of the first line.
+    said : iterable, default=()
+        Names of columns that the caller gave, among other objects.
+    known : iterable of str, default=None
+        Columns of a model.
+
+    Examples
+    --------
+    >>> is_heading(["a", "b"]), is_heading(["3", "b"]), is_heading(["3", "b"], said=["b"])
+    (True, False, True)
+    >>> is_heading(["", "0", "1"]), is_heading(["2", "1"]), is_heading(["2", "1"], known=["1", "2"])
+    (True, False, True)
+    """
+    names = [field.strip() for field in fields]
+    numbers = [(place, name) for place, name in enumerate(names) if is_number(name)]
+    words = {word for word in said if isinstance(word, str) and not is_number(word)}
+    if not numbers or not words.isdisjoint(names) or (known is not None and _most_are_in({*known}, names)):
+        return True
+    first = 0 if names[0] else 1  # the index of a data frame has no name
+    return len(numbers) > 1 and all(name == str(place - first) for place, name in numbers)
+
+
+def _most_are_in(known: set[str], names: list[str]) -> bool:
+    """Return whether distinct names hold more than half of the known ones; missing ones are reported later, by name."""
+    return len({*names}) == len(names) and 2 * len(known.intersection(names)) > len(known)
+
+
+_SVMLIGHT_ENTRY = re.compile(r"(\d+|qid):\S+")
+_TEXT_ENDINGS = tuple(text + packed for text in (".txt", ".dat") for packed in COMPRESSIONS)
+
+
+def is_text_table(address: str) -> bool:
+    """Return whether a file that may be svmlight text (``.txt``, ``.dat``) is a table with a delimiter.
+
+    Its first line that is neither blank nor a comment then has several fields, and no ``index:value`` for the second.
+    """
+    if not address.lower().endswith(_TEXT_ENDINGS) or is_folder(address):
+        return False
+    file = existing_file(address)
+    with decompressed(file) as stream:
+        piece = read_piece(file, stream, 0, "line 1")
+        if piece[:2] in _WIDE_BOMS:
+            return True
+        while piece and (piece.isspace() or piece.startswith(b"#")):
+            piece = read_piece(file, stream, 0, "its first lines")
+    line = piece.decode("utf-8", "replace").removeprefix("\ufeff").strip()
+    words = line.split()
+    if len(words) > 1 and _SVMLIGHT_ENTRY.fullmatch(words[1]):
+        return False
+    return any(mark in line for mark in ("\t", ",", *_OTHER_DELIMITERS)) or bool(_QUOTED_NAMES.fullmatch(line))
+
+
+def _names_columns(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a first line with numbers names the columns of rows that look different.
+
+    It does if a field of it is text where the rows have numbers; or if its numbers, at least eight, all differ, and
+    either rise or fall as wavelengths do, which no row does, or are whole, while every row repeats half of its own.
+    From three numbers on it does if they are whole and rise or fall, while all those of rows are fractions or 0.
+
+    >>> rows = [["0.2", "0.1", "1"], ["0.3", "0.1", "0"], ["0.1", "0.1", "1"]]
+    >>> _names_columns(["400", "402", "y"], rows), _names_columns(["400", "402", "1"], rows)
+    (True, False)
+    >>> _names_columns([*"34567890"], [[*"10020000"], [*"00000007"], [*"01000000"]])
+    True
+    """
+    rows = [row for row in rows if len(row) - len(first) in (0, 1)]
+    if len(rows) < _FEWEST_LOOK_LINES:
+        return False
+    for place, field in enumerate(first):
+        is_word = field.strip()[:1].isalpha() and not stands_for_missing(field) and not is_number(field)
+        if is_word and all(is_number(row[place]) for row in rows):
+            return True
+    places = [place for place, field in enumerate(first) if is_number(field)]
+    names = [as_number(first[place]) for place in places]
+    values = [[as_number(row[place]) for place in places] for row in rows]
+    if len({*names}) < len(names) or any(None in row for row in values):
+        return False
+    are_whole = all(isinstance(name, int) for name in names)
+    if len(names) < _FEWEST_NUMBERS_OF_HEADING:
+        may_be_axis = len(names) >= _FEWEST_ABOVE_FRACTIONS and are_whole and _is_monotone(names)
+        return may_be_axis and all(any(row) and all(not value or value % 1 for value in row) for row in values)
+    if _is_monotone(names):
+        return not any(map(_is_monotone, values))
+    return are_whole and all(len({*row}) <= _MOST_DISTINCT_OF_ROW * len(row) for row in values)
+
+
+def _is_monotone(values: Sequence[Any]) -> bool:
+    signs = {(b > a) - (b < a) for a, b in pairwise(values)}
+    return signs in ({1}, {-1})
+
+
+def _has_comma(field: str) -> bool:
+    """Return whether a field is a number with a decimal comma, and not one with a comma between thousands."""
+    return "," in field and COMMA.reads(field) and not POINT.reads(field)
+
+
+def _have_row_names(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Return whether most rows have one field more than the heading, a name of the row in front.
+
+    A single row tells only if that name is text; else it may be a row at fault.
+    """
+    n_more = sum(len(row) == width + 1 for row in rows)
+    return 2 * n_more > len(rows) and (len(rows) > 1 or not is_number(rows[0][0]))
+
+
+def _all_end_blank(rows: Sequence[Sequence[str]]) -> bool:
+    return bool(rows) and all(not row[-1].strip() for row in rows)
+
+
+class _Recoded(io.RawIOBase):
+    """The bytes of a text in UTF-8, made of a stream in another encoding."""
+
+    def __init__(self, file: DataFile, stream: IO[bytes], encoding: str) -> None:
+        self._file, self._stream, self._rest = file, stream, b""
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        is_open = True
+        while is_open and not self._rest:
+            piece = self._stream.read(2**16)
+            is_open = bool(piece)
+            try:
+                self._rest = self._decoder.decode(piece, final=not piece).encode()
+            except ValueError as error:
+                raise DataError(
+                    f"{self._file}: its first bytes say UTF-16, but it is not text in UTF-16 ({error}). Save it in "
+                    "UTF-8."
+                ) from error
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line.strip("\r\n")], delimiter=delimiter))
+
+
+def _read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
+    """Return the next ``size`` bytes and the rest of their last record, whose quoted fields may have line breaks.
+
+    See ``read_piece``.
+    """
+    lines = [read_piece(file, stream, size, place)]
+    is_open = lines[0].count(_QUOTE) % 2 == 1
+    while is_open and len(lines) <= _MOST_LINES:
+        line = read_piece(file, stream, 0, place)
+        if not line:
+            break
+        lines.append(line)
+        is_open = line.count(_QUOTE) % 2 == 0
+    return b"".join(lines)
+
+
+def _plain_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
+    return None if column.null_count else np.asarray(column.to_numpy())
+
+
+def _is_text(column: pa.ChunkedArray, has_commas: bool = False) -> bool:
+    """Return whether less than half of the first fields are numbers. If more are, the others count as mistakes.
+
+    Whole numbers with zeros in front, such as 007, are names. has_commas: whether numbers may have decimal commas.
+    """
+    texts = [text for text in column.slice(0, 1000).to_pylist() if text]
+    texts = [COMMA.plain(POINT.plain(text)) for text in texts] if has_commas else texts
+    return 2 * sum(is_number(text) and not _PADDED_NUMBER.fullmatch(text.strip()) for text in texts) < len(texts)
+
+
+def _texts(column: pa.ChunkedArray) -> np.ndarray:
+    """Return the fields of a column without the blanks around them."""
+    return np.char.strip(np.array([text or "" for text in column.to_pylist()]))
+
+
+def _numbers(column: pa.ChunkedArray) -> np.ndarray:
+    """Return the numbers of a column of text, NaN for blanks; all NaN where a field is not a number."""
+    import pyarrow
+    from pyarrow import compute
+
+    try:
+        return np.asarray(compute.utf8_trim_whitespace(column).cast("float64").to_numpy(zero_copy_only=False))
+    except pyarrow.ArrowInvalid:
+        return np.full(len(column), np.nan)

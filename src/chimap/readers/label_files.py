@@ -1,0 +1,244 @@
+"""Labels that users name: files of labels, members of archives, and the errors where there is no such name."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from chimap._messages import Message, shown
+from chimap._validation import DataError
+from chimap.data.label_kinds import numbers_or_text
+from chimap.data.labels import IGNORE_LABELS, Labels, MarkedLabels, clean_labels
+from chimap.data.source import Source
+from chimap.data.table import NoColumnError, instead, is_path
+from chimap.readers.io.files import (
+    DataFile,
+    decompressed,
+    existing_file,
+    is_address,
+    is_folder,
+    split_member,
+    uncompressed_name,
+)
+from chimap.readers.io.numpy_files import Archive, fill, read_header
+from chimap.readers.remedies import remedy_after
+
+
+def read_labels(labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile | None = None) -> np.ndarray | None:
+    """Return labels from an array or a file, of shape (n_rows,) or (n_rows, t), masked where some are missing.
+
+    A text file holds numbers if each of its words prints back from its number: int64 if all are whole, else float64.
+    Otherwise it holds text.
+
+    Parameters
+    ----------
+    labels : array, str, path, MarkedLabels or None
+        An array of labels, or a file. A ``.npy`` file holds an array. ``file.npz::member`` names an array of an
+        archive, ``::member`` one of the data file itself, and no member stands for ``y``. A trailing ``[2]`` takes that
+        column of a matrix. A ``.csv`` or ``.tsv`` file has a single column, with or without a heading. Any other ending
+        is text with one label per line. Text may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``).
+        ``MarkedLabels`` also gives the value that marks missing labels. None stays None.
+    n_rows : int
+        Number of rows.
+    data_path : DataFile, default=None
+        The data file, for ``::member``.
+
+    Returns
+    -------
+    ndarray or masked array, or None
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        If the labels cannot be read or do not fit; the message names the file and, where it can, the row.
+
+    Examples
+    --------
+    >>> read_labels(["a", "b", "a"], n_rows=3).tolist()
+    ['a', 'b', 'a']
+    """
+    if labels is None or labels is IGNORE_LABELS:
+        return None
+    missing = None
+    if isinstance(labels, MarkedLabels):
+        missing, labels = labels.missing, labels.labels
+    if not is_path(labels):
+        return clean_labels(labels, n_rows, "labels")
+    address, member = split_member(labels)
+    if address == "":
+        if data_path is None:
+            raise DataError(f"labels {labels!r} name a member of the data, but the data are not an .npz file.")
+        address = data_path.address
+    column = None
+    if member is None:
+        address, column = split_column(address)
+    path = existing_file(address)
+    where = f"labels in {path}"
+    if path.suffix == ".npz":
+        member, column = split_column(member or "y")
+        where = f"{where}::{member}"
+        return clean_labels(one_column(Archive(path).read(member), column, where), n_rows, where)
+    if member is not None:
+        raise DataError(
+            Message(
+                "{}: only .npz files have members, and only tables (.csv, .tsv, .txt, .parquet, .feather) have "
+                "columns of labels, so leave '::{}' out, or write it as one of these{}.",
+                path,
+                member,
+                remedy_after(path.address),
+            )
+        )
+    if path.suffix == ".npy":
+        return clean_labels(one_column(read_npy(path), column, str(labels)), n_rows, where)
+    return clean_labels(numbers_or_text(_texts_in(path, n_rows), where, missing), n_rows, where)
+
+
+def _texts_in(path: DataFile, n_rows: int) -> list[str]:
+    """Return the labels in a text file, without a heading above those of a table, and blank lines below the others."""
+    delimiter = {".csv": ",", ".tsv": "\t"}.get(uncompressed_name(path.name)[-4:])
+    if delimiter is not None:
+        texts = read_table(path, delimiter)
+        return texts[1:] if len(texts) == n_rows + 1 else texts
+    texts = read_lines(path)
+    while len(texts) > n_rows and not texts[-1]:
+        texts.pop()
+    return texts
+
+
+def split_column(name: str) -> tuple[str, int | None]:
+    """Split ``NAME[2]`` into the name of a matrix and the number of a column; the number is None without brackets.
+
+    >>> split_column("Y[2]"), split_column("Y")
+    (('Y', 2), ('Y', None))
+    """
+    match = re.fullmatch(r"(.+)\[(-?\d+)\]", name)
+    return (match[1], int(match[2])) if match else (name, None)
+
+
+def one_column(y: np.ndarray, column: int | None, where: str) -> np.ndarray:
+    """Return column ``column``, of shape (n,), of a matrix of labels; all of y if ``column`` is None."""
+    if column is None:
+        return y
+    if y.ndim != 2 or not -y.shape[1] <= column < y.shape[1]:
+        raise DataError(f"{where}: no column {column} in labels of shape {y.shape}; the first is 0.")
+    return y[:, column]
+
+
+def read_npy(path: DataFile) -> np.ndarray:
+    """Return the array of a ``.npy`` file of labels."""
+    with path.open() as file:
+        header = read_header(file, f"labels in {path}")
+        values = np.empty(header.shape, header.dtype)
+        try:
+            fill(file, values)
+        except EOFError as error:
+            raise DataError(f"labels in {path}: cut off, {error}. Copy or write it again.") from error
+    return values
+
+
+def read_lines(path: DataFile) -> list[str]:
+    """Return the lines of a text file without surrounding blanks; a blank line is a missing label."""
+    lines = [line.strip() for line in _read_text(path).splitlines()]
+    for line, label in enumerate(lines, 1):
+        _check_single(label.split("\t"), path, line)
+    return lines
+
+
+def read_table(path: DataFile, delimiter: str) -> list[str]:
+    """Return the fields of a text table with a single column."""
+    records = list(csv.reader(_read_text(path).rstrip("\r\n").splitlines(), delimiter=delimiter))
+    for line, record in enumerate(records, 1):
+        _check_single(record, path, line)
+    return ["".join(record).strip() for record in records]
+
+
+def _check_single(record: list[str], path: DataFile, line: int) -> None:
+    if len(record) > 1:
+        raise DataError(
+            f"labels in {path}, line {line}: {len(record)} columns; expected a single one. Name the column as "
+            f"{path}::COLUMN, which joins its rows by their ids, or keep only the column of labels."
+        )
+
+
+def _read_text(path: DataFile) -> str:
+    try:
+        with decompressed(path) as file:
+            return file.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"labels in {path}: not text in UTF-8 ({error}). Use text, plain or compressed, or .npy or .npz."
+        ) from error
+    except (EOFError, OSError) as error:
+        raise DataError(
+            f"labels in {path}: cannot be read ({error}). The file is damaged or cut off; copy it again."
+        ) from error
+
+
+def labels_elsewhere(labels: Labels, n_rows: int, where: str, columns: Sequence[str]) -> np.ndarray | None:
+    """Return labels from an array or a file, see ``read_labels``; refuse a name that is neither a file nor a column."""
+    name = labels.labels if isinstance(labels, MarkedLabels) else labels
+    if isinstance(name, str):
+        try:
+            existing_file(split_member(name)[0])
+        except FileNotFoundError as error:
+            remedy = (
+                f"columns are {shown(columns)}. Name one of them, or a file with one value per row."
+                if columns
+                else "it holds only counts. If another table gives labels by the ids of the rows, name that table "
+                f"and its column: metadata.tsv::{name}."
+            )
+            raise NoColumnError(f"{where}: no column and no file {name!r}{instead(name, columns, remedy)}") from error
+    return read_labels(labels, n_rows)
+
+
+def with_label_hints(
+    read: Callable[[Labels], Source], labels: Labels, data: object, has_arrays: Callable[[str], bool]
+) -> Source:
+    """Return the source that ``read(labels)`` makes of the data.
+
+    ``has_arrays(path)`` says whether a file holds arrays by name. Raises DataError, which lists what there is, if a
+    word is neither a file of labels nor anything in the file of the rows, and FileNotFoundError without that file.
+    """
+    try:
+        return read(labels)
+    except FileNotFoundError as error:
+        name = labels.labels if isinstance(labels, MarkedLabels) else labels
+        if not is_path(data) or not isinstance(name, str) or os.sep in name or "." in name:
+            raise
+        path = split_member(str(data))[0]
+        if not is_folder(path):
+            existing_file(path)
+        raise _not_there(read, path, name, has_arrays(path)) from error
+
+
+def _not_there(read: Callable[[Labels], Source], path: str, name: str, has_arrays: bool) -> NoColumnError:
+    prefix = f"{path}: no file {name!r} with labels"
+    if has_arrays:
+        try:
+            read(f"::{name}")
+        except DataError as error:
+            return NoColumnError(f"{prefix}. {error} Name one of its arrays with '::' before it, or a file of labels.")
+        return NoColumnError(f"{prefix}. It holds an array of that name: '::{name}'.")
+    if read(IGNORE_LABELS).row_ids is not None:
+        return NoColumnError(
+            f"{prefix}. If a table gives labels by the ids of the rows, name it and its column: metadata.tsv::{name}."
+        )
+    return NoColumnError(f"{prefix}. Name a file with one value per row: text, .npy or .npz.")
+
+
+def marked(labels: Labels, missing: object) -> Labels | MarkedLabels:
+    """Return labels together with the value that marks missing ones, if they are in a text file.
+
+    A text file must be read with that value in mind, because it decides whether the labels are numbers.
+    """
+    if missing is None or not is_path(labels):
+        return labels
+    text = os.fspath(labels)
+    is_text = not text.lower().endswith((".npy", ".npz")) and (is_address(text) or os.path.isfile(text))
+    return MarkedLabels(text, missing) if is_text else labels

@@ -1,0 +1,65 @@
+"""The shared file of mothur: the OTUs of groups, which are samples, at one distance or at several."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from chimap._messages import shown
+from chimap._validation import DataError
+from chimap.data.label_kinds import same_value, texts_of
+from chimap.data.labels import IGNORE_LABELS, Labels
+from chimap.data.source import Source
+from chimap.data.table import ColumnChoice, unique_ids
+from chimap.data.views import ChosenRows
+from chimap.readers.csv import CsvSource, TextTable
+from chimap.readers.label_files import labels_elsewhere
+
+_DISTANCE, _GROUP = "label", "Group"
+
+
+def is_shared(table: TextTable) -> bool:
+    """Return whether a table has the heading of a shared file: label, Group, and numOtus or numASVs."""
+    return table.names[:2] == [_DISTANCE, _GROUP] and table.names[2:3] != [] and table.names[2].startswith("num")
+
+
+def shared_source(path: str, labels: Labels, choice: ColumnChoice, table: TextTable, distance: str | None) -> Source:
+    """Return the groups of a shared file as rows, with their names as ids.
+
+    ``distance`` names one of several, as in ``FILE.shared::0.03``. Its column, called ``label``, holds no labels.
+    """
+    n_otus = table.names[2]
+    there = [*dict.fromkeys(_column(path, _DISTANCE, n_otus))]
+    if distance is None and len(there) > 1:
+        raise DataError(f"{path}: OTUs at several distances, {shown(there)}. Name one: '{path}::{there[-1]}'.")
+    chosen = there[0] if distance is None else next((each for each in there if same_value(each, distance)), None)
+    if chosen is None:
+        raise DataError(f"{path}: no OTUs at distance {distance!r}; there are {shown(there)}. Name one of these.")
+    choice = replace(choice, aside=(*choice.aside, _DISTANCE, n_otus))
+    if len(there) == 1:
+        return CsvSource(path, labels, choice=replace(choice, id=_GROUP if choice.id is None else choice.id))
+    rows = np.flatnonzero(_column(path, _DISTANCE, n_otus) == chosen)
+    whole = CsvSource(path, IGNORE_LABELS, choice=replace(choice, id=None, aside=(*choice.aside, _GROUP)))
+    y = None if labels is IGNORE_LABELS else labels_elsewhere(labels, rows.size, path, ())
+    source = _AtDistance(whole, rows, y)
+    source.row_ids = unique_ids(_column(path, _GROUP, n_otus)[rows], f"{path}, column {_GROUP!r}")
+    source.n_left_out = 0
+    source.notes = (*source.notes, f"{path}: OTUs at distance {chosen}, of {shown(there)}.")
+    return source
+
+
+def _column(path: str, name: str, n_otus: str) -> np.ndarray:
+    """Return the values of a column that is no bin, as text."""
+    aside = tuple({_DISTANCE, _GROUP, n_otus} - {name})
+    values = CsvSource(path, name, choice=ColumnChoice(aside=aside)).labels()
+    assert values is not None  # the labels are named
+    return texts_of(np.ma.getdata(values))
+
+
+class _AtDistance(ChosenRows):
+    """The rows of one distance, which are a table of their own."""
+
+    def places_in_file(self) -> np.ndarray:
+        """Return the positions among the rows of this distance."""
+        return np.arange(self.n_rows)

@@ -1,0 +1,403 @@
+"""Tables whose fields are text, molecules or counts by name rather than bins, read record by record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from chimap._frames import is_frame
+from chimap._types import JSON
+from chimap._validation import DataError
+from chimap.data.frames import checked_names_of, column_of, naming_index
+from chimap.data.label_kinds import is_missing
+from chimap.data.source import Stored
+from chimap.data.table import instead
+from chimap.readers.arrow_files import IPC, PARQUET, as_written, files_of, find_parts
+from chimap.readers.batches import Tables, tables_of
+from chimap.readers.csv import TextTable
+from chimap.readers.io.files import (
+    COMPRESSIONS,
+    StoredFiles,
+    base_name,
+    decompressed,
+    existing_file,
+    files_under,
+    is_folder,
+    read_piece,
+    split_member,
+    uncompressed_name,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+def _object_of(line: bytes, where: str) -> JSON:
+    """Return the object that a line holds; bytes that are not text in UTF-8 come as lone surrogates.
+
+    Raises DataError for a line that is not a JSON object, and for a key that comes twice.
+    """
+    try:
+        # JSON finds out about UTF-16, which has zeros near its beginning, itself.
+        text = line if 0 in line[:4] else line.decode("utf-8-sig", "surrogateescape")
+        record = json.loads(text, object_pairs_hook=unique_keys)
+    except KeyError as error:
+        raise DataError(
+            f"{where}: the key {error} comes twice in one object. Add the two values up, or rename one of them."
+        ) from error
+    except ValueError as error:
+        raise DataError(
+            f"{where}: not JSON ({error}). The file is cut off or damaged; give one object per line."
+        ) from error
+    if not isinstance(record, dict):
+        raise DataError(
+            f"{where}: {type(record).__name__}, expected an object such as "
+            '{"id": "a", "counts": {"word": 2}, "label": "b"}.'
+        )
+    return record
+
+
+def unique_keys(pairs: list[tuple[str, object]]) -> JSON:
+    """Return the object of these pairs; raise KeyError for a repeated key, of which Python would keep the last."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise KeyError(next(key for key in keys if keys.count(key) > 1))
+    return record
+
+
+BATCH = 1024  # records per batch
+
+_TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), PARQUET + IPC
+LINES = (".jsonl", ".ndjson")
+
+
+Batch: TypeAlias = list[tuple[Any, ...]]
+"""Consecutive records, each a tuple with the values of the requested columns."""
+
+
+@dataclass(frozen=True)
+class Undecoded:
+    """A field whose bytes are not text; ``reason`` says why. Whoever needs no text of it goes on."""
+
+    reason: str
+
+
+def text_or_undecoded(content: bytes) -> str | Undecoded:
+    """Return bytes as text in UTF-8.
+
+    >>> text_or_undecoded(b"a"), text_or_undecoded("caf\u00e9".encode("latin-1")).reason
+    ('a', "not text in UTF-8: byte 0xe9 in position 3 (as in Latin-1, where it is 'é')")
+    """
+    if 0 in content:
+        return Undecoded(f"no text: byte {content.index(0)} is 0, as in files that are not text")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return _undecoded(content[error.start], error.start)
+
+
+def _undecoded(byte: int, position: int) -> Undecoded:
+    return Undecoded(
+        f"not text in UTF-8: byte 0x{byte:02x} in position {position} (as in Latin-1, where it is {chr(byte)!r})"
+    )
+
+
+def refuse_undecoded(values: list[Any], first: int, where: str) -> None:
+    """Refuse values of which one is not text; ``first`` is the number of the first record, ``where`` the column."""
+    for record, value in enumerate(values, first):
+        if isinstance(value, Undecoded):
+            raise DataError(f"{where}, record {record}: {value.reason}. Save the file as UTF-8.")
+
+
+def why_no_text(field: object) -> str:
+    """Return the reason why a field is no text, for messages."""
+    if isinstance(field, Undecoded):
+        return field.reason
+    return "no text" if is_missing(field) else f"it is {field!r}, expected text"
+
+
+class Records(ABC):
+    """Records of named fields, the same in each pass.
+
+    Attributes
+    ----------
+    address : str
+        The file or folder, for messages.
+    columns : list of str
+        Names of the fields, as far as they are known beforehand.
+    stored : Stored
+        What the records are read from.
+    row_names : ndarray of shape (records,), or None
+        Names of the records beside their fields, such as the index of a data frame.
+    has_types : bool
+        Whether the data tell text from numbers; a text table does not.
+    """
+
+    address: str
+    columns: list[str]
+    stored: Stored
+    has_types = True
+    row_names: np.ndarray | None = None
+
+    @property
+    def name(self) -> str:
+        """The address without folders."""
+        return base_name(self.address)
+
+    @abstractmethod
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
+        """Yield batches of records with the values of these columns; None where a record has no such field."""
+
+    def check_columns(self, columns: list[str]) -> None:
+        """Refuse names that are not columns."""
+        missing = [name for name in columns if name not in self.columns]
+        if missing:
+            there = instead(missing[0], self.columns, f"there are {', '.join(self.columns) or 'none'}")
+            raise DataError(f"{self.address}: no column {missing[0]!r}{there}. Name one of them.")
+
+
+class TextRecords(Records):
+    """A CSV or TSV table with a heading; quoted fields may have line breaks."""
+
+    has_types = False
+
+    def __init__(self, address: str) -> None:
+        file = self.stored = existing_file(address)
+        self.address, self._table = file.address, TextTable(file, header=True)
+        self.columns = self._table.names
+
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
+        """Yield batches as ``Records`` does."""
+        self.check_columns(columns)
+        fields = itemgetter(*(self.columns.index(name) for name in columns))
+        records = self._table.records()
+        while batch := [fields(record) for record in islice(records, BATCH)]:
+            several = batch if len(columns) > 1 else [(field,) for field in batch]
+            yield [tuple(map(_decoded, record)) for record in several]
+
+
+_ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that are not text, as ``surrogateescape`` keeps them
+
+
+def _decoded(field: str) -> str | Undecoded:
+    """Return a field of a text table as it is, if all of its bytes are text."""
+    found = None if field.isascii() else _ESCAPED.search(field)
+    return field if found is None else _undecoded(ord(found[0]) - 0xDC00, found.start())
+
+
+class ArrowRecords(Records):
+    """The records of a Parquet, Feather or Arrow file, or of a folder of them."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._parts = find_parts(address)
+        self.columns = list(self._parts[0].schema.names)
+        self.stored = files_of(self._parts)
+
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
+        """Yield batches as ``Records`` does."""
+        self.check_columns(columns)
+        for part in self._parts:
+            for group in range(len(part.group_rows)):
+                for batch in part.batches(group, columns, BATCH):
+                    values = [as_written(batch.column(name), f"{part.file}, column {name!r}") for name in columns]
+                    yield list(zip(*(column.to_pylist() for column in values), strict=True))
+
+
+class JsonRecords(Records):
+    """A JSON object per line; ``columns`` are the keys of all of them, which the file is read for."""
+
+    def __init__(self, address: str) -> None:
+        self._file = self.stored = existing_file(address)
+        self.address = self._file.address
+        keys: dict[str, None] = {}
+        for record in self._objects():
+            keys.update(dict.fromkeys(record))
+        self.columns = list(keys)
+        if not keys:
+            raise DataError(
+                f"{address}: no records, only blank lines or objects without a key. Write one JSON object per line."
+            )
+
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
+        """Yield batches as ``Records`` does."""
+        batch: Batch = []
+        for record in self._objects():
+            values = (record.get(name) for name in columns)
+            batch.append(tuple(_decoded(value) if isinstance(value, str) else value for value in values))
+            if len(batch) == BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def _objects(self) -> Iterator[JSON]:
+        number = 0
+        with decompressed(self._file) as stream:
+            while line := read_piece(self._file, stream, 0, f"line {number + 1}"):
+                number += 1
+                if not line.isspace():
+                    yield _object_of(line, f"{self.address}, line {number}")
+
+
+class FolderRecords(Records):
+    """A folder of text files, each a record of ``id`` (its path), ``text`` and ``label`` (its folder)."""
+
+    def __init__(self, address: str) -> None:
+        self.address, self.columns = address.rstrip("/"), ["id", "text", "label"]
+        self._files = {
+            inner: file
+            for inner, file in files_under(address).items()
+            if not any(step.startswith(".") for step in inner.split("/"))
+        }
+        if not self._files:
+            raise DataError(f"{address}: an empty folder; expected text files, in a folder for each class.")
+        self.stored = StoredFiles(self._files)
+
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
+        """Yield batches as ``Records`` does."""
+        self.check_columns(columns)
+        paths = [*self._files]
+        for start in range(0, len(paths), BATCH):
+            yield [tuple(self._field(path, name) for name in columns) for path in paths[start : start + BATCH]]
+
+    def _field(self, inner: str, name: str) -> str | Undecoded | None:
+        if name == "id":
+            return inner
+        if name == "label":
+            return inner.rpartition("/")[0] or None
+        file = self._files[inner]
+        with decompressed(file) as stream:
+            content = read_piece(file, stream, -1, "text")
+        return text_or_undecoded(content)
+
+
+def has_records(address: str) -> bool:
+    """Return whether a file or folder has named columns that can be read record by record."""
+    return is_folder(address) or uncompressed_name(address).endswith((*_TEXT_TABLES, *_ARROW_TABLES, *LINES))
+
+
+def records_of(address: str) -> Records:
+    """Return the records of a table or of a folder of text files. Raises DataError for another ending."""
+    path, member = split_member(address)
+    if member is not None:
+        raise DataError(f"{path}: its columns are fields of records, and it has no members: leave '::{member}' out.")
+    if is_folder(address):
+        is_table = any(inner.lower().endswith(_ARROW_TABLES) for inner in files_under(address))
+        return ArrowRecords(address) if is_table else FolderRecords(address)
+    name = uncompressed_name(existing_file(address).name)
+    if name.endswith(_TEXT_TABLES):
+        return TextRecords(address)
+    if name.endswith(_ARROW_TABLES):
+        return ArrowRecords(address)
+    if name.endswith(LINES):
+        return JsonRecords(address)
+    endings = (*_TEXT_TABLES, *_ARROW_TABLES, *LINES)
+    raise DataError(
+        f"{address}: a column was named, but only files that end in {', '.join(endings)}, plain or compressed "
+        f"({', '.join(COMPRESSIONS[1:])}), have columns. Write one of these, or give a folder of text files."
+    )
+
+
+class MemoryRecords(Records):
+    """Records that are not in a file, and are what they are read from."""
+
+    @property
+    def stored(self) -> Stored:  # type: ignore[override]
+        """The records themselves."""
+        return self
+
+    def content(self) -> JSON:
+        """Return a digest as ``Records`` does."""
+        total = hashlib.blake2b(digest_size=16)
+        for batch in self.batches(self.columns):
+            total.update(repr(batch).encode("utf-8", "surrogatepass"))
+        return {"digest": total.hexdigest()}
+
+    def check_unchanged(self) -> None:
+        """Do nothing: values in memory need no check."""
+
+
+class ListRecords(MemoryRecords):
+    """Values of a single field."""
+
+    def __init__(self, values: Iterable[object], column: str, address: str, row_names: np.ndarray | None) -> None:
+        self.address, self.columns, self._values = address, [column], list(values)
+        self.row_names = row_names
+
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
+        """Yield batches as ``Records`` does."""
+        self.check_columns(columns)
+        for start in range(0, len(self._values), BATCH):
+            yield [(value,) for value in self._values[start : start + BATCH]]
+
+
+class FrameRecords(MemoryRecords):
+    """The rows of a data frame of pandas or polars, or of an Arrow table."""
+
+    def __init__(self, table: pd.DataFrame | pl.DataFrame | pa.Table) -> None:
+        self.address, self._table, self.row_names = type(table).__name__, table, naming_index(table)
+        self.columns = checked_names_of(table, self.address)
+
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
+        """Yield batches as ``Records`` does."""
+        self.check_columns(columns)
+        values = [column_of(self._table, self.columns.index(name)).tolist() for name in columns]
+        for start in range(0, self._table.shape[0], BATCH):
+            yield list(zip(*(column[start : start + BATCH] for column in values), strict=True))
+
+
+class StreamRecords(MemoryRecords):
+    """The rows of a lazy frame, a relation or a data set that yields Arrow tables."""
+
+    def __init__(self, tables: Tables, address: str) -> None:
+        self.address, self._tables = address, tables
+        first = next(iter(tables()), None)
+        self.columns = [] if first is None else list(first.schema.names)
+
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
+        """Yield batches as ``Records`` does."""
+        self.check_columns(columns)
+        for table in self._tables():
+            yield list(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
+
+
+def records_in(data: object, column: str) -> Records | None:
+    """Return the records of an object in memory, or None if it holds no single fields, such as a matrix.
+
+    It is a data frame, a data set, or a list, tuple, series or one-dimensional array of values of the field ``column``.
+
+    >>> records_in(["a text", "a text"], "text").columns, records_in([[1, 2], [3, 4]], "text")
+    (['text'], None)
+    """
+    if is_frame(data):
+        return FrameRecords(data)
+    if (tables := tables_of(data)) is not None:
+        return StreamRecords(tables, type(data).__name__)
+    values = _values_of(data)
+    return None if values is None else ListRecords(values, column, type(data).__name__, naming_index(data))
+
+
+def _values_of(data: object) -> Sequence[object] | None:
+    """Return the values of a sequence, a series or a one-dimensional array; None if an entry is a row of values."""
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        is_row = len(data) > 0 and hasattr(data[0], "__len__") and not isinstance(data[0], str | bytes | dict)
+        return None if is_row else data
+    if hasattr(data, "to_pylist"):  # an Arrow array
+        return list(data.to_pylist())
+    if len(getattr(data, "shape", ())) != 1:
+        return None
+    to_list = getattr(data, "tolist", None) or getattr(data, "to_list", None)  # polars has the second only
+    return None if to_list is None else list(to_list())
