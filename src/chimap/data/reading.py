@@ -244,3 +244,6 @@ class Reading(ABC):
         id : str or int, default=None
             The column of ids.
         """
+
+
+READINGS: dict[str, type[Reading]] = {}  # by their names, to which readers add theirs; model files restore them

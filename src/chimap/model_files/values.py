@@ -7,7 +7,8 @@ that import this module register their classes when they are imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +24,7 @@ from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.doubts import Units
 from chimap.data.overlap import TrainingMass
+from chimap.data.reading import READINGS
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import (
     OTHERS,
@@ -72,7 +74,7 @@ def decoded_by_levels(codes: np.ndarray, levels: np.ndarray) -> np.ndarray:
     return np.asarray(levels[np.arange(levels.shape[0]), codes])
 
 
-_classes: dict[str, type] = {}
+_classes: MutableMapping[str, type] = ChainMap({}, READINGS)
 
 
 def register(*classes: type, migrate: Callable[[JSON], None] | None = None) -> None:
@@ -95,7 +97,7 @@ def _class_of(name: str) -> type:
     if name not in _classes:
         # Its folder, which registers it, may not be imported yet, for example if ``load`` opens a model of images.
         for folder in iter_modules([str(Path(__file__).parents[1])]):
-            if folder.ispkg and folder.name != "cli":
+            if folder.ispkg and folder.name != "cli" and name not in _classes:
                 import_module(f"chimap.{folder.name}")
     return _classes[name]
 

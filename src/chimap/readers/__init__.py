@@ -6,7 +6,7 @@ file, add one module with a ``Source`` and one line to ``ENDINGS`` in ``chimap.r
 
 from __future__ import annotations
 
-from chimap.model_files import register
+from chimap.data.reading import READINGS, Reading
 from chimap.readers.arrow import ArrowSource
 from chimap.readers.batches import BatchSource
 from chimap.readers.catalogue import ENDINGS, check_rows_order, opener_of
@@ -25,7 +25,8 @@ from chimap.readers.stored_arrays import Hdf5Source, ZarrSource
 from chimap.readers.svmlight import SvmlightSource
 from chimap.readers.words import WordCounts
 
-register(WordCounts, *FINGERPRINTS.values(), NamedCounts)
+_readings: tuple[type[Reading], ...] = (WordCounts, *FINGERPRINTS.values(), NamedCounts)
+READINGS.update({reading.__name__: reading for reading in _readings})
 
 __all__ = [
     "open_source",
