@@ -111,3 +111,14 @@ def test_what_cannot_be_combined_is_refused():
     for refused in (model.compile, lambda: chimap.export_model(model, "never.onnx")):
         with pytest.raises(ValueError, match=r"takes 'age', 'sex' besides the bins.*save the model"):
             refused()
+
+
+def test_noise_of_subjects_is_not_used_for_the_rows_of_few_of_them():
+    """Ten rows of a subject share what luck its age has."""
+    rng = np.random.default_rng(11)
+    subject, ill = np.repeat(np.arange(12), 10), rng.permutation(12) % 2
+    shares = rng.dirichlet(np.full(20, 0.5), 12) * np.exp(0.5 * np.outer(ill, np.linspace(-1, 1, 20)))
+    rows = rng.poisson(300 * shares[subject] / shares.sum(axis=1)[subject, None])
+    ages = {"age": rng.normal(50, 10, 12)[subject]}
+    model = HistogramClassifier("exp-chi2", covariates=ages, **FIXED).fit(rows, ill[subject], groups=subject)
+    assert model.covariates_.weight == 0

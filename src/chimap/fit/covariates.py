@@ -4,8 +4,8 @@
 
 Machines of a sample on the kernel matrix, each with its own strength by left-out rows, compare a linear and a gaussian
 kernel over a grid of weights w with the counts alone. The weight is 0, and the covariates are not used, unless the
-left-out outputs are better by more than two standard errors of the difference: the best of the grid is a little better
-by chance.
+left-out outputs are better by more than two standard errors of the difference, of groups where rows have them: the best
+of the grid is a little better by chance.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from chimap.models.model import Model
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task, scoring_of
 from chimap.recipe.weights import with_weights
-from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
+from chimap.selection.jackknife import deviations_of, error_of_mean, parts_of_rows, standard_error
 from chimap.selection.scoring import OutputScore
 
 KERNELS = ("linear", "gaussian")
@@ -145,7 +145,7 @@ def with_covariates(
     score = codec.score(y[places], scoring_of(recipe.scoring, recipe.is_classifier, y[places]), rows.weights)
     chosen = _told(both[0], score, sample, alone, others[1], both[1])
     gain = alone.errors - both[1].errors
-    if gain.mean() <= _CLEAR * gain.std(ddof=1) / np.sqrt(gain.size) or chosen.scores["covariates add"] < 0:
+    if gain.mean() <= _CLEAR * error_of_mean(gain, of_rows) or chosen.scores["covariates add"] < 0:
         return recipe, source, replace(chosen, weight=0.0)
     final = replace(Covariates.fitted(source.covariates, chosen.kernel), weight=chosen.weight)
     chosen = replace(chosen, codes=final.codes, features=final.features)

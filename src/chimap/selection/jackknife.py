@@ -61,3 +61,24 @@ def deviations_of(scores: np.ndarray) -> np.ndarray:
 def standard_error(deviations: Sequence[float] | np.ndarray) -> float:
     """Return the norm of the deviations; NaN if there are none."""
     return float(np.linalg.norm(deviations)) if len(deviations) else float("nan")
+
+
+def error_of_mean(values: np.ndarray, groups: np.ndarray | None) -> float:
+    """Return the standard error of the mean of values (n,) of rows, of which those of one group vary together.
+
+    With d_g, the sum over group g of the deviations from the mean, it is sqrt(k / (k - 1) sum_g d_g^2) / n for k
+    groups, and s / sqrt(n) where each row is a group. Infinite for one group, whose error nothing tells.
+
+    Examples
+    --------
+    >>> y, groups = np.arange(100.0), np.repeat(np.arange(50), 2)
+    >>> bool(np.isclose(error_of_mean(y, None), y.std(ddof=1) / 10))
+    True
+    >>> bool(np.isclose(error_of_mean(np.repeat(y, 2), np.repeat(np.arange(100), 2)), error_of_mean(y, None)))
+    True
+    """
+    deviations = values - values.mean()
+    if groups is not None:
+        deviations = np.bincount(np.unique(groups, return_inverse=True)[1], deviations)
+    k = deviations.size
+    return float(np.sqrt(np.square(deviations).sum() * k / (k - 1)) / values.size) if k > 1 else float("inf")
