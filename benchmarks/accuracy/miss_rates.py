@@ -13,16 +13,9 @@ import numpy as np
 from benchmarks.measure import data_file, report
 from benchmarks.speed.detector import SCENE, of_class, resized, scene
 from chimap import HistogramClassifier, OptimalMap
-from chimap.images import (
-    HOGBlocks,
-    ImageHistograms,
-    MissRates,
-    WindowDetector,
-    mined_detector,
-    scene_miss_rates,
-    window_miss_rates,
-)
+from chimap.images import HOGBlocks, ImageHistograms
 from chimap.images.reading import open_images
+from chimap.papers.detection import MissRates, WindowDetector, mined_detector, scene_miss_rates, window_miss_rates
 
 WINDOW = (72, 64)
 N_TRAIN, N_SCENES = 20, 24

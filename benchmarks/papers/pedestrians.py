@@ -28,7 +28,8 @@ from benchmarks.measure import data_file, report
 from benchmarks.papers import _composed_pedestrians as composed
 from benchmarks.papers.sets import daimler_pedestrians, inria_people, inria_person, inria_scenes
 from chimap import HistogramClassifier, OptimalMap, open_images
-from chimap.images import HOGBlocks, ImageHistograms, MissRates, mined_detector, scene_miss_rates, window_miss_rates
+from chimap.images import HOGBlocks, ImageHistograms
+from chimap.papers.detection import MissRates, mined_detector, scene_miss_rates, window_miss_rates
 
 KERNELS = {
     "hellinger": {"features": OptimalMap(n_terms=1)},

@@ -6,7 +6,7 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler
 
 from benchmarks.measure import mnist, ratio, report, seconds
 from chimap import AnchorMap, HomogeneousMap, StaircaseMap, chi2
-from chimap.features.additive.codes import look_up
+from chimap.papers.codes import look_up
 
 
 def stored_bytes(transform, rows):

@@ -16,9 +16,10 @@ import numpy as np
 
 from benchmarks.measure import data_file, report, seconds
 from chimap import HistogramClassifier, OptimalMap
-from chimap.images import SIFT, Detection, ImageHistograms, Pyramid, WindowDetector
+from chimap.images import SIFT, ImageHistograms, Pyramid
 from chimap.images.descriptors import Coded
 from chimap.images.reading import ImageSet, open_images
+from chimap.papers.detection import Detection, WindowDetector
 
 WINDOW = (76, 64)  # height and width of a face
 SCENE = (360, 480)

@@ -18,8 +18,9 @@ import numpy as np
 from benchmarks.measure import data_file, report
 from benchmarks.speed.detector import of_class, resized
 from chimap import HistogramClassifier
-from chimap.images import PHOG, HOGBlocks, ImageHistograms, WindowDetector
+from chimap.images import PHOG, HOGBlocks, ImageHistograms
 from chimap.images.reading import open_images
+from chimap.papers.detection import WindowDetector
 
 WINDOW, SCENE = (128, 64), (480, 640)
 REPEATS = 4

@@ -35,29 +35,15 @@ if TYPE_CHECKING:
         HistogramClassifier,
         HistogramRegressor,
         KernelClassifier,
-        LookupClassifier,
         MomentsGroupLasso,
         MomentsLasso,
         MomentsRidge,
         MomentsRidgeClassifier,
-        OnlineIntersectionClassifier,
         load,
         save,
     )
     from chimap.export import export_model
-    from chimap.features.additive import (
-        AdditiveKPCA,
-        AnchorMap,
-        ChebyshevMap,
-        CompressedMap,
-        DirectMap,
-        DirichletMap,
-        HomogeneousMap,
-        OptimalMap,
-        SignStableProjection,
-        StaircaseMap,
-        StationaryMap,
-    )
+    from chimap.features.additive import DirectMap, HomogeneousMap, OptimalMap
     from chimap.features.families import AutomaticFeatures, PrincipalFeatures
     from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
     from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
@@ -73,7 +59,6 @@ if TYPE_CHECKING:
     from chimap.kernels import (
         AdditiveKernel,
         ArccosKernel,
-        DirichletKernel,
         Exponential,
         Gaussian,
         Kernel,
@@ -82,16 +67,28 @@ if TYPE_CHECKING:
         PQKernel,
         SkewedChi2,
         SkewedIntersection,
-        StationaryKernel,
         chi2,
         hellinger,
         intersection,
         jensen_shannon,
+    )
+    from chimap.moments import Moments
+    from chimap.papers.anchors import AnchorMap
+    from chimap.papers.chebyshev import ChebyshevMap
+    from chimap.papers.compressed import CompressedMap
+    from chimap.papers.dirichlet import DirichletKernel, DirichletMap
+    from chimap.papers.kpca import AdditiveKPCA
+    from chimap.papers.lookup import LookupClassifier
+    from chimap.papers.online import OnlineIntersectionClassifier
+    from chimap.papers.sign_stable import SignStableProjection
+    from chimap.papers.staircase import StaircaseMap
+    from chimap.papers.stationary import (
+        StationaryKernel,
+        StationaryMap,
         stationary_gaussian,
         stationary_laplace,
         stationary_student,
     )
-    from chimap.moments import Moments
     from chimap.readers import open_source
     from chimap.reports import report
 
@@ -173,7 +170,6 @@ _HOMES = {
     "kernels": (
         "AdditiveKernel",
         "ArccosKernel",
-        "DirichletKernel",
         "Exponential",
         "Gaussian",
         "Kernel",
@@ -182,14 +178,10 @@ _HOMES = {
         "PQKernel",
         "SkewedChi2",
         "SkewedIntersection",
-        "StationaryKernel",
         "chi2",
         "hellinger",
         "intersection",
         "jensen_shannon",
-        "stationary_gaussian",
-        "stationary_laplace",
-        "stationary_student",
     ),
     "estimators": (
         "CompiledClassifier",
@@ -199,12 +191,10 @@ _HOMES = {
         "KernelClassifier",
         "load",
         "save",
-        "LookupClassifier",
         "MomentsGroupLasso",
         "MomentsLasso",
         "MomentsRidge",
         "MomentsRidgeClassifier",
-        "OnlineIntersectionClassifier",
     ),
     "kernel_learning": (
         "FourierKernelLearner",
@@ -213,24 +203,29 @@ _HOMES = {
         "MultipleKernelRegressor",
     ),
     "losses": (),
-    "features.additive": (
-        "AdditiveKPCA",
-        "AnchorMap",
-        "ChebyshevMap",
-        "CompressedMap",
-        "DirectMap",
-        "DirichletMap",
-        "HomogeneousMap",
-        "OptimalMap",
-        "SignStableProjection",
-        "StaircaseMap",
-        "StationaryMap",
-    ),
+    "features.additive": ("DirectMap", "HomogeneousMap", "OptimalMap"),
     "moments": ("Moments",),
     "features.principal": ("PCA",),
     "features.families": ("AutomaticFeatures", "PrincipalFeatures"),
     "features.minmax": ("MinMaxFeatures",),
     "features.landmarks": ("LandmarkFeatures", "NystroemFeatures"),
+    "papers": (
+        "AdditiveKPCA",
+        "AnchorMap",
+        "ChebyshevMap",
+        "CompressedMap",
+        "DirichletKernel",
+        "DirichletMap",
+        "LookupClassifier",
+        "OnlineIntersectionClassifier",
+        "SignStableProjection",
+        "StaircaseMap",
+        "stationary_gaussian",
+        "stationary_laplace",
+        "stationary_student",
+        "StationaryKernel",
+        "StationaryMap",
+    ),
     "penalties": (),
     "readers": ("open_source",),
     "reports": ("report",),

@@ -11,8 +11,8 @@ from PIL import Image
 from chimap import load, open_source
 from chimap.images.reading import open_images
 
+from ..benchmarks.copies import caltech101
 from ..images.pictures import stripes
-from ..papers.copies import caltech101
 from .terminal import run_many
 
 pytestmark = pytest.mark.slow

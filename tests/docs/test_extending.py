@@ -26,6 +26,7 @@ lognormal = AdditiveKernel("lognormal", lambda l: np.exp(-(l**2) / 4.5), lambda 
     "features/additive/root.py": """
 import numpy as np
 from chimap.features.additive.base import AdditiveMap
+from chimap.model_files import register
 
 class RootMap(AdditiveMap):
     kernels = ("hellinger",)
@@ -40,6 +41,8 @@ class RootMap(AdditiveMap):
 
     def _onnx_terms(self, x):
         return x.apply("Sqrt").expanded(1)
+
+register(RootMap)
 """,
     "normalizations/halves.py": """
 from dataclasses import dataclass
@@ -117,10 +120,10 @@ LINES = {  # file of the catalogue, a text there, what a new entry makes of it, 
         "from chimap.kernels.lognormal import lognormal",
     ),
     "features/additive/root.py": (
-        "features/additive/__init__.py",
-        "CATALOGUE |= {",
-        'CATALOGUE |= {"root": RootMap,',
-        "from chimap.features.additive.root import RootMap",
+        "features/additive/base.py",
+        '        "optimal": "chimap',
+        '        "root": "chimap.features.additive.root:RootMap",\n        "optimal": "chimap',
+        "",
     ),
     "normalizations/halves.py": (
         "normalizations/__init__.py",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from chimap.features.additive import CATALOGUE as MAPS
-from chimap.features.additive import AnchorMap, ChebyshevMap, DirectMap, HomogeneousMap, StaircaseMap
+from chimap.features.additive import DirectMap, HomogeneousMap
 from chimap.kernels import CATALOGUE as KERNELS
+from chimap.papers import AnchorMap, ChebyshevMap, StaircaseMap
 
 PAIRS = {
     f"{name}, {kernel.name}": (make, kernel)

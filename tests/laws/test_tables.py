@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from chimap import AnchorMap, OptimalMap
-from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables
+from chimap.tables import BinFunctions, LineTables, line_tables
 from chimap.tables.pieces import grid_of
 
 from ..histograms import histograms, signed_histograms
@@ -92,7 +92,7 @@ def test_codes_are_exact(anchors, weights, signed):
         psi.kernel = psi.fit(np.abs(X)).kernel_.signed()
     psi.fit(X)
     coef = np.random.default_rng(0).normal(size=(psi._n_features_out, 3))
-    tables = CodeTables.of(psi, coef, np.ones(3))
+    tables = psi.code_tables(coef, np.ones(3))
     for rows in (X, sp.csr_matrix(X)):
         found, outside = tables.scores(rows)
         assert not outside.any()

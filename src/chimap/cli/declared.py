@@ -80,7 +80,6 @@ def declared_by_the_package() -> JSON:
     from chimap.features.fourier import sampling
     from chimap.fit.checkpoint import Checkpoint
     from chimap.images import SIFT, ImageHistograms, descriptors
-    from chimap.kernels.stationary import STATIONARY
     from chimap.models.explain import KINDS
     from chimap.race import compare
     from chimap.readers import MorganCounts, WordCounts
@@ -102,7 +101,7 @@ def declared_by_the_package() -> JSON:
     )
     catalogues: dict[str, Iterable[str]] = {
         "additive kernels": kernels.CATALOGUE,
-        "other kernels": ("gaussian", *kernels.OTHERS, *STATIONARY),
+        "other kernels": ("gaussian", *kernels.OTHERS, *kernels.STATIONARY),
         "features": FAMILIES,
         "samplings": sampling.CATALOGUE,
         "losses": (*losses.CATALOGUE, "hinge"),

@@ -4,8 +4,6 @@ from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
 from chimap.estimators.from_moments import MomentsGroupLasso, MomentsLasso, MomentsRidge, MomentsRidgeClassifier
 from chimap.estimators.histogram import HistogramClassifier, HistogramRegressor
 from chimap.estimators.kernel_machine import KernelClassifier, with_features
-from chimap.estimators.lookup import LookupClassifier
-from chimap.estimators.online import OnlineIntersectionClassifier
 from chimap.features.families import gather_features
 from chimap.model_files.model_file import load, register, save
 
@@ -15,12 +13,10 @@ __all__ = [
     "HistogramClassifier",
     "HistogramRegressor",
     "KernelClassifier",
-    "LookupClassifier",
     "MomentsGroupLasso",
     "MomentsLasso",
     "MomentsRidge",
     "MomentsRidgeClassifier",
-    "OnlineIntersectionClassifier",
     "load",
     "save",
 ]
@@ -28,5 +24,4 @@ __all__ = [
 register(HistogramClassifier, HistogramRegressor, migrate=gather_features)
 register(CompiledClassifier, CompiledRegressor)
 register(KernelClassifier, migrate=with_features)
-register(LookupClassifier)
-register(MomentsRidge, MomentsRidgeClassifier, MomentsLasso, MomentsGroupLasso, OnlineIntersectionClassifier)
+register(MomentsRidge, MomentsRidgeClassifier, MomentsLasso, MomentsGroupLasso)

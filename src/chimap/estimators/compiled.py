@@ -18,13 +18,12 @@ from chimap.data.doubts import Units
 from chimap.data.overlap import TrainingMass
 from chimap.estimators.forwarding import outputs_of_rows, predict_chunks, predict_source
 from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_posterior, without_shares
-from chimap.features.additive import AnchorMap
 from chimap.features.covariates import check_takes_bins_only
 from chimap.features.rounded import check_not_rounded
 from chimap.model_files import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.model import Model
-from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables
+from chimap.tables import BinFunctions, Tables, line_tables
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -38,7 +37,7 @@ class TableModel:
 
     Parameters
     ----------
-    tables : LineTables or CodeTables
+    tables : Tables
         The tables.
     exact : Model or None
         The model that was compiled; None for one that was trained on codes.
@@ -46,7 +45,7 @@ class TableModel:
         Whether rows are checked before they are looked up; else invalid bins are found there.
     """
 
-    tables: LineTables | CodeTables
+    tables: Tables
     exact: Model | None
     checks_first: bool
 
@@ -100,14 +99,14 @@ class CompiledModel(BaseEstimator):
     The table of a bin ends at twice the largest value that the map was fitted on, or further. A row with a value beyond
     it is scored by the model that was compiled, so that the bound on the error holds for every row.
 
-    Learned: ``tables_`` (``LineTables``, or ``CodeTables`` of an ``AnchorMap``), ``exact_`` (the model that was
-    compiled; None for one that was trained on codes), ``n_features_in_``.
+    Learned: ``tables_`` (straight pieces, or the exact tables of features that are looked up), ``exact_`` (the model
+    that was compiled; None for one that was trained on codes), ``n_features_in_``.
     """
 
     file_kind: ClassVar[str] = "model"  # the command line opens it
     precision_ = "float32"  # of the tables
 
-    tables_: LineTables | CodeTables
+    tables_: Tables
     exact_: Annotated[Compilable | None, BaseEstimator | None]
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
@@ -210,18 +209,17 @@ class CompiledModel(BaseEstimator):
             "kernel", "gamma" and "features"; see ``HistogramClassifier.describe``.
         """
         self._refresh()
-        kernel, made_of = self.tables_.describe(), self.exact_
-        if made_of is None:
-            psi = self.tables_.map  # type: ignore[union-attr]
-            return {"kernel": psi.kernel_.name, "gamma": None, "features": f"{kernel}, {psi.describe()}"}
-        return made_of.describe() | {"features": f"{kernel}, from {made_of.describe()['features']}"}
+        if self.exact_ is None:
+            return self.tables_.about
+        about = self.exact_.describe()
+        return about | {"features": f"{self.tables_.describe()}, from {about['features']}"}
 
     @property
     def fitted(self) -> TableModel:
         """The tables, and the model that they were made of. Raise NotFittedError if there are none."""
         self._refresh()
         exact = None if self.exact_ is None else self.exact_.fitted
-        return TableModel(self.tables_, exact, isinstance(self.tables_, CodeTables) or self._is_mixed)
+        return TableModel(self.tables_, exact, self.tables_.is_exact or self._is_mixed)
 
     def _check_parameters(self) -> None:
         """Refuse a file whose model has no tables, or was compiled from something that scores no rows."""
@@ -283,8 +281,8 @@ class CompiledClassifier(ClassTargets, CompiledModel):
 
     Attributes
     ----------
-    tables_ : LineTables or CodeTables
-        The tables; ``CodeTables`` for an ``AnchorMap``.
+    tables_ : Tables
+        The tables; exact ones for an ``AnchorMap``.
     exact_ : estimator or None
         The model that was compiled; None for one that was trained on codes.
     classes_ : ndarray of shape (classes,)
@@ -339,11 +337,12 @@ def compiled(model: BaseEstimator, tolerance: float, memory: str | int) -> Compi
     """
     check_not_rounded(model, "compile()")
     check_takes_bins_only(model, "a table")
-    tables = _made_from(model, tolerance, memory)
+    tables = made_from(model, tolerance, memory)
     tables.exact_, tables.n_features_in_, tables._is_mixed = model, model.n_features_in_, False
     psi, coef, intercept = model.features_, model.coef_.T, model.intercept_
-    if isinstance(psi, AnchorMap) and psi.has_codes:
-        tables.tables_ = CodeTables.of(psi, coef, intercept)
+    exact = psi.code_tables(coef, intercept)
+    if exact is not None:
+        tables.tables_ = exact
         return tables
     functions = BinFunctions(psi, coef)
     tables._is_mixed = functions.is_mixed
@@ -352,15 +351,8 @@ def compiled(model: BaseEstimator, tolerance: float, memory: str | int) -> Compi
     return tables
 
 
-def compiled_codes(model: BaseEstimator) -> CompiledClassifier:
-    """Return the tables, in single precision, of a fitted ``LookupClassifier``."""
-    tables = _made_from(model, 1e-6, "1GiB")
-    tables.exact_, tables.n_features_in_, tables._is_mixed = None, model.n_features_in_, False
-    tables.tables_ = CodeTables.of(model.map_, model.coef_.T, model.intercept_)
-    return tables
-
-
-def _made_from(model: BaseEstimator, tolerance: float, memory: str | int) -> CompiledClassifier | CompiledRegressor:
+def made_from(model: BaseEstimator, tolerance: float, memory: str | int) -> CompiledClassifier | CompiledRegressor:
+    """Return a compiled model with what it takes over from the fitted model, and no tables yet."""
     is_classifier = hasattr(model, "classes_")
     tables = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
     copied = (

@@ -16,7 +16,6 @@ from chimap._messages import Message
 from chimap._onnx import import_onnx
 from chimap._validation import check_choice, check_positive
 from chimap.data import ArraySource, DataWarning
-from chimap.estimators import LookupClassifier
 from chimap.export.onnx import INPUT_TYPES, onnx_model
 from chimap.export.parts import ModelParts, parts_of
 from chimap.export.tables import WRITERS, BinTables, bin_tables
@@ -113,13 +112,10 @@ def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -
 
 def _of_model(model: BaseEstimator, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the linear outputs (n, t) and the labels or targets of rows whose columns are in the model's order."""
-    if not isinstance(model, LookupClassifier):  # the others match columns by name, so they need the names
-        source = ArraySource(X, column_names=getattr(model, "feature_names_in_", None))
-        with warnings.catch_warnings():  # made rows are no counts, so their units differ from those of the fit
-            warnings.simplefilter("ignore", DataWarning)
-            outputs = model.predict_source(source)
-    else:
-        outputs = model.decision_function(X).reshape(X.shape[0], -1)  # one column for two classes
+    source = ArraySource(X, column_names=getattr(model, "feature_names_in_", None))
+    with warnings.catch_warnings():  # made rows are no counts, so their units differ from those of the fit
+        warnings.simplefilter("ignore", DataWarning)
+        outputs = model.predict_source(source)
     answers = model.labels_of(outputs) if hasattr(model, "labels_of") else model.targets_of(outputs)
     return outputs, answers
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap._errors import InputError
 from chimap._types import JSON
-from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
+from chimap.estimators import CompiledClassifier, CompiledRegressor
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.targets import answers_of, loss_of_answers, task_names
+from chimap.estimators.targets import loss_of_answers, task_names
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import check_takes_bins_only
 from chimap.losses import Loss, Square
@@ -90,6 +91,7 @@ class ModelParts:
         return names if self.n_outputs > 1 else names[1:]
 
 
+@singledispatch
 def parts_of(model: BaseEstimator) -> ModelParts:
     """Return the parts of a fitted model; for a compiled model, those of the model it was compiled from.
 
@@ -100,25 +102,6 @@ def parts_of(model: BaseEstimator) -> ModelParts:
     NotFittedError
         If the model is not fitted.
     """
-    if isinstance(model, CompiledClassifier | CompiledRegressor):
-        model._refresh()
-        if model.exact_ is None:
-            raise InputError(
-                "a compiled LookupClassifier holds only tables: export the LookupClassifier that it was made from."
-            )
-        return parts_of(model.exact_)
-    if isinstance(model, LookupClassifier):
-        psi = model.map_
-        about = {"kernel": psi.kernel_.name, "gamma": psi.kernel_.gamma, "features": psi.describe()}
-        return ModelParts(
-            psi,
-            model.coef_.T,
-            model.intercept_,
-            Preparation([], np.dtype(np.float64), None),
-            model.classes_,
-            about,
-            answers_of(model).calibration,
-        )
     if not isinstance(model, HistogramModel):
         raise InputError(
             "only HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the corresponding regressors, "
@@ -140,3 +123,14 @@ def parts_of(model: BaseEstimator) -> ModelParts:
         tasks,
         loss_of_answers(model),
     )
+
+
+@parts_of.register(CompiledClassifier)
+@parts_of.register(CompiledRegressor)
+def _of_compiled(model: CompiledClassifier | CompiledRegressor) -> ModelParts:
+    model._refresh()
+    if model.exact_ is None:
+        raise InputError(
+            "a compiled LookupClassifier holds only tables: export the LookupClassifier that it was made from."
+        )
+    return parts_of(model.exact_)

@@ -14,7 +14,6 @@ from chimap._arrays import to_dense
 from chimap._errors import InputError
 from chimap._types import JSON
 from chimap.export.parts import ModelParts
-from chimap.features.additive import AnchorMap
 from chimap.normalizations import Normalization
 from chimap.tables import BinFunctions, line_tables
 from chimap.tables.pieces import grid_of
@@ -120,8 +119,12 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         "threshold": parts.threshold,
     }
     psi = parts.features
-    if isinstance(psi, AnchorMap) and psi.has_codes:
-        return _of_rows_as_they_come(_of_codes(psi, parts, common), factors)
+    steps = psi.step_functions(parts.coef)
+    if steps is not None:
+        is_signed = bool(psi.kernel_.is_signed)
+        return _of_rows_as_they_come(
+            BinTables("steps", *steps, np.zeros(parts.n_bins), is_signed=is_signed, **common), factors
+        )
     functions = BinFunctions(psi, parts.coef)
     if functions.is_mixed:
         raise InputError(
@@ -166,13 +169,6 @@ def _of_rows_as_they_come(tables: BinTables, factors: np.ndarray | None) -> BinT
     knots = tables.knots / np.where(is_dropped, 1, factors)[:, None]
     values = np.where(is_dropped[:, None, None], tables.values[:, :1], tables.values)  # the value at 0 everywhere
     return replace(tables, knots=knots, values=values)
-
-
-def _of_codes(psi: AnchorMap, parts: ModelParts, common: JSON) -> BinTables:
-    half = psi._factors.shape[2]
-    values = psi.tables_by_bin(parts.coef.T)[:, :half]
-    knots = psi.lower_borders()
-    return BinTables("steps", knots, values, np.zeros(parts.n_bins), is_signed=psi.kernel_.is_signed, **common)
 
 
 def _write_npz(tables: BinTables, path: Path) -> None:

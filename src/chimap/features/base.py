@@ -16,7 +16,7 @@ from chimap._messages import Message
 from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Parameters, Rows, Transformed
 from chimap._validation import validated_rows
-from chimap.features.mapped_functions import LinearFunction, MappedModel, dense
+from chimap.features.mapped_functions import LinearFunction, MappedModel, Tables, dense
 from chimap.kernels import Kernel, as_kernel
 from chimap.kernels.exponential import GAMMA_BLOCK, GAMMA_ROWS
 from chimap.model_files import Transformer
@@ -145,6 +145,28 @@ class FittedFeatures(ABC):
             Intercepts.
         """
         return Folded(self, coef, intercept)
+
+    def code_tables(self, coef: np.ndarray, intercept: np.ndarray) -> Tables | None:
+        """Return the exact tables of a linear model, where each bin has finitely many features; None elsewhere.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (D, t)
+            Weights of the features.
+        intercept : ndarray of shape (t,)
+            Intercepts.
+        """
+        return None
+
+    def step_functions(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the knots (bins, k) and values (bins, k, t) of ``code_tables`` as functions of the magnitude.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (D, t)
+            Weights of the features.
+        """
+        return None
 
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
         """Return the model z(x) . coef + intercept as a function of mapped rows; None if the features have none.

@@ -11,10 +11,8 @@ from chimap._messages import Message
 from chimap._types import JSON, MatrixLike, Parameters
 from chimap._validation import AUTO, check_choice, is_auto
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.additive.dirichlet import DirichletMap
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.additive.optimal import OptimalMap
-from chimap.features.additive.stationary import StationaryMap
 from chimap.features.base import Features
 from chimap.features.exact import ExactFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
@@ -23,7 +21,7 @@ from chimap.kernels import Kernel
 from chimap.model_files import register
 
 FAMILIES: dict[str, tuple[type[Features], ...]] = {
-    "additive": (OptimalMap, DirichletMap, IdentityMap, StationaryMap),
+    "additive": (OptimalMap, IdentityMap),
     "fourier": (FourierFeatures, SkewedFourierFeatures),
     "landmarks": (LandmarkFeatures, NystroemFeatures),
     "exact": (ExactFeatures,),
@@ -68,6 +66,9 @@ def class_of(word: str, kernel: Kernel, sampling: str = "auto", form: str = "pai
     Raises ValueError, naming families that serve the kernel, if the requested one does not.
     """
     asks_for_waves = not is_auto(sampling) or form != "pair"
+    own_map = kernel.own_map
+    if own_map is not None and word in (AUTO, "additive") and not asks_for_waves:
+        return own_map
     if is_auto(word):
         chosen = _first_of(AUTOMATIC, kernel)
         if chosen is not None and not (asks_for_waves and chosen in FAMILIES["landmarks"]):
@@ -80,7 +81,8 @@ def class_of(word: str, kernel: Kernel, sampling: str = "auto", form: str = "pai
         return waves
     chosen = _first_of(FAMILIES[word], kernel)
     if chosen is None:
-        able = [name for name, family in FAMILIES.items() if _first_of(family, kernel) is not None]
+        able = [] if own_map is None else ["additive"]
+        able += [name for name, family in FAMILIES.items() if _first_of(family, kernel) is not None]
         raise InputError(
             Message(
                 "{features=} does not serve the kernel {!r}: use 'auto' or {}.",

@@ -28,7 +28,7 @@ from chimap._validation import DataError, MemoryBudgetError, check_choice, check
 from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.features.additive import CATALOGUE as MAPS
-from chimap.features.additive import AdditiveMap, DirichletMap
+from chimap.features.additive import AdditiveMap
 from chimap.features.base import Features
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.sampling import BY_QUANTILE
@@ -493,8 +493,9 @@ def _fourier(
 
 def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[FeatureCandidate]:
     """Return random features of a Gaussian or skewed kernel, with every sampling they take, or the Dirichlet map."""
-    if DirichletMap.takes(kernel):
-        return [FeatureCandidate("DirichletMap", lambda size: DirichletMap(kernel), (1,), "terms")]
+    own = kernel.own_map
+    if own is not None:
+        return [FeatureCandidate(own.__name__, lambda size: own(kernel), (1,), "terms")]
     if SkewedFourierFeatures.takes(kernel):
         make: Callable[..., Features] = SkewedFourierFeatures
         samplings = tuple(BY_QUANTILE)

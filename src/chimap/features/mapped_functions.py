@@ -14,16 +14,59 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from chimap import _arrays
-from chimap._types import Rows
+from chimap._types import JSON, Rows
 
 _POINTS = 16  # of the Gauss-Legendre rule on a piece of a path
 _COMPLETE = 1e-7  # largest error of an integral, as a share of the scores whose difference it should be
 _NUMBERS = 2**22  # entries of an array for a block of rows
+
+
+class Tables(ABC):
+    """A linear model on features of single bins as tables, in which the contribution of each bin is looked up."""
+
+    is_exact: ClassVar[bool] = False  # for every value, up to rounding
+
+    @property
+    @abstractmethod
+    def n_bins(self) -> int:
+        """Number of bins."""
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """Number of outputs t."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of the tables in memory."""
+
+    @property
+    @abstractmethod
+    def worst_error(self) -> float:
+        """Upper bound of the error of any score of a row within the tables."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return a description such as "50 codes per bin"."""
+
+    @property
+    def about(self) -> JSON:
+        """Kernel, gamma and features of tables that no model was compiled to."""
+        return {"kernel": None, "gamma": None, "features": self.describe()}
+
+    @abstractmethod
+    def scores(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Return (scores (n, t) float64, outside (n,) bool) of checked rows; scores of rows outside mean nothing."""
+
+    @abstractmethod
+    def bound(self, rows: Rows) -> np.ndarray:
+        """Return an upper bound of the error of each row's scores, (n,) float64."""
 
 
 class MappedFunction(ABC):

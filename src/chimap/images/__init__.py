@@ -6,16 +6,6 @@ imported when they are first needed: ``pip install "chimap[vision]"``.
 
 from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
 from chimap.images.descriptors import HOG, LBP, PHOG, SIFT, ColourHistogram, HOGBlocks
-from chimap.images.detection import (
-    Detection,
-    MissRates,
-    WindowDetector,
-    hard_negatives,
-    matched,
-    mined_detector,
-    scene_miss_rates,
-    window_miss_rates,
-)
 from chimap.images.histograms import ImageHistograms
 from chimap.images.pyramid import Pyramid
 from chimap.images.reading import ImageError, ImageReader, ImageSet, open_images
@@ -40,14 +30,6 @@ __all__ = [
     "HardCoding",
     "SoftCoding",
     "Pyramid",
-    "WindowDetector",
-    "Detection",
-    "hard_negatives",
-    "mined_detector",
-    "matched",
-    "window_miss_rates",
-    "scene_miss_rates",
-    "MissRates",
 ]
 
 register(ImageHistograms, Vocabulary)

@@ -7,44 +7,47 @@ write its signature and spectrum in a file of this folder and add it to ``CATALO
 
 from __future__ import annotations
 
+from chimap._catalogue import Catalogue
 from chimap._validation import ParameterError
 from chimap.kernels.additive import AdditiveKernel, chi2, hellinger, intersection, jensen_shannon
 from chimap.kernels.anisotropic import Anisotropic
 from chimap.kernels.arccos import ArccosKernel
 from chimap.kernels.base import Kernel, Product, Sum
 from chimap.kernels.columns import OnColumns
-from chimap.kernels.dirichlet import DirichletKernel
 from chimap.kernels.exponential import Exponential, Gaussian
 from chimap.kernels.minmax import MinMax
 from chimap.kernels.ordinal import PQKernel
 from chimap.kernels.plain import Linear
 from chimap.kernels.skewed import SkewedChi2, SkewedIntersection
-from chimap.kernels.stationary import (
-    STATIONARY,
-    StationaryKernel,
-    stationary_gaussian,
-    stationary_laplace,
-    stationary_student,
-)
 
 CATALOGUE = {"chi2": chi2, "intersection": intersection, "jensen_shannon": jensen_shannon, "hellinger": hellinger}
 
-OTHERS: dict[str, type[Kernel]] = {
-    "linear": Linear,
-    "skewed-chi2": SkewedChi2,
-    "skewed-intersection": SkewedIntersection,
-    "pq": PQKernel,
-    "dirichlet": DirichletKernel,
-    "minmax": MinMax,
-}
+OTHERS = Catalogue[type[Kernel]](
+    {
+        "linear": Linear,
+        "skewed-chi2": SkewedChi2,
+        "skewed-intersection": SkewedIntersection,
+        "pq": PQKernel,
+        "dirichlet": "chimap.papers.dirichlet:DirichletKernel",
+        "minmax": MinMax,
+    }
+)
 """Kernels by name that are not additive over the bins, or not homogeneous."""
+
+STATIONARY = Catalogue[Kernel](
+    {
+        "additive-gaussian": "chimap.papers.stationary:stationary_gaussian",
+        "additive-laplace": "chimap.papers.stationary:stationary_laplace",
+        "additive-student": "chimap.papers.stationary:stationary_cauchy",
+    }
+)
+"""Kernels by name that are sums over the bins of a function of a difference, for bins of either sign."""
 
 __all__ = [
     "AdditiveKernel",
     "Anisotropic",
     "ArccosKernel",
     "CATALOGUE",
-    "DirichletKernel",
     "Exponential",
     "Gaussian",
     "Kernel",
@@ -54,7 +57,6 @@ __all__ = [
     "OnColumns",
     "PQKernel",
     "STATIONARY",
-    "StationaryKernel",
     "Product",
     "SkewedChi2",
     "SkewedIntersection",
@@ -65,9 +67,6 @@ __all__ = [
     "intersection",
     "jensen_shannon",
     "names",
-    "stationary_gaussian",
-    "stationary_laplace",
-    "stationary_student",
 ]
 
 

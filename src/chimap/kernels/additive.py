@@ -16,7 +16,7 @@ import numpy as np
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
 from chimap._onnx import Value
-from chimap._types import CSR, ArrayLike, MatrixLike, Rows
+from chimap._types import CSR, JSON, ArrayLike, MatrixLike, Rows
 from chimap._validation import check_positive
 from chimap.kernels.base import Kernel, paired_rows
 
@@ -81,6 +81,16 @@ class AdditiveKernel(Kernel):
     def degree(self) -> float:
         """Degree of homogeneity, gamma."""
         return self.gamma
+
+    @property
+    def by_name(self) -> JSON:
+        """See ``Kernel``."""
+        return {"kernel": self.name, "gamma": self.gamma, "is_signed": self.is_signed}
+
+    def restored(self, state: JSON) -> AdditiveKernel:
+        """See ``Kernel``."""
+        kernel = self.with_gamma(state["gamma"])
+        return kernel.signed() if state["is_signed"] else kernel
 
     def with_gamma(self, gamma: float) -> AdditiveKernel:
         """Return the gamma-homogeneous variant, k(x, y) = (xy)^(gamma/2) S(ln y - ln x).

@@ -18,7 +18,7 @@ from chimap._errors import InputError
 from chimap._frames import is_frame, names_of
 from chimap._messages import Message
 from chimap._onnx import Value
-from chimap._types import MatrixLike, Rows
+from chimap._types import JSON, MatrixLike, Rows
 from chimap._validation import DataError, check_histograms, check_positive
 
 Factors: TypeAlias = list[tuple[Any, np.ndarray | None]]
@@ -60,6 +60,29 @@ class Kernel(ABC):
         It is the kernel itself, or the one of an exponential; None for other kernels.
         """
         return None
+
+    @property
+    def own_map(self) -> type | None:
+        """The class of features that serves this kernel alone; None for kernels that families of features serve."""
+        return None
+
+    @property
+    def by_name(self) -> JSON | None:
+        """How a model file keeps a kernel that is made of functions: its name, as ``kernel``, and its parameters.
+
+        None for kernels whose fields are plain values. ``restored`` reads it.
+        """
+        return None
+
+    def restored(self, state: JSON) -> Kernel:
+        """Return the kernel of this name with the parameters in ``by_name``.
+
+        Parameters
+        ----------
+        state : dict
+            What ``by_name`` returned.
+        """
+        raise InputError(f"the kernel {self.name!r} is not kept by its name")
 
     def factors(self, columns: np.ndarray | None = None) -> Factors | None:
         """Return exponential kernels whose product is this kernel, each with its columns, None for all.

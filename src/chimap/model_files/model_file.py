@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from chimap import _files
 from chimap._validation import DataError
-from chimap.model_files.values import decode, encode, register
+from chimap.model_files.values import decode, encode, register, register_addresses
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-__all__ = ["damage_told", "decode", "encode", "load", "register", "save"]
+__all__ = ["damage_told", "decode", "encode", "load", "register", "register_addresses", "save"]
 
 
 def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:

@@ -35,46 +35,8 @@ def _of_nodes(state: JSON, sizes: dict[str, int]) -> Agreeing:
     return [("nodes", state["nodes_"].shape, wanted)]
 
 
-def _of_dirichlet(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    kernel = state["kernel_"]
-    is_fitted = not isinstance(kernel.beta, str) and not isinstance(kernel.offset, str)
-    return [("a fitted kernel", is_fitted, True), ("bins", np.shape(kernel.beta), (state["n_features_in_"],))]
-
-
-def _of_harmonics(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    return [("terms", state["n_terms"], 2 * sizes["harmonics"] - 1)]
-
-
-def _of_anchors(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    bins, n_anchors, k = state["n_features_in_"], state["n_anchors"], state["n_neighbors"]
-    codes = n_anchors - k + 2 if k > 1 and state["weights"] == "uniform" else n_anchors
-    n_tables = bins if state["anchors"] == "kmeans" else 1
-    both = 2 * codes - 1 if state["kernel_"].is_signed else codes
-    return [
-        ("anchors", state["anchors_"].shape, (bins, n_anchors)),
-        ("tables", sizes["tables"], n_tables),
-        ("codes", sizes["codes"], codes),
-        ("codes of both signs", state["n_codes_"], both),
-    ]
-
-
-def _of_compressed(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    base = state["base_"]
-    n_tables = state["n_features_in_"] if state["per_bin"] or base._differs_by_bin else 1
-    return [
-        ("bins of the long map", base.n_features_in_, state["n_features_in_"]),
-        ("terms of the long map", base._n_terms_out, sizes["long"]),
-        ("tables", sizes["tables"], n_tables),
-    ]
-
-
 def _of_lines(state: JSON, sizes: dict[str, int]) -> Agreeing:
     return [("whether the power of its pieces is from 0 to 15", state["power"] in range(16), True)]
-
-
-def _of_codes(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    map_ = state["map"]
-    return [("bins and codes", state["tables"].shape[:2], (map_.n_features_in_, map_.n_codes_))]
 
 
 def _of_rounded(state: JSON, sizes: dict[str, int]) -> Agreeing:
@@ -158,32 +120,11 @@ def _of_kept_rows(state: JSON, sizes: dict[str, int]) -> Agreeing:
     return [("columns", bool(np.isin(state["columns"], np.arange(shape[1])).all()), True)]
 
 
-def _of_online(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    return [
-        ("whether a bin has two knots or more", sizes["knots"] >= 2, True),
-        ("targets", state["_codec"].n_targets, sizes["t"]),
-    ]
-
-
-def _of_lookup(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    map_ = state["map_"]
-    return [
-        ("whether its map has codes", map_.has_codes, True),
-        ("codes", sizes["codes"], map_.n_codes_),
-        ("weights", sizes["terms"], map_.n_terms_ * state["n_features_in_"]),
-    ]
-
-
 AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "OptimalMap": _of_points,
     "DirectMap": _of_nodes,
-    "StationaryMap": _of_harmonics,
-    "DirichletMap": _of_dirichlet,
-    "AnchorMap": _of_anchors,
-    "CompressedMap": _of_compressed,
     "Covariates": _of_covariates,
     "LineTables": _of_lines,
-    "CodeTables": _of_codes,
     "RoundedMatrix": _of_rounded,
     "FourierFeatures": _of_waves,
     "SkewedFourierFeatures": _of_waves,
@@ -194,8 +135,6 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "FormulaValues": _of_exact,
     "ExactBlocks": _of_exact_blocks,
     "KeptRows": _of_kept_rows,
-    "OnlineIntersectionClassifier": _of_online,
-    "LookupClassifier": _of_lookup,
 }
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
 

@@ -8,7 +8,7 @@ that import this module register their classes when they are imported.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
@@ -19,26 +19,30 @@ import numpy as np
 import scipy.sparse as sp
 
 from chimap import _arrays, _loops
+from chimap._catalogue import at_address
 from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.doubts import Units
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import READINGS
-from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import (
-    OTHERS,
-    AdditiveKernel,
     Anisotropic,
     ArccosKernel,
     Exponential,
     Gaussian,
+    Kernel,
+    Linear,
+    MinMax,
     OnColumns,
+    PQKernel,
     Product,
+    SkewedChi2,
+    SkewedIntersection,
     Sum,
+    as_kernel,
 )
 from chimap.kernels.plain import Precomputed
-from chimap.kernels.stationary import StationaryKernel, stationary_by_name
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
 from chimap.model_files import attributes, pipelines, restoring
@@ -75,21 +79,35 @@ def decoded_by_levels(codes: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
 
 _classes: MutableMapping[str, type] = ChainMap({}, READINGS)
+_addresses: dict[str, str] = {}
 
 
-def register(*classes: type, migrate: Callable[[JSON], None] | None = None) -> None:
+def register(
+    *classes: type,
+    migrate: Callable[[JSON], None] | None = None,
+    agreeing: Callable[[JSON, dict[str, int]], restoring.Agreeing] | None = None,
+) -> None:
     """Let objects of these classes be written to model files and restored from them.
 
-    ``migrate`` turns the state in an older file into that of today, in place.
+    ``migrate`` turns the state in an older file into that of today, in place. ``agreeing`` says what must agree in a
+    state besides the shapes of its arrays; see ``restoring``.
     """
     _classes.update({cls.__name__: cls for cls in classes})
+    if agreeing is not None:
+        restoring.AGREEMENTS.update({cls.__name__: agreeing for cls in classes})
     if migrate is not None:
         for cls in classes:
             restoring.MIGRATIONS.setdefault(cls.__name__, []).append(migrate)
 
 
-register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Precomputed, Sum, Product)
+register(Linear, MinMax, PQKernel, SkewedChi2, SkewedIntersection, ArccosKernel, Exponential, Gaussian, Anisotropic)
+register(OnColumns, Precomputed, Sum, Product)
 register(*LOSSES.values(), Observed, TrainingMass, Units)
+
+
+def register_addresses(addresses: Mapping[str, str]) -> None:
+    """Name the addresses, "package.module:name", of classes that register themselves when they are imported."""
+    _addresses.update(addresses)
 
 
 def _class_of(name: str) -> type:
@@ -99,6 +117,8 @@ def _class_of(name: str) -> type:
         for folder in iter_modules([str(Path(__file__).parents[1])]):
             if folder.ispkg and folder.name != "cli" and name not in _classes:
                 import_module(f"chimap.{folder.name}")
+    if name not in _classes and name in _addresses:
+        at_address(_addresses[name])
     return _classes[name]
 
 
@@ -131,25 +151,13 @@ def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
             return {"dict": {k: encode(v, f"{place}.{k}", arrays) for k, v in value.items()}}
         case dict():  # JSON knows texts as keys only, and labels or strengths may be numbers
             return {"pairs": [encode(pair, f"{place}.{i}", arrays) for i, pair in enumerate(value.items())]}
-        case AdditiveKernel():
-            return {"kernel": value.name, "gamma": value.gamma, "is_signed": value.is_signed}
-        case StationaryKernel():
-            return _encoded_stationary(value, place)
+        case Kernel() if (by_name := value.by_name) is not None:
+            return by_name
         case np.random.RandomState() | np.random.Generator():
             return None  # a generator is only needed by the fit; the numbers that it drew are in the arrays
     if pipelines.is_step(value):
         return pipelines.encoded(value, place, arrays, encode)
     return _encoded_object(value, place, arrays)
-
-
-def _encoded_stationary(kernel: StationaryKernel, place: str) -> JSON:
-    try:
-        known = stationary_by_name(kernel.name).with_width(kernel.width) == kernel
-    except (KeyError, ValueError):
-        known = False
-    if not known:
-        raise DataError(f"cannot save {place}: the functions of kernel {kernel.name!r} are not part of a model file.")
-    return {"stationary": kernel.name, "width": kernel.width}
 
 
 def _encoded_object(value: object, place: str, arrays: dict[str, np.ndarray]) -> JSON:
@@ -191,16 +199,11 @@ def _slice(value: JSON, arrays: dict[str, np.ndarray]) -> slice:
     return slice(*ends)
 
 
-def _additive_kernel(value: JSON, arrays: dict[str, np.ndarray]) -> AdditiveKernel:
-    kernel = KERNELS[value["kernel"]].with_gamma(value["gamma"])
-    return kernel.signed() if value["is_signed"] else kernel
-
-
 def _object(value: JSON, arrays: dict[str, np.ndarray]) -> object:
     """Return an object of a registered class, once its state is checked."""
     cls = _class_of(value["object"])
     state = {k: decode(v, arrays) for k, v in value["state"].items()}
-    restoring.check(cls, state, (*_classes.values(), AdditiveKernel, StationaryKernel))
+    restoring.check(cls, state, (*_classes.values(), Kernel))
     if is_dataclass(cls):
         return cls(**state)
     restored: object = object.__new__(cls)
@@ -220,8 +223,7 @@ _DECODERS: dict[str, Callable[[JSON, dict[str, np.ndarray]], object]] = {
     "list": lambda value, arrays: [decode(v, arrays) for v in value["list"]],
     "dict": lambda value, arrays: {k: decode(v, arrays) for k, v in value["dict"].items()},
     "pairs": lambda value, arrays: dict(decode(pair, arrays) for pair in value["pairs"]),
-    "kernel": _additive_kernel,
-    "stationary": lambda value, arrays: stationary_by_name(value["stationary"]).with_width(value["width"]),
+    "kernel": lambda value, arrays: as_kernel(str(value["kernel"])).restored(value),
     "step": lambda value, arrays: pipelines.decoded(value, arrays, decode),
     "object": _object,
 }

@@ -11,6 +11,7 @@ import numpy as np
 
 from chimap import _arrays, _loops, _threads
 from chimap._types import JSON, Rows, Shape
+from chimap.features.mapped_functions import Tables
 
 _LANES = 16  # largest number of outputs that are summed together
 _BLOCK_BYTES = 2**17  # bytes of tables that stay in cache while rows pass over them
@@ -19,7 +20,7 @@ _LINE = 16  # numbers in a cache line: blocks of bins are whole lines of a row
 
 
 @dataclass(frozen=True, eq=False)
-class LineTables:
+class LineTables(Tables):
     """f_c(x) = intercept_c + sum_i sign(x_i) a + b x_i, with (a, b) of the piece in which |x_i| lies.
 
     With u = |x_i| rate_i, the pieces of [0, 1) are of equal length in u^(1 / 2^power) (nearly: see ``_loops.tables``),

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._catalogue import Catalogue
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._onnx import Value
@@ -39,10 +40,6 @@ def check_magnitudes(rows: Rows, largest: float) -> None:
         f"X, row {row}, column {column}: {largest:.3g} is above {most:.2g}, where kernel values overflow "
         f"({rows.dtype}). Scale the rows down."
     )
-
-
-CATALOGUE: dict[str, type[AdditiveMap]] = {}
-"""The maps by name, filled in by ``__init__`` of this folder."""
 
 
 class AdditiveMap(Features):
@@ -348,3 +345,18 @@ def check_map(candidate: object) -> None:
     """Raise ValueError unless ``candidate`` is an additive map (not a name, a class or another transformer)."""
     if not isinstance(candidate, AdditiveMap):
         raise ParameterError("map", candidate, "an additive map such as OptimalMap(n_terms=2)")
+
+
+CATALOGUE = Catalogue[type[AdditiveMap]](
+    {
+        "optimal": "chimap.features.additive.optimal:OptimalMap",
+        "compressed": "chimap.papers.compressed:CompressedMap",
+        "direct": "chimap.features.additive.direct:DirectMap",
+        "chebyshev": "chimap.papers.chebyshev:ChebyshevMap",
+        "homogeneous": "chimap.features.additive.homogeneous:HomogeneousMap",
+        "anchors": "chimap.papers.anchors:AnchorMap",
+        "staircase": "chimap.papers.staircase:StaircaseMap",
+        "kpca": "chimap.papers.kpca:AdditiveKPCA",
+    }
+)
+"""The maps by name."""
