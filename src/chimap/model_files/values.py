@@ -25,7 +25,7 @@ from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.doubts import Units
 from chimap.data.overlap import TrainingMass
-from chimap.data.reading import READINGS
+from chimap.data.reading import READINGS, Reading
 from chimap.kernels import (
     Anisotropic,
     ArccosKernel,
@@ -203,7 +203,7 @@ def _object(value: JSON, arrays: dict[str, np.ndarray]) -> object:
     """Return an object of a registered class, once its state is checked."""
     cls = _class_of(value["object"])
     state = {k: decode(v, arrays) for k, v in value["state"].items()}
-    restoring.check(cls, state, (*_classes.values(), Kernel))
+    restoring.check(cls, state, (*_classes.values(), Kernel, Reading))
     if is_dataclass(cls):
         return cls(**state)
     restored: object = object.__new__(cls)
