@@ -42,17 +42,6 @@ def results(small, pages):
     commands = {
         "all": ["few.npz", "-o", pages / "a.html"],
         "one": ["few.npz", *ONE, "--json"],
-        "errors": ["few.npz", "--kernel", "chi2", "--kernel-errors", "--maps", "optimal,homogeneous", "--terms", "2,3"],
-        "unlabelled": [
-            "unlabelled.npz",
-            "--kernel",
-            "chi2",
-            "--kernel-errors",
-            "--maps",
-            "optimal",
-            "-o",
-            pages / "b.html",
-        ],
         "numbers": ["few-ink.npz", "--kernel", "chi2", "--json"],
         "rare": ["rare.npz", *ONE, "--groups", "film", "--normalization", "l1"],
     }
@@ -81,7 +70,7 @@ def test_it_says_what_to_take_and_how_long_that_takes(results):
     assert "  chimap fit few.npz --kernel " in out
 
 
-@pytest.mark.parametrize("name", ["all", "errors", "rare"])
+@pytest.mark.parametrize("name", ["all", "rare"])
 def test_the_command_that_it_ends_with_fits_what_it_recommends(results, small, tmp_path, name):
     line = next(line for line in results[name].out.splitlines() if line.startswith("  chimap fit"))
     model = tmp_path / "my.model"
@@ -103,21 +92,6 @@ def test_json(results):
     assert {"exact", "32 landmarks", "32 random features", "ridge"} <= methods
     assert all(e["runs"] for e in found["entrants"])
     assert found["recommendation"]["fit_seconds"] > 0
-    assert found["kernel_errors"] is None
-
-
-def test_kernel_errors_beside_the_race_and_without_labels(results, pages):
-    beside, alone = results["errors"], results["unlabelled"]
-    for found in (beside, alone):
-        assert found.code == 0, found.err
-        assert "error of the kernel, chi2" in found.out
-        assert "OptimalMap, 3 terms" in found.out
-        assert "smallest possible relative error over pairs of values" in found.out
-    assert "HomogeneousMap, 2: --terms of HomogeneousMap must be odd" in beside.out
-    assert "accuracy" in beside.out
-    assert "accuracy" not in alone.out
-    assert "chimap fit" not in alone.out
-    assert (pages / "b.html").read_text(encoding="utf-8").count("<svg") == 2
 
 
 def test_numbers(results):
@@ -133,20 +107,8 @@ def test_rare_classes_and_groups(results):
 
 
 BAD = {
-    "unknown map": (
-        ["--kernel", "chi2", "--kernel-errors", "--maps", "optimal,best"],
-        r"--maps must be one of optimal, compressed, direct, chebyshev.*got 'best'",
-    ),
-    "no map": (["--kernel", "chi2", "--kernel-errors", "--maps", ","], r"--maps must name at least one"),
     "unknown kernel": (["--kernel", "rbf"], r"--kernel must be auto or one of chi2, .*exp-chi2.*got 'rbf'"),
     "every kernel": (["--kernel", "auto"], r"--kernel auto means every kernel.*leave --kernel out"),
-    "kernel of another map": (
-        ["--kernel", "intersection", "--kernel-errors", "--maps", "direct"],
-        r"--maps: direct does not approximate intersection\. Use one of optimal, compressed, homogeneous",
-    ),
-    "terms": (["--kernel", "chi2", "--kernel-errors", "--terms", "0"], r"--terms must be whole numbers of at least 1"),
-    "maps of nothing": (["--kernel", "chi2", "--maps", "optimal"], r"--maps applies to --kernel-errors"),
-    "errors of nothing": (["--kernel-errors"], r"--kernel-errors needs a single kernel: name it with --kernel"),
     "components": (["--components", "64,x"], r"--components must be whole numbers of at least 1.*got '64,x'"),
     "gamma": (["--kernel", "exp-chi2", "--gamma", "no"], r"--gamma must be 'mean' or a positive number"),
     "gamma of nothing": (["--gamma", "2"], r"--gamma applies to a single kernel: name it with --kernel"),

@@ -12,8 +12,6 @@ from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearne
 from chimap._onednn import has_bfloat16_units, processor_flags
 from chimap.backends import automatic_precision
 from chimap.cli import describe
-from chimap.data import ArraySource
-from chimap.features.kernel_errors import kernel_errors
 from chimap.moments.symmetric import BatchProduct, BFloat16Product, product_of
 
 from ..histograms import classes
@@ -149,8 +147,3 @@ def test_auto_in_batches_and_for_several_kernels(monkeypatch):
     several = MultipleKernelLearner(precision="auto", n_components=16, random_state=0).fit(X, y)
     assert several.precision_ in ("float32", "bfloat16")
     assert several.score(X, y) > 0.5
-
-
-def test_auto_compares_features_in_float32():
-    errors = kernel_errors(ArraySource(X), kernel="chi2", precision="auto", maps=["direct"], n_terms=[2])
-    assert len(errors.measured) == 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import cache
 
-from chimap.features.kernel_errors import FeatureError, Refused
-from chimap.reports import Comparison, KernelErrors
+from chimap.reports import Comparison
 from chimap.reports.comparison import Entrant, Run
 
 
@@ -67,30 +66,6 @@ def regression() -> Comparison:
 def one_round() -> Comparison:
     found = entrant("chi2", 0.7)
     return comparison(Entrant(found.name, found.settings, found.runs[-1:], (), fit_settings=found.settings))
-
-
-def kernel_errors(bound_of: str = "values") -> KernelErrors:
-    unit = "terms" if bound_of == "values" else "features"
-    sizes = (1, 2, 3) if bound_of == "values" else (256, 1024)
-    measured = tuple(
-        FeatureError(
-            family,
-            size,
-            unit,
-            64 * size if unit == "terms" else size,
-            0.001 / size,
-            0.02 / size,
-            0.005 / size,
-            0.004 / size if unit == "terms" and family == "OptimalMap" else None,
-            1e-6 * size,
-            256.0 * size,
-        )
-        for family in ("OptimalMap", "DirectMap")
-        for size in sizes
-    )
-    bounds = {size: 0.001 / size**2 for size in sizes}
-    refused = (Refused("HomogeneousMap", 2, "n_terms must be odd"),)
-    return KernelErrors("chi2", None if unit == "terms" else 2.0, measured, refused, bounds, bound_of, 500)
 
 
 CASES = {

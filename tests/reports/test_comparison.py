@@ -9,7 +9,7 @@ import pytest
 from chimap.reports import ComparisonPage
 from chimap.reports.comparison import pareto_front
 
-from .comparisons import CASES, comparison, entrant, kernel_errors, many
+from .comparisons import CASES, comparison, entrant, many
 from .test_evaluation_page import Page
 
 COMMAND = "chimap fit 'my data.npz' <output>"
@@ -141,19 +141,6 @@ def test_machines_beyond_ten_are_folded(page):
         assert row in (before if i < 10 else after), e.name
     assert before.count("without any bins") == 1
     assert "The other" not in ComparisonPage(many(2)).to_html()
-
-
-@pytest.mark.parametrize("bound_of", ["values", "gram"])
-def test_kernel_errors_on_the_page_of_their_own_and_beside_a_race(bound_of):
-    errors = kernel_errors(bound_of)
-    alone, beside = (ComparisonPage(None, errors=errors).to_html(), ComparisonPage(many(), errors=errors).to_html())
-    for text in (alone, beside):
-        shown = "".join(Page(text).text)
-        for said in ("smallest possible", "must be odd", "Approximation of chi2 by features", "DirectMap"):
-            assert said in shown, said
-    assert "Recommendation" not in alone
-    assert alone.count("<svg") == (2 if bound_of == "values" else 1)
-    json.dumps(errors.as_dict(), allow_nan=False)
 
 
 def test_table_is_best_first():

@@ -75,7 +75,6 @@ def declared_by_the_package() -> JSON:
     from chimap.export import export_model
     from chimap.export.files import FORMATS
     from chimap.export.onnx import INPUT_TYPES
-    from chimap.features import kernel_errors
     from chimap.features.families import FAMILIES
     from chimap.features.fourier import sampling
     from chimap.fit.checkpoint import Checkpoint
@@ -119,11 +118,7 @@ def declared_by_the_package() -> JSON:
     return {
         "defaults": {owner.__name__: _defaults(owner) for owner in owners},
         "names": {catalogue: [*listed] for catalogue, listed in catalogues.items()},
-        "sizes": {
-            "components": [*compare.SIZES],
-            "terms": [*kernel_errors.TERMS],
-            "terms of exponential kernels": [*kernel_errors.INNER_TERMS],
-        },
+        "sizes": {"components": [*compare.SIZES]},
     }
 
 

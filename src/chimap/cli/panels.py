@@ -16,8 +16,8 @@ _PANELS = {
         morgan_radius morgan_size transpose rank shape
     """,
     "Model": """
-        kernel normalization scoring bin_weights time_limit gamma terms components map maps features
-        sampling loss quantile alpha folds class_weight weights threshold positive kernel_errors kind principal method
+        kernel normalization scoring bin_weights time_limit gamma terms components map features
+        sampling loss quantile alpha folds class_weight weights threshold positive kind principal method
         widths
         tune_components tune_rows objective validation_fraction iterations width_strength
     """,

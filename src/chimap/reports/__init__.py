@@ -4,7 +4,7 @@ Three steps, a file each for what they are about:
 
 - measures: ``classification``, ``regression``, ``tasks``, ``ranking``, ``splits`` and ``studies`` compare predictions
   with the truth.
-- values: ``Evaluation``, ``ModelExplanation``, ``LearnedKernel``, ``Comparison`` and ``KernelErrors`` hold everything
+- values: ``Evaluation``, ``ModelExplanation``, ``LearnedKernel`` and ``Comparison`` hold everything
   that a page shows. Each gives its numbers as JSON with ``as_dict``.
 - pages: the values are ``Page``s, that notebooks show and ``save`` writes. ``figures`` turns figures of matplotlib
   into SVG, and ``templates`` holds the HTML.
@@ -19,7 +19,6 @@ PosixPath('pets.html')
 
 from __future__ import annotations
 
-from chimap.features.kernel_errors import KernelErrors
 from chimap.reports.classification import (
     ClassificationMetrics,
     Reliability,
@@ -77,7 +76,6 @@ __all__ = [
     "package_versions",
     "Comparison",
     "compare",
-    "KernelErrors",
     "ComparisonPage",
     "ChannelPath",
     "ChannelWeights",

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,6 @@ from chimap._types import JSON, Parameters
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
-from chimap.features.kernel_errors import FeatureError, KernelErrors
 from chimap.race.compare import SIZES, ComparedMachines, Entrant, Run, differences, recommended
 from chimap.race.compare import compare as run_comparison
 from chimap.reports.figures import CURVE_SIZE, INK, LINES, MARKERS, MUTED, RULE, drawing, legend_below, log_axis, to_svg
@@ -364,7 +362,7 @@ class Comparison(Page):
         return f"{100 * value:.1f} points" if self.measure == "accuracy" else number(value, 2)
 
     def to_html(self) -> str:
-        """Return the page as text, without a command and kernel errors; see ``ComparisonPage``."""
+        """Return the page as text, without a command; see ``ComparisonPage``."""
         return ComparisonPage(self).to_html()
 
     def as_dict(self) -> Parameters:
@@ -390,70 +388,40 @@ class Comparison(Page):
 
 @dataclass(frozen=True, eq=False)
 class ComparisonPage(Page):
-    """A comparison, kernel errors or both, as a page.
+    """A comparison as a page.
 
     Parameters
     ----------
-    comparison : Comparison or None
+    comparison : Comparison
         The comparison to show.
     command : str or None, default=None
         The command that fits the recommended model.
-    errors : KernelErrors or None, default=None
-        The kernel errors to show.
     """
 
-    comparison: Comparison | None
+    comparison: Comparison
     command: str | None = None
-    errors: KernelErrors | None = None
 
     def to_html(self) -> str:
         """Return the page as text; equal values give equal text."""
-        comparison, errors = self.comparison, self.errors
-        facts: JSON = {
-            "data": {},
-            "settings": {},
-            "versions": {},
-            "stages": {},
-            "created": "",
-            "advice": None,
-            "figures": [],
-        }
-        if comparison is not None:
-            facts = {
-                "data": plain({k: v for k, v in comparison.data.items() if v is not None}),
-                "settings": plain(comparison.settings),
-                "versions": plain(comparison.versions),
-                "stages": {name: _formatting.seconds(time) for name, time in comparison.stages.items()},
-                "created": date_in_words(comparison.created),
-                "advice": comparison.recommendation,
-                "figures": _figures(comparison),
-            }
+        comparison = self.comparison
         return render(
             "comparison.html",
-            title=_title(comparison, errors),
+            title=f"Kernels on {comparison.data.get('file', 'rows')}",
             comparison=comparison,
-            errors=errors,
-            by_study=[]
-            if comparison is None
-            else [(e, comparison.studies[e.name]) for e in comparison.ranked if e.name in comparison.studies],
+            data=plain({k: v for k, v in comparison.data.items() if v is not None}),
+            settings=plain(comparison.settings),
+            versions=plain(comparison.versions),
+            stages={name: _formatting.seconds(time) for name, time in comparison.stages.items()},
+            created=date_in_words(comparison.created),
+            advice=comparison.recommendation,
+            figures=_figures(comparison),
+            by_study=[(e, comparison.studies[e.name]) for e in comparison.ranked if e.name in comparison.studies],
             listed=ROWS_LISTED,
             command=self.command,
-            failed=[] if comparison is None else [(e.name, e.error) for e in comparison.failed],
-            refused=[] if errors is None else [(f"{r.family}, {r.size:,}", r.reason) for r in errors.refused],
-            error_figures=[] if errors is None else _error_figures(errors),
-            has_values=errors is not None and any(m.value_error is not None for m in errors.measured),
+            failed=[(e.name, e.error) for e in comparison.failed],
             score=lambda value: _score(comparison, value),
             between=lambda entrant: _between(comparison, entrant),
-            stored=_stored,
-            **facts,
         )
-
-
-def _title(comparison: Comparison | None, errors: KernelErrors | None) -> str:
-    if comparison is not None:
-        return f"Kernels on {comparison.data.get('file', 'rows')}"
-    assert errors is not None
-    return f"Features of {errors.kernel}"
 
 
 def _figures(comparison: Comparison) -> list[JSON]:
@@ -472,32 +440,14 @@ def _figures(comparison: Comparison) -> list[JSON]:
     return figures
 
 
-def _error_figures(errors: KernelErrors) -> list[JSON]:
-    of_matrix = f"Relative Frobenius error of the kernel matrix of {errors.n_gram_rows:,} rows."
-    if errors.bound_of == "values":
-        caption = (
-            "Relative error over pairs of non-zero entries. No map that is the same in every bin can be below the "
-            "dashed line (Eckart and Young)."
-        )
-        return [
-            captioned("Kernel error by terms", value_error(errors), caption),
-            captioned("Error of the kernel matrix", gram_error(errors), of_matrix),
-        ]
-    caption = (
-        f"{of_matrix} No features of any kind can be below the dashed line (Eckart and Young), which is drawn where it "
-        "is not zero."
-    )
-    return [captioned("Kernel error by features", gram_error(errors), caption)]
-
-
-def _score(comparison: Comparison | None, value: float) -> str:
-    is_share = comparison is not None and comparison.measure == "accuracy"
+def _score(comparison: Comparison, value: float) -> str:
+    is_share = comparison.measure == "accuracy"
     return _formatting.percent(value) if is_share else _formatting.number(value, 3)
 
 
-def _between(comparison: Comparison | None, entrant: Entrant) -> str:
+def _between(comparison: Comparison, entrant: Entrant) -> str:
     """Return the 95 % interval as text: '92.8 – 96.6'."""
-    unit, digits = (100, 1) if comparison is not None and comparison.measure == "accuracy" else (1, 3)
+    unit, digits = (100, 1) if comparison.measure == "accuracy" else (1, 3)
     run = entrant.last
     if run.standard_error != run.standard_error:
         return "–"
@@ -506,11 +456,6 @@ def _between(comparison: Comparison | None, entrant: Entrant) -> str:
         min(1.0, run.score + STANDARD_ERRORS * run.standard_error),
     )
     return " – ".join(f"{unit * end:.{digits}f}" for end in ends)
-
-
-def _stored(n_bytes: float | None) -> str:
-    """Return the bytes of a row as text, with a unit."""
-    return "–" if n_bytes is None else format_bytes(n_bytes).replace(" ", _formatting.NARROW_SPACE)
 
 
 _MOST_COLOURED = 8  # largest number of finalists that are drawn in colour
@@ -625,90 +570,3 @@ def _finished(figure: Figure, axes: Axes, comparison: Comparison, name: str, x_l
     legend_below(axes)
     listed = ", ".join(one_line(e.words) for e in comparison.ranked)
     return to_svg(figure, f"comparison-{name}", f"{y_label} over {x_label}: {listed}.")
-
-
-_SMALLEST_ERROR = 1e-16  # smaller errors are rounding
-
-
-def value_error(errors: KernelErrors) -> str:
-    """Draw the relative error over pairs of values by number of terms (logarithmic), with the bound."""
-    return _error_figure(errors, lambda m: m.value_error, "values", "relative error over pairs of values", True)
-
-
-def gram_error(errors: KernelErrors) -> str:
-    """Draw the relative error of the kernel matrix by size (logarithmic), with the bound if it is one of the matrix."""
-    has_bound = errors.bound_of == "gram"
-    return _error_figure(errors, lambda m: m.error_relative, "matrix", "relative error of the kernel matrix", has_bound)
-
-
-def _error_figure(
-    errors: KernelErrors, error: Callable[[FeatureError], float | None], name: str, y_label: str, has_bound: bool
-) -> str:
-    unit = "terms" if errors.bound_of == "values" else "features"
-    with drawing(*CURVE_SIZE) as (figure, axes):
-        sizes: list[int] = []
-        heights: list[float] = []
-        for family, style in _styles(errors).items():
-            points = [
-                (m.size, max(e, _SMALLEST_ERROR))
-                for m in errors.measured
-                if m.family == family and m.unit == unit and (e := error(m)) is not None
-            ]
-            if points:
-                x, y = zip(*sorted(points), strict=True)
-                axes.plot(x, y, label=one_line(family, 60), **style)
-                sizes += x
-                heights += y
-        bound = [(size, e) for size, e in sorted(errors.bounds.items()) if e > _SMALLEST_ERROR]
-        if has_bound and bound:
-            x, y = zip(*bound, strict=True)
-            axes.plot(x, y, color=INK, linewidth=1.4, dashes=(4, 3), marker="_", label="smallest possible", zorder=5)
-            heights += y
-        axes.set_yscale("log")
-        if unit == "terms":
-            axes.set_xticks(sorted(set(sizes)))
-        else:
-            axes.set_xscale("log")
-            _features_axis(axes, sizes)
-        if heights:
-            axes.set_ylim(min(heights) / 2, max(heights) * 2)
-            log_axis(axes.yaxis, *axes.get_ylim())
-        x_label = "terms per bin" if unit == "terms" else "number of features"
-        return _with_legend(figure, axes, errors, name, x_label, y_label)
-
-
-def _styles(errors: KernelErrors) -> dict[str, JSON]:
-    """Return colour and marker of each family, in the order of measurement."""
-    families = list(dict.fromkeys(m.family for m in errors.measured))
-    return {
-        family: {
-            "color": LINES[i % len(LINES)],
-            "marker": MARKERS[(i + i // len(LINES)) % len(MARKERS)],
-            "markersize": 6,
-            "linewidth": 1.7,
-            "linestyle": "-" if i < len(LINES) else ":",
-        }
-        for i, family in enumerate(families)
-    }
-
-
-def _features_axis(axes: Axes, sizes: Sequence[int]) -> None:
-    """Set ticks at the sizes if they are few and far apart, else as on any logarithmic axis."""
-    from matplotlib.ticker import NullLocator
-
-    ticks = sorted(set(sizes))
-    low, high = ticks[0] / 1.2, ticks[-1] * 1.2
-    axes.set_xlim(low, high)
-    if len(ticks) > 5 or any(b < 1.6 * a for a, b in pairwise(ticks)):
-        log_axis(axes.xaxis, low, high)
-        return
-    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-    axes.xaxis.set_minor_locator(NullLocator())
-
-
-def _with_legend(figure: Figure, axes: Axes, errors: KernelErrors, name: str, x_label: str, y_label: str) -> str:
-    axes.grid(axis="y")
-    axes.set(xlabel=x_label, ylabel=y_label)
-    legend_below(axes)
-    listed = ", ".join(one_line(m.name) for m in errors.ranked)
-    return to_svg(figure, f"errors-{name}", f"{y_label} by {x_label}: {listed}.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from chimap.data import Source
     from chimap.engines import Progress
     from chimap.race.compare import Entrant
-    from chimap.reports import Comparison, KernelErrors
+    from chimap.reports import Comparison
 
 
 class ComparedPrecision(StrEnum):
@@ -49,12 +49,6 @@ class CompareSettings:
         Scale of an exponential --kernel: a number, or auto to let each fit choose it.
     components : N,N
         Numbers of landmarks and of random features to try.
-    kernel_errors
-        Also measure how far maps and features of --kernel are from the exact kernel. Without labels, measure only
-        this.
-    maps : A,B
-        Maps that --kernel-errors tries. The default is every map for an additive kernel, and optimal for an
-        exponential one.
     splits : leave-one-group-out
         Also score the recommended machine, the best and the linear one study by study: the groups of --groups are
         studies, each left out in turn.
@@ -76,16 +70,6 @@ class CompareSettings:
     scoring: options.Scoring = None
     class_weight: options.ClassWeight = None
     positive: options.Positive = None
-    kernel_errors: bool = False
-    maps: str | None = None
-    terms: Annotated[
-        str | None,
-        options.optional(
-            "N,N",
-            f"Terms that --kernel-errors tries. The default is {_listed('terms')} for an additive "
-            f"kernel, and {_listed('terms of exponential kernels')} for an exponential one.",
-        ),
-    ] = None
     splits: str | None = None
     permutations: int | None = None
     table: Path | None = None
@@ -108,10 +92,6 @@ class CompareSettings:
         flag_values.normalization_of(self.normalization)
         flag_values.check_scoring(self.scoring)
         flag_values.class_weight_of(self.class_weight)
-        for name in self._maps() or []:
-            flag_values.check_map(name, str(self.kernel), "--maps")
-        if self.terms is not None:
-            flag_values.whole_numbers(self.terms, "--terms")
         flag_values.seconds_of(self.time_limit, "--time-limit")
         if self.splits is not None:
             flag_values.check_known(self.splits, [flag_values.LEAVE_ONE_GROUP_OUT], "--splits")
@@ -120,7 +100,7 @@ class CompareSettings:
         assert self.sizes
 
     def _check_kernel(self) -> None:
-        """Refuse options that need --kernel, or --kernel-errors, without it."""
+        """Refuse options that need --kernel without it."""
         if self.kernel == "auto":
             raise InputError("--kernel auto means every kernel, the default of 'chimap compare': leave --kernel out.")
         if self.kernel is not None:
@@ -129,19 +109,6 @@ class CompareSettings:
         for flag, is_given in single_kernel_flags.items():
             if is_given and self.kernel is None:
                 raise InputError(f"{flag} applies to a single kernel: name it with --kernel, or leave {flag} out.")
-        if self.kernel_errors and self.kernel is None:
-            raise InputError("--kernel-errors needs a single kernel: name it with --kernel, such as chi2.")
-        for flag, text in (("--maps", self.maps), ("--terms", self.terms)):
-            if text is not None and not self.kernel_errors:
-                raise InputError(f"{flag} applies to --kernel-errors: add --kernel-errors, or leave {flag} out.")
-
-    def _maps(self) -> list[str] | None:
-        if self.maps is None:
-            return None
-        names = flag_values.listed(self.maps)
-        if not names:
-            raise InputError(f"--maps must name at least one map; got {self.maps!r}.")
-        return names
 
     def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
         """Run the race on rows with labels."""
@@ -163,22 +130,6 @@ class CompareSettings:
             by_study=self.splits is not None,
             permutations=self.permutations or 0,
             progress=progress,
-        )
-
-    def errors(self, source: Source, progress: Progress) -> KernelErrors:
-        """Measure how far the features are from the exact kernel."""
-        from chimap.features.kernel_errors import kernel_errors
-
-        assert self.kernel is not None  # ``check`` has made sure
-        return kernel_errors(
-            source,
-            kernel=self.kernel,
-            gamma="mean" if self.gamma == "auto" else flag_values.gamma_of(self.gamma),
-            maps=self._maps(),
-            n_terms=None if self.terms is None else flag_values.whole_numbers(self.terms, "--terms"),
-            n_components=self.sizes,
-            progress=progress,
-            **self._common(),
         )
 
     def for_fit(self) -> JSON:
@@ -249,8 +200,6 @@ def compare(
       chimap compare molecules.csv --smiles smiles --labels toxic --split scaffold
       chimap compare samples.csv --labels disease --splits leave-one-group-out --groups study --table studies.csv
       chimap compare data.npz --kernel exp-chi2 --components 256,1024,4096
-      chimap compare data.npz --kernel chi2 --kernel-errors --terms 1,2,3,5
-      chimap compare rows.npy --kernel intersection --kernel-errors --maps optimal,homogeneous
     """
     from chimap._validation import DataError
     from chimap.cli import data_rows
@@ -263,28 +212,23 @@ def compare(
     flag_values.check_study_flags(settings.splits is not None, roles.groups, settings.permutations, settings.table)
     source = data_rows.open_data(data, labels, table=roles, reading=counted.reading(settings.memory))
     data_rows.weigh(source, roles)
-    result: Comparison | None = None
-    errors_by_kernel: KernelErrors | None = None
     try:
-        if source.has_labels or not settings.kernel_errors:
-            labels_of(source)  # without labels, its error says how to name them
-            data_rows.warn_of_groups(source, roles)
-            parts = data_rows.Parts.of(source, 0.0, settings.seed, roles)
-            result = settings.race(parts.training, parts.groups, show.progress(json))
-        if settings.kernel_errors:
-            errors_by_kernel = settings.errors(source, show.progress(json))
+        labels_of(source)  # without labels, its error says how to name them
+        data_rows.warn_of_groups(source, roles)
+        parts = data_rows.Parts.of(source, 0.0, settings.seed, roles)
+        result = settings.race(parts.training, parts.groups, show.progress(json))
     except DataError:
         # names the row of the file, not that of a part of it
         data_rows.check_every_row(source, settings.precision.value)
         raise
-    commands = {} if result is None else _commands(result, data, labels, (roles, counted), settings)
-    if result is not None and settings.table is not None:
+    commands = _commands(result, data, labels, (roles, counted), settings)
+    if settings.table is not None:
         save_table(result.studies, settings.table)
         messages.written.append(str(settings.table))
     if output is not None:
         with show.busy("drawing the page"):
             command = next(iter(commands.values()), None)
-            ComparisonPage(result, command, errors_by_kernel).save(output, overwrite=overwrite)
+            ComparisonPage(result, command).save(output, overwrite=overwrite)
         messages.written.append(str(output))
     if json:
         show.as_json(
@@ -292,12 +236,11 @@ def compare(
                 "command": "compare",
                 "page": output and str(output),
                 "fit_command": next(iter(commands.values()), None),
-                **({} if result is None else result.as_dict()),
-                "kernel_errors": None if errors_by_kernel is None else errors_by_kernel.as_dict(),
+                **result.as_dict(),
             }
         )
         return
-    _print(result, errors_by_kernel, output, commands)
+    _print(result, output, commands)
 
 
 def _commands(
@@ -321,24 +264,10 @@ def _commands(
     }
 
 
-def _print(
-    result: Comparison | None, errors: KernelErrors | None, output: Path | None, commands: dict[str, str]
-) -> None:
-    """Print the tables, the recommendation and the cost of a fit."""
+def _print(result: Comparison, output: Path | None, commands: dict[str, str]) -> None:
+    """Print the table, the recommendation and the cost of a fit."""
     page = None if output is None else str(output)
-    if result is not None:
-        print_comparison(result)
-    if errors is not None:
-        print_errors(errors)
-        refused = "\n".join(
-            f"{refusal.family}, {refusal.size:,}: {in_flags(refusal.reason)}" for refusal in errors.refused
-        )
-        facts = {"bound": bound_line(errors), "left out": refused or None}
-        show.facts(
-            f"Features of {errors.kernel} against the exact kernel", facts | ({"page": page} if result is None else {})
-        )
-    if result is None:
-        return
+    print_comparison(result)
     advice, data = result.recommendation, result.data
     groups = "" if data.get("groups") is None else f", by {data['groups']:,} groups"
     show.facts(
@@ -425,33 +354,3 @@ def failures(comparison: Comparison) -> str | None:
     lines = [f"{e.name}: {in_flags(e.error)}" for e in comparison.failed[:_MOST_REFUSED]]
     more = len(comparison.failed) - _MOST_REFUSED
     return "\n".join(lines + ([f"and {more} more"] if more > 0 else [])) or None
-
-
-def print_errors(errors: KernelErrors) -> None:
-    """Print the kernel errors of features, the most accurate first: of the kernel matrix, and of the worst pair."""
-    from chimap._formatting import short
-
-    gamma = "" if errors.gamma is None else f", gamma {errors.gamma:.4g}"
-    rows = [
-        (
-            f"  {m.family if m.unit == 'features' else m.name}",
-            f"{m.n_features:,}",
-            short(m.error_relative),
-            short(m.error_worst),
-            show.microseconds(m.map_seconds),
-            show.size(int(m.row_bytes)) or "-",
-        )
-        for m in errors.ranked
-    ]
-    title = f"error of the kernel, {errors.kernel}{gamma}, on {errors.n_gram_rows:,} rows"
-    show.table(title, ("",), ("features", "matrix", "worst", "map/row", "stored row"), rows)
-
-
-def bound_line(errors: KernelErrors) -> str:
-    """Return the smallest error possible at each of the sizes tried."""
-    from chimap import _formatting
-
-    listed = ", ".join(f"{size:,}: {_formatting.short(error)}" for size, error in errors.bounds.items())
-    if errors.bound_of == "values":
-        return f"smallest possible relative error over pairs of values, by terms: {listed}"
-    return f"smallest possible error of the kernel matrix, by features: {listed}"

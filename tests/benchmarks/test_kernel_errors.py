@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from benchmarks.accuracy.kernel_errors import candidates_for, kernel_errors
 
 from chimap import OptimalMap, chi2
 from chimap._validation import DataError, MemoryBudgetError
@@ -15,7 +16,6 @@ from chimap.data import ArraySource
 from chimap.features import additive as maps
 from chimap.features.fourier.projection import Hadamard
 from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
-from chimap.features.kernel_errors import candidates_for, kernel_errors
 from chimap.kernels import Exponential, MinMax, as_kernel
 from tests.histograms import classes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from benchmarks.accuracy.kernel_errors import GramOracle, ValueOracle
 
 from chimap import DirectMap, HomogeneousMap, OptimalMap, chi2
-from chimap.features.kernel_errors import GramOracle, ValueOracle
 from chimap.kernels import Exponential
 from tests.histograms import histograms
 
