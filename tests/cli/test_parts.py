@@ -16,7 +16,7 @@ from chimap import AutomaticFeatures, FourierFeatures, HistogramClassifier
 from chimap._messages import Message, Parameter, Setting
 from chimap._progress import LineProgress
 from chimap.cli import data_rows, declared, flag_values, machine, messages
-from chimap.cli.commands.fit import bin_weights_line
+from chimap.cli.commands.fit import bin_weights_line, choice_of_alpha, of_budget
 from chimap.cli.fit_settings import Settings
 from chimap.cli.main import app
 from chimap.cli.options import TaskName
@@ -204,3 +204,24 @@ def test_a_summary_says_where_memory_was_too_small_to_learn_weights_of_bins():
     assert bin_weights_line(skipped) == "equal, as --memory is too small to learn them"
     equal = SimpleNamespace(bin_weights=None, fitted=fitted, bin_weights_=None)
     assert bin_weights_line(equal) is None
+
+
+def test_how_the_strength_was_chosen():
+    race = SimpleNamespace(trials=[SimpleNamespace(n_rows=3000)])
+    chosen = SimpleNamespace(describe=lambda: "five folds")
+    for words, alpha, raced, selection in (
+        ("chosen by the race, on 3,000 rows", "auto", {"alpha": 0.1}, None),
+        ("not cross-validated: too few rows, or all targets are equal", "auto", {}, None),
+        ("as given", 0.5, {}, None),
+        ("five folds", "auto", {"alpha": 0.1}, chosen),
+    ):
+        fitted = SimpleNamespace(learned={"race_": race} if raced else {})
+        assert (
+            choice_of_alpha(SimpleNamespace(alpha=alpha, chosen_=raced, selection_=selection, fitted=fitted)) == words
+        )
+
+
+def test_a_budget_that_is_given_is_not_called_automatic():
+    model = HistogramClassifier("chi2", memory="512MiB", random_state=0).fit(np.eye(30), np.arange(30) % 2)
+    assert of_budget(model) == " of 512 MiB"
+    assert of_budget(model.set_params(memory="auto")) == " of 512 MiB (automatic: up to half of what is free)"

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+import chimap.fit.fit as trunk
 from chimap import HistogramClassifier, HistogramRegressor, PrincipalFeatures, _files, open_source
 from chimap._validation import DataError
 from chimap.data import ArraySource
@@ -101,6 +102,16 @@ def test_interrupted_again_and_again(tmp_path):
         break
     assert times > 3
     np.testing.assert_allclose(found._coef, whole._coef, rtol=1e-6, atol=1e-9)
+
+
+def test_a_fit_goes_on_in_the_budget_that_it_began_with(tmp_path, monkeypatch):
+    monkeypatch.setattr(trunk, "budgets", lambda memory: iter(["30KiB", "3MiB"] if memory == "auto" else [memory]))
+    path, whole = tmp_path / "check", model().fit_source(source(tmp_path))
+    with pytest.raises(Interrupted):
+        model(memory="auto").fit_source(source(tmp_path), checkpoint=Watched(path, 2))
+    again = model(memory="auto").fit_source(source(tmp_path), checkpoint=Watched(path))
+    assert again.fitted.recipe.memory == "3MiB"
+    np.testing.assert_array_equal(again._coef, whole._coef)
 
 
 def test_a_file_name_is_enough_and_is_cleared_away(tmp_path):

@@ -292,7 +292,7 @@ class HistogramModel(BaseEstimator):
         recipe = self._recipe()
         task = Task.of_batches(recipe, np.asarray(to_learn), rows)
         source = task.weighed(rows, recipe)
-        recipe, _ = race(recipe, source, task, None, fit_candidate, Progress(), False)
+        (recipe, _), *_ = race(recipe, source, task, None, fit_candidate, Progress(), False)
         recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, is_batch=True))
         batches = batches_of(Method.of(recipe, source.column_names), task, source)
         first = first_look(source)[0]

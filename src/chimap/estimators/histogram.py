@@ -148,9 +148,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         decides. A machine in blocks of rows begins no block that would end later, and is then one of the rows so far
         (``n_rows_``). None limits the counted work instead, to about four minutes of two cores, so that every computer
         makes the same choice.
-    memory : str or int, default="1GiB"
+    memory : str or int, default="auto"
         Memory budget of the fit, in bytes or as text such as "512MiB". It includes 256 MiB for the interpreter and the
-        libraries; a budget below 512 MiB leaves 256 MiB, or all of it if it is smaller, to the fit.
+        libraries; a budget below 512 MiB leaves 256 MiB, or all of it if it is smaller, to the fit. "auto" is 1 GiB,
+        doubled while the machine that won the race needs more, up to half of the free memory.
     precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
         Precision of features and products; sums are float64. "bfloat16" rounds features first, and what random features
         project: it is faster on CUDA devices and on CPUs with AMX or AVX-512's bfloat16 (oneDNN, extra "bfloat16").
@@ -280,7 +281,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         selection: str | int | BaseCrossValidator = "auto",
         scoring: Scoring = None,
         time_limit: float | None = None,
-        memory: str | int = "1GiB",
+        memory: str | int = "auto",
         precision: str = "float32",
         device: str = "cpu",
         n_jobs: int | None = None,
@@ -456,7 +457,7 @@ class HistogramRegressor(RealTargets, HistogramModel):
         selection: str | int | BaseCrossValidator = "auto",
         scoring: Scoring = None,
         time_limit: float | None = None,
-        memory: str | int = "1GiB",
+        memory: str | int = "auto",
         precision: str = "float32",
         device: str = "cpu",
         n_jobs: int | None = None,

@@ -74,8 +74,8 @@ class KernelClassifier(ClassTargets, HistogramModel):
     selection : int, "auto" or splitter, default=3
         Folds that choose alpha: their number, "auto" for five, or a scikit-learn splitter that holds out every row
         once. Random folds have their share of every class. Rows of a group are in one fold.
-    memory : str or int, default="2GiB"
-        Memory budget of the matrices.
+    memory : str or int, default="auto"
+        Memory budget of the matrices. "auto" is what they take, up to half of the free memory.
     n_jobs : int or None, default=None
         Number of threads, which share the classes. None and -1 use all cores.
     random_state : int, RandomState or None, default=None
@@ -138,7 +138,7 @@ class KernelClassifier(ClassTargets, HistogramModel):
         threshold: str | float | None = None,
         positive: object = None,
         selection: str | int | BaseCrossValidator = 3,
-        memory: str | int = "2GiB",
+        memory: str | int = "auto",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ):

@@ -161,7 +161,7 @@ def units_and_mass(source: Source, recipe: Recipe, has_groups: bool) -> tuple[Un
 
     The rows take a share of the memory, and are let go before the fit.
     """
-    if source.held_bytes >= recipe.budget or isinstance(recipe.kernel, Precomputed):  # kernel values are no rows
+    if source.held_bytes >= recipe.most_memory or isinstance(recipe.kernel, Precomputed):  # kernel values are no rows
         return None, None
     rows, y = first_look(source, _LOOK_SHARE * recipe.budget)
     say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))

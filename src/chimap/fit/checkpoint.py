@@ -17,7 +17,7 @@ import numpy as np
 from chimap import _files
 from chimap._messages import Message, Parameter, joined
 from chimap._types import JSON, Parameters
-from chimap._validation import DataError, check_positive
+from chimap._validation import AUTO, DataError, check_positive
 from chimap._version import __version__
 from chimap.data import Source
 from chimap.data.rows import digest
@@ -90,12 +90,15 @@ class Choice:
         Seed of the fit.
     chosen : dict
         The settings that the race chose, by parameter.
+    memory : str or int
+        The memory budget.
     race : RaceResult or None
         Its result; None without a race.
     """
 
     seed: int
     chosen: Parameters
+    memory: str | int
     race: RaceResult | None
 
 
@@ -119,7 +122,7 @@ class Checkpoint:
         check_positive(seconds, "seconds (between checkpoints)")
         self.path, self.seconds = Path(path), float(seconds)
         self._last = time.monotonic()
-        self._choice = Choice(0, {}, None)
+        self._choice = Choice(0, {}, AUTO, None)
         self._asked: JSON = {}
 
     def choice(self, asked: Recipe) -> Choice | None:

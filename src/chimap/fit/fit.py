@@ -10,6 +10,7 @@ chooses the strength and solves for the weights.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chimap._errors import InputError
+from chimap._memory import budgets
 from chimap._messages import Message
 from chimap._pieces import held_by
 from chimap._progress import compilation
@@ -26,6 +28,7 @@ from chimap._types import JSON, ArrayLike, Scoring
 from chimap._validation import MemoryBudgetError, check_weights
 from chimap.backends import check_device, on_host
 from chimap.data import Source
+from chimap.data.doubts import say
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.explain import mean_and_deviation
 from chimap.features.principal import PrincipalCoordinates
@@ -104,31 +107,38 @@ def fit(
     request = Request(can_keep(engine), log is not None, unlabelled is not None, has_curve, has_distances=races)
     check_request(objective_of(recipe, task.has_gaps), recipe, request)
     n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
-    with threads(suited(recipe.n_jobs, n_rows)):
-        asked, (recipe, raced) = recipe, _raced(recipe, source, task, groups, progress, request, log, races)
-        covariates = None
-        if source.covariates is not None:
+    asked = recipe
+
+    def fitted(recipe: Recipe, raced: RaceResult | None) -> Model:
+        if log is not None:
+            log.keep(asked, Choice(recipe.seed, recipe.raced_settings, recipe.memory, raced))
+        covariates, rows = None, source
+        if rows.covariates is not None:
             check_covariates(recipe)
-            recipe, source, covariates = with_covariates(recipe, source, task, groups, fit_candidate, progress)
-        resolved = resolve(recipe, source, task, gamma_of_sample, groups, request)
+            recipe, rows, covariates = with_covariates(recipe, rows, task, groups, fit_candidate, progress)
+        resolved = resolve(recipe, rows, task, gamma_of_sample, groups, request)
         try:
             with progress, engine_of(engine) as running, compilation(clock, progress):
                 run = FitRun(running, progress, clock, request, log)
-                first = learn(resolved, task, source, run, groups, unlabelled, ends_at, shown)
+                first = learn(resolved, task, rows, run, groups, unlabelled, ends_at, shown)
                 again = partial(_learned_again, task, replace(run, checkpoint=None), shown)
                 model = first.model
                 if "n_components" in resolved.resolved and log is None:
-                    model = doubled(first, resolved, task, source, groups, again, progress)
+                    model = doubled(first, resolved, task, rows, groups, again, progress)
                 if model.learned.get("n_unlearned_"):
-                    model = better_of(model, asked, recipe, task, source, groups, again, gamma_of_sample, progress)
+                    model = better_of(model, asked, recipe, task, rows, groups, again, gamma_of_sample, progress)
         except MemoryBudgetError as error:
-            advice = advice_on_components(resolved, source, task)
+            advice = advice_on_components(resolved, rows, task)
             raise MemoryBudgetError(Message("{}{}", error, advice)) from None
+        return model if covariates is None else replace(model, learned={**model.learned, "covariates_": covariates})
+
+    with threads(suited(recipe.n_jobs, n_rows)):
+        choices = _raced(recipe, source, task, groups, progress, request, log, races)
+        model, raced = first_within_memory(choices, fitted)
     if log is not None and log is not checkpoint:
         log.remove()
     seconds = clock.seconds if raced is None else {"race": raced.seconds, **clock.seconds}
     told: JSON = {"stage_seconds_": seconds} | ({} if raced is None else {"race_": raced})
-    told |= {} if covariates is None else {"covariates_": covariates}
     if "row_numbers_" in model.learned:  # rows without a label or a weight are no rows of the fit
         told["row_numbers_"] = source.places_in_file()[model.learned["row_numbers_"]]
     model = replace(model, learned={**model.learned, **told})
@@ -145,22 +155,44 @@ def _raced(
     request: Request,
     checkpoint: Checkpoint | None,
     races: bool,
-) -> tuple[Recipe, RaceResult | None]:
-    """Return the recipe with what a race chooses, or what the checkpoint has of one."""
+) -> Sequence[tuple[Recipe, RaceResult | None]]:
+    """Return the recipes that a race leads to, see ``race``, or the one that the checkpoint has of one."""
     choice = None if checkpoint is None else checkpoint.choice(recipe)
-    asked, raced = recipe, None
     if choice is not None:
-        recipe, raced = replace(recipe, seed=choice.seed).with_raced(**choice.chosen), choice.race
-    elif races:
-        recipe, raced = race(recipe, source, task, groups, fit_candidate, progress, request.may_keep_rows)
-    if checkpoint is not None:
-        checkpoint.keep(asked, Choice(recipe.seed, recipe.raced_settings, raced))
-    return recipe, raced
+        resumed = replace(recipe, seed=choice.seed, memory=choice.memory)
+        return [(resumed.with_raced(**choice.chosen), choice.race)]
+    if not races:
+        return [(recipe, None)]
+    return race(recipe, source, task, groups, fit_candidate, progress, request.may_keep_rows)
+
+
+def first_within_memory(
+    choices: Sequence[tuple[Recipe, RaceResult | None]], fitted: Callable[[Recipe, RaceResult | None], Model]
+) -> tuple[Model, RaceResult | None]:
+    """Return the model of the first choice whose machine the memory holds, in the least budget that does; say if it is
+    not the first of all.
+
+    Raise the MemoryBudgetError of the first choice, in its largest budget, if no machine fits.
+    """
+    refusal: MemoryBudgetError | None = None
+    for place, (recipe, raced) in enumerate(choices):
+        for memory in budgets(recipe.memory):
+            try:
+                model = fitted(recipe if memory == recipe.memory else recipe.with_values(memory=memory), raced)
+            except MemoryBudgetError as error:
+                refusal = error if place == 0 else refusal
+                continue
+            if place and raced is not None and choices[0][1] is not None:
+                first, taken = choices[0][1].trials[0].candidate.name, raced.trials[0].candidate.name
+                say([Message("{} won the race, but {} The model is {}, the next that fits.", first, refusal, taken)])
+            return model, raced
+    assert refusal is not None  # there is a choice, and at least one budget
+    raise refusal
 
 
 def fit_candidate(recipe: Recipe, source: Source, groups: np.ndarray | None) -> Model:
-    """Return the model of a candidate of a race."""
-    return fit(recipe, source, groups=groups)
+    """Return the model of a candidate of a race, in the least memory: where others fit, none is worth more."""
+    return fit(replace(recipe, memory=next(budgets(recipe.memory))), source, groups=groups)
 
 
 def gamma_of_sample(recipe: Recipe, source: Source, groups: np.ndarray | None) -> float | str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from chimap._memory import room_in
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import ArrayLike
@@ -52,8 +53,11 @@ def race(
     fit: Fit,
     progress: Progress,
     keeps_rows: bool = True,
-) -> tuple[Recipe, RaceResult | None]:
+) -> list[tuple[Recipe, RaceResult | None]]:
     """Return the recipe for all rows with what a race chooses, and its result: None if nothing is left to a race.
+
+    Recipes of the other candidates follow, the better ones first, for where memory does not hold the machine. Each has
+    the result that it leads.
 
     kernel="auto" and several normalisations are chosen on a sample of the rows, and so are weights of bins if they are
     to be learned. Rows are held out by group if groups are given, and stratified by class if there are classes.
@@ -66,7 +70,7 @@ def race(
         If no candidate can be fitted, if there are too few rows or groups to hold any out, or if a scorer raises.
     """
     if asked.learner is not None:
-        return asked, None
+        return [(asked, None)]
     if asked.time_limit is not None:
         check_positive(asked.time_limit, "time_limit")
     check_bin_weights(asked.bin_weights, source.n_features)
@@ -74,8 +78,8 @@ def race(
         if asked.leaves_open("kernel") or not isinstance(asked.normalize, str | None):
             return _raced(asked, source, task, groups, fit, progress, keeps_rows)
         if isinstance(asked.bin_weights, str) and asked.bin_weights == "learn":
-            return weigh_bins(asked, source, task, groups, fit, progress)
-    return asked, None
+            return [weigh_bins(asked, source, task, groups, fit, progress)]
+    return [(asked, None)]
 
 
 def check_bin_weights(bin_weights: str | ArrayLike | None, n_bins: int) -> None:
@@ -88,7 +92,7 @@ def check_bin_weights(bin_weights: str | ArrayLike | None, n_bins: int) -> None:
 
 def _raced(
     asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit, progress: Progress, keeps_rows: bool
-) -> tuple[Recipe, RaceResult]:
+) -> list[tuple[Recipe, RaceResult | None]]:
     running = Race.on(asked, source, task, groups, fit, keeps_rows=keeps_rows)
     if running.look.is_signed and asked.leaves_open("kernel"):
         say(
@@ -123,7 +127,13 @@ def _raced(
             result = with_bins(result, bins)
             weights = bins.weights if result.trials[0] is bins.trial else weights
     chosen = for_all(result.trials[0])
-    return chosen if weights is None else chosen.with_raced(bin_weights=weights), result
+    others = [
+        trial for trial in result.trials[1:] if not trial.error and "bin_weights" not in trial.candidate.recipe.raced
+    ]
+    return [
+        (chosen if weights is None else chosen.with_raced(bin_weights=weights), result),
+        *((for_all(trial), result.led_by(trial)) for trial in others),
+    ]
 
 
 def _entered(running: Race, source: Source) -> list[Candidate]:
@@ -137,7 +147,7 @@ def _entered(running: Race, source: Source) -> list[Candidate]:
     entered = on_device(entries(look, most), asked.device)
     if asked.normalize is not None:
         entered = on_normalizations(entered, normalizations, look)
-    entered = within_room(entered, look.density, source, asked.room, running.footprint)
+    entered = within_room(entered, look.density, source, room_in(asked.most_memory), running.footprint)
     if is_free(asked) and running.footprint <= asked.room:
         return [spec.candidate(asked) for spec in entered]
     return within(entered, asked)

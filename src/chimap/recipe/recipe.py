@@ -17,7 +17,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from chimap._errors import InputError
-from chimap._memory import parse_memory, room_in
+from chimap._memory import budgets, parse_memory, room_in
 from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring
 from chimap._validation import AUTO, ParameterError, check_choice, check_positive, is_auto
@@ -111,7 +111,7 @@ class Recipe:
     selection: str | int | BaseCrossValidator = AUTO
     scoring: Scoring = None
     time_limit: float | None = None
-    memory: str | int = "1GiB"
+    memory: str | int = AUTO
     precision: str = "float32"
     device: str = "cpu"
     n_jobs: int | None = None
@@ -181,8 +181,13 @@ class Recipe:
 
     @property
     def budget(self) -> int:
-        """The memory budget in bytes."""
+        """The memory budget in bytes; the least of "auto", by which machines are chosen."""
         return parse_memory(self.memory)
+
+    @property
+    def most_memory(self) -> int:
+        """The bytes of the largest budget that the fit may have: of "auto", what the machine allows now."""
+        return max(map(parse_memory, budgets(self.memory)))
 
     @property
     def room(self) -> int:

@@ -186,13 +186,6 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
 
     model, source = fitted.model, fitted.source
     learned = model.fitted.learned
-    if model.selection_ is not None:
-        chosen = model.selection_.describe()
-    else:
-        chosen = "not cross-validated: too few rows, or all targets are equal" if model.alpha == "auto" else "as given"
-    if "n_principal_" in learned:
-        numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
-        chosen += f", with {model.n_principal_:,} components in each block, chosen from {numbers}"
     held_out, absent = _not_learned_from(fitted)
     rows = f"{model.n_rows_:,}{blocks_in_words(learned.get('block_rows_'))}"
     rows += f" plus {held_out:,} held out" if held_out else ""
@@ -218,7 +211,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "kernel": kernel_in_words(about["kernel"], about["gamma"]),
         "features": f"{n_features:,}{in_precision}: {about['features']}",
         "loss": loss_line(model),
-        "alpha": f"{model.alpha_:.4g} ({chosen})",
+        "alpha": f"{model.alpha_:.4g} ({choice_of_alpha(model)})",
         "covariates": covariates_line(model),
         "bin weights": bin_weights_line(model),
         "weights": weights_line(fitted),
@@ -227,9 +220,31 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "held out": fitted.held_out and fitted.held_out.line,
         "time": show.stages(model.stage_seconds_),
         "prediction": prediction_line(model, source),
-        "peak memory": show.size(show.peak_memory()),
+        "peak memory": f"{show.size(show.peak_memory())}{of_budget(model)}",
         "model": f"{output} ({show.size(output.stat().st_size)})",
     }
+
+
+def choice_of_alpha(model: BaseEstimator) -> str:
+    """Return how the strength was chosen."""
+    raced = model.fitted.learned.get("race_")
+    if model.selection_ is None:
+        if "alpha" in model.chosen_ and raced is not None:
+            return f"chosen by the race, on {raced.trials[0].n_rows:,} rows"
+        return "as given" if model.alpha != "auto" else "not cross-validated: too few rows, or all targets are equal"
+    chosen = str(model.selection_.describe())
+    if "n_principal_" in model.fitted.learned:
+        numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
+        chosen += f", with {model.n_principal_:,} components in each block, chosen from {numbers}"
+    return chosen
+
+
+def of_budget(model: BaseEstimator) -> str:
+    """Return ' of 2.0 GiB (automatic: up to half of what is free)', the budget of the fit."""
+    from chimap._memory import format_bytes
+
+    how = " (automatic: up to half of what is free)" if model.memory == "auto" else ""
+    return f" of {format_bytes(model.fitted.recipe.budget)}{how}"
 
 
 def prediction_line(model: BaseEstimator, source: Source) -> str | None:
