@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cache
 from itertools import pairwise
 
@@ -15,7 +16,19 @@ from sklearn.exceptions import NotFittedError
 import chimap
 from chimap._validation import DataError
 
-from .estimators import COMPILED, ESTIMATORS, EVERY, TARGETS, X, Y, assert_same_answers, made, outputs, tolerance_of
+from .estimators import (
+    COMPILED,
+    ESTIMATORS,
+    EVERY,
+    TARGETS,
+    X,
+    Y,
+    answers,
+    assert_same_answers,
+    made,
+    outputs,
+    tolerance_of,
+)
 
 NAMES = [*EVERY]
 every_estimator = pytest.mark.parametrize("name", NAMES)
@@ -108,6 +121,27 @@ def test_a_fit_remembers_nothing_of_an_earlier_one(name):
     model.set_params(**changed(model)).fit(2 * X[20:, :], truths(model)[20:])
     assert np.abs(outputs(model) - outputs(fitted(name))).max() > 1e-6
     assert_same_answers(model.set_params(**settings).fit(X, truths(model)), fitted(name))
+
+
+REFUSED = {
+    "a NaN among more bins": lambda y: (np.hstack([X, np.full((90, 1), np.nan)]), y),
+    "no label": lambda y: (np.hstack([X, X[:, :1]]), np.full(90, np.nan)),
+}
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("refused", REFUSED)
+@every_estimator
+def test_a_fit_that_fails_leaves_the_model_as_it_was(name, refused):
+    model = copy(fitted(name))
+    before, said = dict(vars(model)), answers(model)
+    for method in ("fit", "partial_fit"):
+        if hasattr(model, method):
+            with pytest.raises((ValueError, NotFittedError)):
+                getattr(model, method)(*REFUSED[refused](truths(model)))
+            assert [*map(id, vars(model).values())] == [*map(id, before.values())]
+    for way, expected in answers(model).items():
+        np.testing.assert_array_equal(expected, said[way])
 
 
 @pytest.mark.parametrize("name", [name for name in COMPILED if name not in NO_CLONES])

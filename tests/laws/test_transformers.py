@@ -75,6 +75,17 @@ def dense(Z):
     return Z.toarray() if sp.issparse(Z) else Z
 
 
+@every_transformer
+def test_a_fit_that_fails_leaves_the_transformer_as_it_was(make):
+    transformer, X = make(), histograms(20, 6)
+    transformer.fit(X)
+    before = dict(vars(transformer))
+    X[7, 3] = np.nan
+    with pytest.raises(DataError, match="NaN"):
+        transformer.fit(np.hstack([X, X]))
+    assert [*map(id, vars(transformer).values())] == [*map(id, before.values())]
+
+
 def is_coded(transformer):
     return getattr(transformer, "output", "features") != "features"
 

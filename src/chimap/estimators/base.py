@@ -21,6 +21,7 @@ from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Parameters, Scoring, Sometimes
 from chimap._validation import checked_weights, rows_as_fitted
+from chimap._whole_fits import WholeFits
 from chimap.data import ArraySource, Source, matched
 from chimap.data.covariates import names_columns
 from chimap.data.doubts import Units, first_look
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
 _SIGNED = ("auto", "linear", "gaussian")  # kernels that take negative entries; a race drops those that do not
 
 
-class HistogramModel(BaseEstimator):
+class HistogramModel(WholeFits, BaseEstimator):
     """A linear model on explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
 
     The annotations below that end in an underscore are the attributes of the fitted model. ``Learned`` shows them.

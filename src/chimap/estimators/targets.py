@@ -16,6 +16,7 @@ from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, ClassWeight, MatrixLike, Rows, Sometimes
+from chimap._whole_fits import WholeFits
 from chimap.data import ArraySource
 from chimap.data.doubts import doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.label_kinds import alike, as_targets
@@ -477,7 +478,7 @@ class CountedRows(NamedTuple):
     counts: np.ndarray | None
 
 
-class Encoding:
+class Encoding(WholeFits):
     """Targets of an estimator that learns from rows in memory, encoded by a codec, and answers learned from held-out
     rows. The answers are kept as attributes, as files hold them.
     """

@@ -16,6 +16,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, RandomState, Transformed
 from chimap._validation import DataError, ParameterError, check_choice, check_positive
+from chimap._whole_fits import WholeFits
 from chimap.data.source import choose_rows
 from chimap.engines import Progress, RichProgress
 from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
@@ -91,7 +92,7 @@ def as_images(X: Images) -> Any:
     return X if isinstance(X, ImageSet | ImageArrays) else ImageArrays(X)
 
 
-class ImageHistograms(TransformerMixin, BaseEstimator):
+class ImageHistograms(WholeFits, TransformerMixin, BaseEstimator):
     """Histograms of visual words over a spatial pyramid, one row per image.
 
     ``fit`` learns words from a sample of images, for the descriptors that need words; ``transform`` counts them.

@@ -11,6 +11,7 @@ from sklearn.base import TransformerMixin
 
 from chimap._types import ArrayLike, MatrixLike, Transformed
 from chimap._validation import DataError
+from chimap._whole_fits import WholeFits
 from chimap.model_files import model_file
 
 
@@ -69,7 +70,7 @@ class Load:
         return MethodType(load, cls)
 
 
-class Transformer(TransformerMixin):
+class Transformer(WholeFits, TransformerMixin):
     """scikit-learn's ``TransformerMixin`` with types, and ``save`` to a file that ``chimap.load`` opens."""
 
     file_kind: ClassVar[str] = "transformer"
