@@ -1,4 +1,4 @@
-"""The threshold of two classes: best among all cuts, by the formulas of scikit-learn."""
+"""Probabilities of rare classes, and the threshold of two classes: best among all cuts, as scikit-learn scores them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, f1_score
 
 from chimap._validation import DataError
-from chimap.selection.calibration import best_threshold, checked_threshold
+from chimap.selection.calibration import Calibration, TaskCalibration, best_threshold, checked_threshold
 
 
 def measure(wanted):
@@ -80,3 +82,35 @@ def test_rows_of_one_class():
 def test_bad_thresholds(wrong):
     with pytest.raises(ValueError, match="threshold must be None, 'f1', 'balanced', or a cost above 0"):
         checked_threshold(wrong)
+
+
+def log_loss(p: np.ndarray, y: np.ndarray) -> float:
+    return float(-np.mean(np.where(y == 1, np.log(p), np.log1p(-p))))
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.05])  # of the outputs, all of which are below 0
+@pytest.mark.parametrize(("n", "n_rare"), [(2000, 20), (20_000, 20), (100_000, 10)])
+def test_a_rare_class_is_as_probable_as_a_logistic_regression_says(n, n_rare, spread):
+    """Outputs of a rare class lie near -1, where slope and offset of the sigmoid are nearly collinear."""
+    rng = np.random.default_rng(0)
+    y = (np.arange(n) < n_rare).astype(int)
+    f = -1 + spread * rng.normal(np.where(y == 1, 0.1, 0.0), np.where(y == 1, 0.05, 0.02))
+    calibration = Calibration.of(f[:, None], y)
+    scores = calibration.scale * f + calibration.offsets[0]  # without the rule on the sign
+    standard = ((f - f.mean()) / f.std())[:, None]
+    expected = LogisticRegression(C=1e6, tol=1e-10, max_iter=1000).fit(standard, y).predict_proba(standard)[:, 1]
+    prior = log_loss(np.full(n, n_rare / n), y)
+    assert log_loss(expected, y) < 0.5 * prior
+    assert log_loss(expit(scores), y) < log_loss(expected, y) + 0.03 * prior
+    tasks = TaskCalibration.of(np.stack([f, f + 3], axis=1), np.stack([y, 1 - y], axis=1))
+    np.testing.assert_allclose(tasks.scales[0], calibration.scale, rtol=1e-9)
+
+
+def test_a_rare_class_among_many_is_not_told_by_its_prior():
+    rng = np.random.default_rng(0)
+    y = np.r_[np.zeros(10_000, int), np.ones(10_000, int), np.full(20, 2)]
+    F = np.full((y.size, 3), -1.0) + 0.02 * rng.standard_normal((y.size, 3))
+    F[np.arange(y.size), y] += np.array([1.0, 1.0, 0.08])[y]
+    p = Calibration.of(F, y)(F)[:, 2]
+    assert p.sum() == pytest.approx(20, rel=0.25)
+    assert p[-20:].mean() > 20 * p[:-20].mean()

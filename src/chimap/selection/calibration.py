@@ -8,7 +8,7 @@ do both after a fit, on the held-out outputs that come with it.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -26,6 +26,7 @@ from chimap.moments import of_entries
 _PRIOR = 3.0  # precision of the Gaussian prior of a class's parameters: about the weight of three rows
 _MOST_SCALE = 1e6  # bound on the scale over that of the outputs: separable classes have no optimum
 _TINY = 1e-12
+_GRADIENT, _DECREASE, _MOST_STEPS = 1e-6, 1e-12, 1000  # at which a descent stops, per row of the smallest class
 _CLOSE = 1e-9  # relative amount by which the predicted class leads one of equal probability
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -106,7 +107,7 @@ class Calibration:
         loss = _softmax(F, _log_sigmoids(F, sigmoids), place, w)
         bounds = [(0, _MOST_SCALE)] * 2 + [(None, None)] * t
         start = np.concatenate([[0.5, 0.5], np.zeros(t)])
-        end = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+        end = _least(loss, start, bounds)
         power, class_sigmoids = float(end[1]), sigmoids * np.array([[unit], [1.0]])
         return cls(float(end[0]) * unit, end[2:], class_sigmoids if power else None, power)
 
@@ -257,28 +258,51 @@ def _sigmoids(F: np.ndarray, is_second: np.ndarray, w: np.ndarray, about: np.nda
     k = F.shape[1]
     second = w @ is_second
     targets = np.where(is_second, (second + 1) / (second + 2), 1 / (w.sum() - second + 2))
+    # Slope and offset are nearly collinear where the outputs lie to one side of 0, as those of a rare class do: the
+    # descent takes the offset at the mean output. Per row of the smaller class, the gradient says how far it has come.
+    centre = (w @ F) / w.sum()
+    centred, unit = F - centre, _fewest(second, w)
     origin = np.zeros(2 * k) if about is None else np.repeat([np.log(about[0, 0]), about[1, 0]], k)
     prior = 0.0 if about is None else _PRIOR
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         slopes = np.exp(x[:k])
-        scores = slopes * F + x[k:]
+        scores = slopes * centred + x[k:]
         p, logs = _sigmoid(scores)
         # ln(1 - sigmoid) is ln sigmoid less the score. Sums are not products of BLAS, whose threads would cost more.
         fits = (w[:, None] * (logs - (1 - targets) * scores)).sum()
         errors = w[:, None] * (p - targets)
-        value = 0.5 * prior * np.square(x - origin).sum() - fits
-        gradient = np.concatenate([slopes * (errors * F).sum(axis=0), errors.sum(axis=0)])
-        return float(value) / w.sum(), (gradient + prior * (x - origin)) / w.sum()
+        from_origin = x - origin
+        from_origin[k:] -= slopes * centre  # the prior is of the offset at 0
+        value = 0.5 * prior * np.square(from_origin).sum() - fits
+        of_slopes = slopes * ((errors * centred).sum(axis=0) - prior * centre * from_origin[k:])
+        gradient = np.concatenate([of_slopes, errors.sum(axis=0)]) + prior * from_origin
+        return float(value) / unit, gradient / unit
 
     bounds = [(-np.log(_MOST_SCALE), np.log(_MOST_SCALE))] * k + [(None, None)] * k
-    end = minimize(loss, origin, jac=True, method="L-BFGS-B", bounds=bounds).x
-    return np.array([np.exp(end[:k]), end[k:]])
+    start = origin.copy()
+    start[k:] += np.exp(origin[:k]) * centre
+    end = _least(loss, start, bounds)
+    slopes = np.exp(end[:k])
+    return np.array([slopes, end[k:] - slopes * centre])
+
+
+def _fewest(of_classes: np.ndarray, w: np.ndarray) -> float:
+    """Return the weight of the smallest class, of those of these weights and their complements."""
+    sizes = np.minimum(of_classes, w.sum() - of_classes)
+    return float(sizes[sizes > 0].min(initial=w.sum()))
+
+
+def _least(loss: Objective, start: np.ndarray, bounds: Sequence[tuple[float | None, float | None]]) -> np.ndarray:
+    """Return the parameters of least loss."""
+    options = {"gtol": _GRADIENT, "ftol": _DECREASE, "maxiter": _MOST_STEPS}
+    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)
 
 
 def _softmax(F: np.ndarray, S: np.ndarray, place: np.ndarray, w: np.ndarray) -> Objective:
     """Return the loss and its gradient as a function of (scale, power, offsets)."""
     rows = np.arange(place.size)
+    unit = _fewest(np.bincount(place, weights=w), w)
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         scale, power, offsets = x[0], x[1], x[2:]
@@ -289,7 +313,7 @@ def _softmax(F: np.ndarray, S: np.ndarray, place: np.ndarray, w: np.ndarray) -> 
         slopes *= w[:, None]
         of_offsets = slopes.sum(axis=0) + _PRIOR * offsets
         gradient = np.concatenate([[(slopes * F).sum(), (slopes * S).sum()], of_offsets])
-        return float(value) / w.sum(), gradient / w.sum()
+        return float(value) / unit, gradient / unit
 
     return loss
 
