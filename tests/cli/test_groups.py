@@ -116,6 +116,9 @@ def test_whole_groups_are_held_out_and_again_when_evaluated(signs):
     assert together.json["rows_held_out"] % 6 == 0
     assert together.json["held_out"]["accuracy"] < alone.json["held_out"]["accuracy"] - 0.1
     assert evaluated.json["data"]["rows"] == together.json["rows_held_out"]
+    assert (
+        evaluated.json["metrics"]["groups"] == together.json["held_out"]["groups"] == together.json["rows_held_out"] / 6
+    )
     assert (signs / "page.html").exists()
 
 
@@ -143,6 +146,7 @@ def test_repeated_splits_keep_groups_on_one_side(signs):
     assert together.code == 0, together.err
     scores = [r.json["splits"]["accuracy"]["mean"] for r in (alone, together)]
     assert scores[1] < scores[0] - 0.1
+    assert [r.json["metrics"]["groups"] for r in (alone, together)] == [None, 24]
 
 
 BAD = {

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, t
 from sklearn import metrics as sk
 
 from chimap._validation import DataError
@@ -22,6 +22,7 @@ from chimap.reports import (
     task_metrics,
     wilson_interval,
 )
+from chimap.reports.measures import share_interval
 
 from .cases import CASES
 
@@ -188,11 +189,33 @@ def test_regression_agrees_with_scikit_learn():
 
 def test_regression_intervals_by_hand():
     found = regression_metrics([0.0, 0.0, 4.0, 4.0], [1.0, -1.0, 4.0, 4.0])
-    half = 1.959963984540054 * np.sqrt(1 / 3) / 2
+    half = t.ppf(0.975, 3) * np.sqrt(1 / 3) / 2
     np.testing.assert_allclose(found.mae_interval, (0, 0.5 + half))
     np.testing.assert_allclose(found.rmse_interval, (0, np.sqrt(0.5 + half)))
     # Every target is 2 from the mean, so R2 = 1 - mean(e^2) / 4 and its deviation is that of e^2 over 4.
     np.testing.assert_allclose(found.r2_interval, (0.875 - half / 4, 1))
+
+
+def test_intervals_count_groups_and_not_their_rows():
+    """Ten rows of a group that are all right or all wrong tell as much as one."""
+    rng = np.random.default_rng(3)
+    held, groups = np.zeros(2), np.repeat(np.arange(12), 10)
+    for _ in range(60):
+        right = rng.random(12) < 0.7
+        y = np.repeat(right, 10)
+        found = classification_metrics(np.ones(120, bool), y, classes=[False, True], groups=groups)
+        assert found.interval == pytest.approx(share_interval(right, 0.95, np.arange(12)))
+        noise = np.repeat(rng.standard_normal(12), 10)
+        errors = regression_metrics(np.zeros(120), noise, groups=groups)
+        intervals = found.interval, errors.mae_interval
+        held += [low <= truth <= high for (low, high), truth in zip(intervals, (0.7, np.sqrt(2 / np.pi)), strict=True)]
+        alone = regression_metrics(np.zeros(12), noise[::10])
+        assert errors.mae_interval == pytest.approx(alone.mae_interval)
+    assert held.min() >= 0.9 * 60, held
+    assert found.n_groups == errors.n_groups == 12
+    assert found.line(majority_baseline([True], [True])).count("on 120 rows of 12 groups")
+    assert share_interval(y, 0.95, np.zeros(120)) == (0, 1)
+    assert np.isnan(regression_metrics([1.0, 2.0], [1.0, 1.0], groups=np.zeros(2)).mae_interval).all()
 
 
 def test_regression_intervals_hold_their_confidence():

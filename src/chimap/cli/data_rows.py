@@ -290,14 +290,16 @@ def decide_of_tasks(y: np.ndarray, wanted: TaskName, name: str) -> tuple[TaskNam
 class Chosen(NamedTuple):
     """The rows to evaluate on.
 
-    ``which`` describes them in words, ``warning`` is a message to print or None, and ``training`` holds the rows of the
-    same file that the model was trained on, or None.
+    ``which`` describes them in words, ``warning`` is a message to print or None, ``training`` holds the rows of the
+    same file that the model was trained on, or None, and ``groups`` (n_rows,) those that the file was split by, or
+    None.
     """
 
     source: Source
     which: str
     warning: str | None
     training: Source | None = None
+    groups: np.ndarray | None = None
 
 
 def same_rows(one: Parameters, other: Parameters) -> bool:
@@ -314,9 +316,9 @@ def same_rows(one: Parameters, other: Parameters) -> bool:
 class Parts:
     """The training rows and the held-out rows of a file.
 
-    ``groups`` are those of the training rows, ``is_held_out`` (n_rows,) is about all rows of the file, and ``about``
-    says how the split was made, as plain values for ``parts_again``. Without a split, there is no ``held_out`` and no
-    ``about``.
+    ``groups`` and ``held_out_groups`` are those of the rows of either part, ``is_held_out`` (n_rows,) is about all rows
+    of the file, and ``about`` says how the split was made, as plain values for ``parts_again``. Without a split, there
+    is no ``held_out`` and no ``about``.
     """
 
     training: Source
@@ -324,6 +326,7 @@ class Parts:
     groups: np.ndarray | None
     is_held_out: np.ndarray
     about: JSON | None
+    held_out_groups: np.ndarray | None = None
 
     @classmethod
     def of(cls, source: Source, test_fraction: float, seed: int, table: TableOptions = AS_IT_IS) -> Parts:
@@ -346,7 +349,8 @@ class Parts:
             return cls(source, None, groups, is_held_out, None)
         training, held_out = _divided(source, about, groups)
         is_held_out[held_out.places] = True
-        return cls(training, held_out, None if groups is None else groups[~is_held_out], is_held_out, about)
+        of_parts = (None, None) if groups is None else (groups[~is_held_out], groups[is_held_out])
+        return cls(training, held_out, of_parts[0], is_held_out, about, of_parts[1])
 
 
 def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
@@ -442,8 +446,13 @@ def test_rows(source: Source, column: str) -> np.ndarray:
 
 def parts_again(source: Source, split: JSON) -> tuple[PartSource, PartSource]:
     """Return the training and held-out rows of a model, from the description of the split in its file."""
-    groups = None if split.get("groups") is None else source.column(split["groups"])
-    return _divided(source, split, structures_of(source, split["split"]) if "split" in split else groups)
+    return _divided(source, split, _groups_of_split(source, split))
+
+
+def _groups_of_split(source: Source, split: JSON) -> np.ndarray | None:
+    if "split" in split:
+        return structures_of(source, split["split"])
+    return None if split.get("groups") is None else source.column(split["groups"])
 
 
 def _divided(source: Source, split: JSON, groups: np.ndarray | None) -> tuple[PartSource, PartSource]:
@@ -477,9 +486,10 @@ def choose_rows(model: BaseEstimator, source: Source, all_rows: bool, table: Tab
         return Chosen(source, which, None)
     split: JSON | None = training["split"]
     if split is not None and not all_rows:
-        seen, held_out = parts_again(source, split)
+        groups = _groups_of_split(source, split)
+        seen, held_out = _divided(source, split, groups)
         which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} held out when the model was fitted"
-        return Chosen(held_out, which, None, seen)
+        return Chosen(held_out, which, None, seen, None if groups is None else groups[held_out.places])
     warning = (
         f"the model was trained on {'most of ' if split else ''}these rows, so the score says "
         "little about new rows; "

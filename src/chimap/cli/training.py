@@ -123,7 +123,7 @@ def train(
             stage_seconds_=clock.seconds | model.stage_seconds_,
             training_=_remembered(source, parts, labels, settings, task) | {"table": table.given()},
         )
-        result = None if parts.held_out is None else _scored(model, parts.held_out, silent)
+        result = None if parts.held_out is None else _scored(model, parts.held_out, parts.held_out_groups, silent)
     except DataError:
         # names the row of the file, not that of a sample or part
         data_rows.check_every_row(source, settings.precision.value)
@@ -137,10 +137,10 @@ def train(
     return FittedModel(model, source, reason, result)
 
 
-def _scored(model: BaseEstimator, held_out: Source, silent: bool) -> Score:
+def _scored(model: BaseEstimator, held_out: Source, groups: np.ndarray | None, silent: bool) -> Score:
     from chimap.reports.score import score_of  # loads what half of the fits do not need
 
-    return score_of(model, held_out, show.progress(silent))
+    return score_of(model, held_out, show.progress(silent), groups=groups)
 
 
 def _unlabelled(unlabelled: str, data: str, source: Source, table: TableOptions) -> Source:

@@ -23,10 +23,10 @@ from chimap.reports.measures import (
     Baseline,
     Interval,
     Metrics,
+    check_confidence,
     checked_pair,
-    normal_quantile,
     share_in_words,
-    wilson_interval,
+    share_interval,
 )
 from chimap.reports.ranking import RankingMetrics
 
@@ -60,6 +60,8 @@ class ClassificationMetrics(Metrics):
         Harmonic mean of precision and recall; NaN if no row is of the class or predicted as it.
     support : ndarray of shape (k,), int64
         Number of rows of each true class.
+    interval : tuple of float
+        Wilson's confidence interval of the accuracy; of rows in groups, see ``measures.share_interval``.
     confidence : float, default=0.95
         Confidence of ``interval``.
     auc : float or None, default=None
@@ -68,6 +70,8 @@ class ClassificationMetrics(Metrics):
         For two classes with scores, the average precision of the class of interest, sum (R_m - R_m-1) P_m.
     positive : int or None, default=None
         Index of the positive one of two classes, if it was named.
+    n_groups : int or None, default=None
+        Number of groups of the rows, if they have any.
     """
 
     classes: tuple[object, ...]
@@ -76,10 +80,12 @@ class ClassificationMetrics(Metrics):
     recall: np.ndarray
     f1: np.ndarray
     support: np.ndarray
+    interval: Interval
     confidence: float = 0.95
     auc: float | None = None
     average_precision: float | None = None
     positive: int | None = None
+    n_groups: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -112,11 +118,6 @@ class ClassificationMetrics(Metrics):
         return self.n_correct / self.n_rows
 
     @property
-    def interval(self) -> Interval:
-        """Wilson's confidence interval of the accuracy."""
-        return wilson_interval(self.n_correct, self.n_rows, self.confidence)
-
-    @property
     def balanced_accuracy(self) -> float:
         """Mean recall over the classes that have rows."""
         return float(np.nanmean(self.recall))
@@ -133,6 +134,7 @@ class ClassificationMetrics(Metrics):
         return {
             "task": "classification",
             "rows": self.n_rows,
+            "groups": self.n_groups,
             "correct": self.n_correct,
             "accuracy": self.accuracy,
             "accuracy_interval": list(self.interval),
@@ -153,7 +155,7 @@ class ClassificationMetrics(Metrics):
         accuracy = f"{share_in_words(self.accuracy)}  ({low} to {high} at 95 % confidence)"
         mean_precision = None if ranking is None else share_in_words(ranking.mean_average_precision)
         found: dict[str, str | None] = {
-            "accuracy": f"{accuracy}, {self.n_correct:,} of {self.n_rows:,} correct",
+            "accuracy": f"{accuracy}, {self.n_correct:,} of {self.rows_in_words} correct",
             "balanced": f"{share_in_words(self.balanced_accuracy)}, mean accuracy over classes",
             "mAP": mean_precision and f"{mean_precision}, mean average precision",
             "ROC AUC": None if self.auc is None else f"{self.auc:.4f}",
@@ -179,13 +181,13 @@ class ClassificationMetrics(Metrics):
         if (self.is_unequal or self.positive is not None) and self.auc is not None:
             return (
                 f"ROC AUC {self.auc:.3f}, average precision {self.average_precision:.3f}, balanced accuracy "
-                f"{balanced}; {self._class_of_interest()}; accuracy {accuracy} on {self.n_rows:,} rows; {against}"
+                f"{balanced}; {self._class_of_interest()}; accuracy {accuracy} on {self.rows_in_words}; {against}"
             )
         first = f"balanced accuracy {balanced}, " if self.is_unequal else ""
         if len(self.classes) == 2 and self.auc is not None:
             first += f"ROC AUC {self.auc:.3f}, "
         low, high = (f"{100 * end:.1f}" for end in self.interval)
-        return f"{first}accuracy {accuracy} ({low} to {high} at 95 % confidence) on {self.n_rows:,} rows; {against}"
+        return f"{first}accuracy {accuracy} ({low} to {high} at 95 % confidence) on {self.rows_in_words}; {against}"
 
     def in_words(self, value: float) -> str:
         """Return an accuracy as text."""
@@ -257,6 +259,7 @@ def classification_metrics(
     scores: np.ndarray | None = None,
     confidence: float = 0.95,
     positive: object = None,
+    groups: np.ndarray | None = None,
 ) -> ClassificationMetrics:
     """Measure predicted labels against true ones.
 
@@ -275,6 +278,8 @@ def classification_metrics(
         Confidence of the interval of the accuracy.
     positive : label or None, default=None
         The positive one of two classes, whose average precision is measured; None for the rarer one.
+    groups : ndarray of shape (n,) or None, default=None
+        The group of each row, such as a subject; the interval counts groups.
 
     Returns
     -------
@@ -293,7 +298,7 @@ def classification_metrics(
     [[1, 0], [1, 1]]
     """
     y_true, y_pred = checked_pair(y_true, y_pred)
-    normal_quantile(confidence)
+    check_confidence(confidence)
     labels = _classes(y_true, y_pred, classes)
     confusion = confusion_matrix(y_true, y_pred, labels=labels)
     precision, recall, f1, support = precision_recall_fscore_support(
@@ -306,8 +311,10 @@ def classification_metrics(
         recall,
         f1,
         support.astype(np.int64),
+        share_interval(y_true == y_pred, confidence, groups),
         confidence,
         positive=None if positive is None else labels.tolist().index(positive),
+        n_groups=None if groups is None else np.unique(groups).size,
     )
     if scores is None or not support.all():  # a ranking needs rows of both classes
         return metrics

@@ -13,7 +13,7 @@ from chimap._errors import InputError
 from chimap._formatting import left_out_in_words, measure_in_words, plain
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import Source
-from chimap.data.labels import Labels
+from chimap.data.labels import Labels, check_labels
 from chimap.engines import Progress
 from chimap.features.covariates import Covariates
 from chimap.readers import open_source
@@ -182,6 +182,7 @@ def report(
     studies: StudyScores | None = None,
     insight: bool = True,
     unassigned: float | None = None,
+    groups: ArrayLike | str | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Score a fitted model on rows and labels that it has not seen: the values, and the page of ``chimap evaluate``.
@@ -210,6 +211,9 @@ def report(
         Whether to find what the page shows besides the scores; False takes no longer than a prediction.
     unassigned : float or None, default=None
         Also count the rows that are like none of the classes, see ``HistogramClassifier.predict``.
+    groups : array of shape (n,), str or None, default=None
+        The group of each row, such as the subject that several samples come from, or the name of their column: the
+        intervals of the scores count groups.
     progress : Progress or None, default=None
         Receives the rows predicted.
 
@@ -242,7 +246,9 @@ def report(
     if training is not None and not isinstance(training, Source):
         training = open_source(*training, like=model)
     progress = progress or Progress()
-    score, found = score_of(model, source, progress, unassigned), None
+    groups = source.column(groups) if isinstance(groups, str) else groups
+    of_rows = None if groups is None else check_labels(groups, source.n_rows, "groups")
+    score, found = score_of(model, source, progress, unassigned, of_rows), None
     if insight:
         with progress:
             progress.stage("explaining", None, "fits")
@@ -267,6 +273,7 @@ def _evaluation(model: BaseEstimator, source: Source, score: Score, which: str, 
     data = {
         "file": source.name.partition(",")[0],
         "rows": source.n_rows,
+        "groups": score.metrics.n_groups,
         "which rows": which,
         "rows left out": source.n_left_out or None,
         "rows left out, not readable": source.n_unreadable or None,

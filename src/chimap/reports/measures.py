@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import stdtrit
 from scipy.stats import binomtest
 
 from chimap._errors import InputError
 from chimap._formatting import NARROW_SPACE, percent, plain
 from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError
+from chimap.selection.jackknife import error_of_mean
 
 if TYPE_CHECKING:
     from chimap.reports.ranking import RankingMetrics
@@ -96,24 +97,53 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
     """
     if not (n >= 1 and 0 <= successes <= n):
         raise InputError(f"successes and n must satisfy 0 <= successes <= n, n >= 1; got {successes} and {n}.")
-    normal_quantile(confidence)
+    check_confidence(confidence)
     lower, upper = binomtest(successes, n).proportion_ci(confidence, method="wilson")
     return float(lower), float(upper)
 
 
-def normal_quantile(confidence: float) -> float:
-    """Return z with P(|N(0, 1)| <= z) = ``confidence``. Raises ValueError unless 0 < confidence < 1."""
+def check_confidence(confidence: float) -> None:
+    """Raise ValueError unless 0 < confidence < 1."""
     if not 0 < confidence < 1:
         raise InputError(f"confidence must be between 0 and 1, such as 0.95; got {confidence!r}.")
-    return float(ndtri((1 + confidence) / 2))
 
 
-def mean_interval(values: np.ndarray, z: float) -> Interval:
-    """Return mean +- z s / sqrt(n); NaN for fewer than two values."""
-    if values.size < 2:
+def mean_interval(values: np.ndarray, confidence: float, groups: np.ndarray | None = None) -> Interval:
+    """Return Student's confidence interval of a mean, mean +- t s; NaN for fewer than two values, or groups of them.
+
+    s is the standard error of the mean, of values that vary together in a group, and t the quantile of Student's
+    distribution with one degree of freedom less than there are groups, or values without groups.
+    """
+    n = values.size if groups is None else np.unique(groups).size
+    if n < 2:
         return float("nan"), float("nan")
-    half = z * values.std(ddof=1) / np.sqrt(values.size)
+    half = stdtrit(n - 1, (1 + confidence) / 2) * error_of_mean(values, groups)
     return float(values.mean() - half), float(values.mean() + half)
+
+
+def share_interval(is_so: np.ndarray, confidence: float, groups: np.ndarray | None = None) -> Interval:
+    """Return Wilson's confidence interval of the share of rows where something is so; (0, 1) for one group.
+
+    Rows of k groups, which vary together in a group, are worth fewer rows: n = p (1 - p) / s^2 with the standard error
+    s of the share p, and the quantile is Student's, with k - 1 degrees of freedom. A share of 0 or 1 has no s, and n is
+    (sum of sizes)^2 / (sum of squared sizes) of the groups.
+
+    >>> right = np.repeat([True, True, True, False], 25)
+    >>> tuple(round(end, 2) for end in share_interval(right, 0.95))
+    (0.66, 0.82)
+    >>> tuple(round(end, 2) for end in share_interval(right, 0.95, np.repeat(np.arange(20), 5)))
+    (0.51, 0.9)
+    """
+    if groups is None:
+        return wilson_interval(int(is_so.sum()), is_so.size, confidence)
+    sizes = np.unique(groups, return_counts=True)[1]
+    if sizes.size < 2:
+        return 0.0, 1.0
+    share, error = float(is_so.mean()), error_of_mean(is_so.astype(float), groups)
+    n = share * (1 - share) / error**2 if error > 0 else sizes.sum() ** 2 / np.square(sizes).sum()
+    reach = stdtrit(sizes.size - 1, (1 + confidence) / 2) ** 2 / min(n, is_so.size)
+    middle, half = share + reach / 2, np.sqrt(reach * share * (1 - share) + reach**2 / 4)
+    return float((middle - half) / (1 + reach)), float((middle + half) / (1 + reach))
 
 
 @dataclass(frozen=True)
@@ -139,11 +169,18 @@ class Baseline:
 class Metrics(ABC):
     """Measures of the predictions of some rows."""
 
+    n_groups: int | None = None  # of the rows, where intervals count groups
+
     if TYPE_CHECKING:  # a field of some, which a property of the base would stand in the way of
 
         @property
         def n_rows(self) -> int:
             """Number of predicted rows."""
+
+    @property
+    def rows_in_words(self) -> str:
+        """Rows, and the groups whose number errors count: '29 rows', '29 rows of 12 groups'."""
+        return f"{self.n_rows:,} rows" + ("" if self.n_groups is None else f" of {self.n_groups:,} groups")
 
     @abstractmethod
     def as_dict(self) -> JSON:

@@ -14,10 +14,10 @@ from chimap.reports.measures import (
     Baseline,
     Interval,
     Metrics,
+    check_confidence,
     checked_numbers,
     checked_pair,
     mean_interval,
-    normal_quantile,
 )
 from chimap.reports.ranking import RankingMetrics
 from chimap.selection.scoring import explained
@@ -57,6 +57,8 @@ class RegressionMetrics(Metrics):
     of_loss : dict of str to float, default={}
         What the loss of the model is about: "d2", the share of the deviance that is explained, and the mean Poisson
         deviance, or the mean pinball loss and the share of the targets up to the quantile.
+    n_groups : int or None, default=None
+        Number of groups of the rows, if they have any.
     """
 
     targets: np.ndarray
@@ -69,6 +71,7 @@ class RegressionMetrics(Metrics):
     mae_interval: Interval
     confidence: float = 0.95
     of_loss: dict[str, float] = field(default_factory=dict)
+    n_groups: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -83,7 +86,7 @@ class RegressionMetrics(Metrics):
     def as_dict(self) -> JSON:
         """Return the measures as JSON types, with None for undefined numbers."""
         names = ("r2", "r2_interval", "rmse", "rmse_interval", "mae", "mae_interval", "confidence")
-        head = {"task": "regression", "rows": self.n_rows}
+        head = {"task": "regression", "rows": self.n_rows, "groups": self.n_groups}
         return head | plain(self.of_loss) | {name: plain(getattr(self, name)) for name in names}
 
     def lines(self, ranking: RankingMetrics | None = None) -> dict[str, str | None]:
@@ -100,7 +103,7 @@ class RegressionMetrics(Metrics):
         """Return the leading measures and the baseline on one line."""
         first = "".join(f"{_OF_LOSS[name]} {value:.3g}, " for name, value in self.of_loss.items())
         return (
-            f"{first}R² {self.r2:.3f}, RMSE {self.rmse:.4g}, MAE {self.mae:.4g} on {self.n_rows:,} rows; "
+            f"{first}R² {self.r2:.3f}, RMSE {self.rmse:.4g}, MAE {self.mae:.4g} on {self.rows_in_words}; "
             f"{baseline.name}: {self.in_words(baseline.value)}"
         )
 
@@ -110,14 +113,18 @@ class RegressionMetrics(Metrics):
 
 
 def regression_metrics(
-    y_true: ArrayLike, y_pred: ArrayLike, *, confidence: float = 0.95, loss: Loss | None = None
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    loss: Loss | None = None,
+    groups: np.ndarray | None = None,
 ) -> RegressionMetrics:
     """Measure predicted numbers against true ones.
 
-    The intervals are normal approximations for means over rows, without resampling. With z the normal quantile and s
-    the standard deviation over the rows, the interval of MAE is mean(|e|) +- z s / sqrt(n), and the interval of RMSE
-    goes between the square roots of the ends of the interval of mean(e^2). R2 is a ratio of two means, so its interval
-    comes from the delta method, with s the standard deviation of
+    The intervals are Student's, of means over rows, without resampling: see ``measures.mean_interval``. That of MAE is
+    that of mean(|e|), and that of RMSE goes between the square roots of the ends of the interval of mean(e^2). R2 is a
+    ratio of two means, so its interval comes from the delta method, as that of a mean of
     (e^2 - (1 - R2) (y - mean(y))^2) / mean((y - mean(y))^2). The ends are clipped to the possible values: RMSE and MAE
     at 0, R2 at 1.
 
@@ -131,6 +138,8 @@ def regression_metrics(
         Confidence of the intervals.
     loss : Loss or None, default=None
         The loss of the model, whose measures are added if it has its own.
+    groups : ndarray of shape (n,) or None, default=None
+        The group of each row, such as a subject; the intervals count groups.
 
     Returns
     -------
@@ -150,15 +159,15 @@ def regression_metrics(
     y_true, y_pred = (
         checked_numbers(y, name) for y, name in zip(checked_pair(y_true, y_pred), ("y_true", "y_pred"), strict=True)
     )
-    z = normal_quantile(confidence)
+    check_confidence(confidence)
     error, spread = y_pred - y_true, (y_true - y_true.mean()) ** 2
     variance = spread.mean()
     mse = mean_squared_error(y_true, y_pred)
     r2 = 1 - mse / variance if variance > 0 else np.nan
-    lower, upper = mean_interval(error**2, z)
+    lower, upper = mean_interval(error**2, confidence, groups)
     r2_rows = 1 - (error**2 - (1 - r2) * (spread - variance)) / variance if variance > 0 else error * np.nan
-    r2_lower, r2_upper = mean_interval(r2_rows, z)
-    mae_lower, mae_upper = mean_interval(np.abs(error), z)
+    r2_lower, r2_upper = mean_interval(r2_rows, confidence, groups)
+    mae_lower, mae_upper = mean_interval(np.abs(error), confidence, groups)
     return RegressionMetrics(
         targets=y_true,
         predictions=y_pred,
@@ -170,6 +179,7 @@ def regression_metrics(
         mae_interval=(float(np.maximum(mae_lower, 0.0)), mae_upper),
         confidence=confidence,
         of_loss={} if loss is None else measures_of_loss(loss, y_true, y_pred),
+        n_groups=None if groups is None else np.unique(groups).size,
     )
 
 

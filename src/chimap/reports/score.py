@@ -116,11 +116,16 @@ def _chunks(
 
 
 def score_of(
-    model: BaseEstimator, source: Source, progress: Progress | None = None, unassigned: float | None = None
+    model: BaseEstimator,
+    source: Source,
+    progress: Progress | None = None,
+    unassigned: float | None = None,
+    groups: np.ndarray | None = None,
 ) -> Score:
     """Predict the rows of a source and compare the predictions with its labels.
 
     unassigned: the share of known rows that may be like none of the classes, to count them; None counts none.
+    groups: of the rows (n,), which the intervals count.
     """
     if unassigned is not None:
         check_unassigned(model, unassigned)
@@ -140,7 +145,7 @@ def score_of(
     if is_classifier(model):
         of_second = scores[:, 0] if scores is not None and scores.shape[1] == 1 else None
         metrics = classification_metrics(
-            y, predicted, classes=model.classes_, scores=of_second, positive=model.positive_
+            y, predicted, classes=model.classes_, scores=of_second, positive=model.positive_, groups=groups
         )
         found = None
         if unassigned is not None and lacking is not None:
@@ -148,7 +153,7 @@ def score_of(
             found = UnassignedRows(unassigned, float(lacking.mean()), float(right.mean()) if right.size else np.nan)
         outcome = None if scores is None else (y, predicted, class_scores(scores))
         return Score(metrics, _baseline(model, y), seconds, outcome, found)
-    return Score(regression_metrics(y, predicted, loss=loss), _baseline(model, y), seconds)
+    return Score(regression_metrics(y, predicted, loss=loss, groups=groups), _baseline(model, y), seconds)
 
 
 def check_unassigned(model: BaseEstimator, unassigned: float) -> None:

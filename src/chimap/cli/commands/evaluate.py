@@ -145,6 +145,8 @@ def measure(
 
     The paths of report and table are checked before any work.
     """
+    import numpy as np
+
     from chimap import load
     from chimap._validation import DataError
     from chimap.cli import data_rows
@@ -182,6 +184,10 @@ def measure(
     if by_study:
         check_studies(fitted, true_answers(fitted, source), groups, settings.permutations or 0, source.name)
     chosen = data_rows.choose_rows(fitted, source, settings.all_rows, roles)
+    if groups is None:
+        of_rows = chosen.groups
+    else:
+        of_rows = groups[np.isin(source.places_in_file(), chosen.source.places_in_file())]
     if chosen.warning:
         messages.say("warning", chosen.warning)
     data_rows.warn_of_repeats(chosen.training, chosen.source)
@@ -194,6 +200,7 @@ def measure(
             which=chosen.which,
             insight=output is not None,
             unassigned=settings.unassigned,
+            groups=of_rows,
             progress=progress,
         )
     except DataError:
