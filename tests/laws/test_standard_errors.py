@@ -39,7 +39,7 @@ def of_a_selection(values, groups):
 
 def of_a_falling_strength(values, groups):
     """The least mean of the slopes of a block that is said to be above three errors; few rows never are."""
-    values, groups = np.repeat(values, 7), np.repeat(groups, 7)
+    values, groups = np.repeat(values, 8), np.repeat(groups, 8)
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     sweep = SimpleNamespace(_row_weights=None, _starts=starts)
     sweep._edges_of_parts = lambda block: BlockRidge._edges_of_parts(sweep, block)
