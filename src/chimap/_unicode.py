@@ -1,4 +1,4 @@
-"""Text in one form of Unicode, NFC, so that a letter with an accent is the same however it was typed."""
+"""Text in one form, NFC and without blanks around it, so that a word is the same however it was typed."""
 
 from __future__ import annotations
 
@@ -25,18 +25,22 @@ def composed_names(names: Iterable[object]) -> tuple[str, ...]:
 
 
 def composed_texts(values: np.ndarray) -> np.ndarray:
-    """Return an array of text in the form NFC; objects that are no text stay."""
+    """Return an array of text in the form NFC, without blanks around each; values that are no text stay.
+
+    >>> composed_texts(np.array(["T ", "T"]))
+    array(['T', 'T'], dtype='<U2')
+    """
     if values.dtype.kind == "U":
         codes = np.ascontiguousarray(values).view(np.uint32)
         if codes.max(initial=0) < _FIRST_MARK:
-            return values
+            has_blanks = np.any((codes - 1 < ord(" ")) | (codes == 0x85) | (codes == 0xA0))  # the code 0 fills up
+            return np.char.strip(values) if has_blanks else values
     if values.dtype.kind not in "UO":
         return values
-    known: dict[object, object] = {}
+    known: dict[str, str] = {}
     flat = [
-        known.setdefault(value, composed(value)) if isinstance(value, str) else value
+        known.setdefault(value, composed(value).strip()) if isinstance(value, str) else value
         for value in values.reshape(-1).tolist()
     ]
-    out = np.empty(len(flat), dtype=object)
-    out[:] = flat
+    out = np.fromiter(flat, dtype=object, count=len(flat))
     return out.reshape(values.shape).astype(str) if values.dtype.kind == "U" else out.reshape(values.shape)

@@ -18,7 +18,7 @@ from chimap._errors import MemoryBudgetError as MemoryBudgetError
 from chimap._errors import ParameterError as ParameterError
 from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, DeviceArray, MatrixLike, Rows
-from chimap._unicode import composed_names
+from chimap._unicode import composed_names, composed_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,7 +174,8 @@ def validated(estimator: BaseEstimator, X: MatrixLike, *y: ArrayLike, **checks: 
     """Return rows X, and labels if they are given, as scikit-learn's ``validate_data`` checks them.
 
     Numbers of any type stay, also NaN and infinity, whose places ``check_histograms`` names. Sparse rows become CSR.
-    ``checks`` go to ``validate_data``, which sets the number of columns and their names unless ``reset=False``.
+    Labels of text are as ``composed_texts`` has them. ``checks`` go to ``validate_data``, which sets the number of
+    columns and their names unless ``reset=False``.
     """
     from sklearn.utils.validation import validate_data
 
@@ -182,7 +183,8 @@ def validated(estimator: BaseEstimator, X: MatrixLike, *y: ArrayLike, **checks: 
 
     X = _with_text_names(X, None if checks.get("reset", True) else estimator)
     ours = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
-    return validate_data(estimator, _arrays.as_csr(X) if _arrays.is_sparse(X) else X, *y, **ours | checks)
+    valid = validate_data(estimator, _arrays.as_csr(X) if _arrays.is_sparse(X) else X, *y, **ours | checks)
+    return (valid[0], composed_texts(valid[1])) if y else valid
 
 
 def check_counted(names: Iterable[object], where: str) -> None:

@@ -184,9 +184,9 @@ def test_what_is_no_number_after_many_is_refused(batch, message):
         read(["1", "2", "3", "4", "4"], batch)
 
 
-def test_text_with_types_keeps_its_blanks():
-    assert read([" a", "a", "  "], as_text=True).tolist() == [" a", "a", None]
-    assert read([" a", "a", "  "]).tolist() == ["a", "a", None]
+def test_blanks_around_a_word_are_no_part_of_it():
+    for as_text in (True, False):
+        assert read([" a", "a", "  "], as_text=as_text).tolist() == ["a", "a", None]
     assert read(["nan", "NaN"]).mask.all()
     assert read(["nan", "gut"]).tolist() == ["nan", "gut"]
 

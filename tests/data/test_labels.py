@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from chimap import open_source
+from chimap import (
+    HistogramClassifier,
+    LookupClassifier,
+    MomentsRidgeClassifier,
+    OnlineIntersectionClassifier,
+    open_source,
+)
 from chimap._validation import DataError
-from chimap.data import labels
+from chimap.data import DataWarning, labels
 from chimap.data.labels import check_labels, clean_labels, clean_targets, task_column
+from chimap.recipe.task import checked_groups
 
 
 def test_whole_numbers_without_a_sign():
@@ -47,9 +55,62 @@ def test_typed_columns_of_a_frame_have_the_names_of_a_text_file(kind, tmp_path):
     typed, text = open_source(frame, "kind"), open_source(tmp_path / "rows.csv", "kind")
     assert typed.n_left_out == text.n_left_out == 1
     assert [*map(str, typed.labels())] == [*map(str, text.labels())]
-    if kind not in ("months", "durations", "times", "numbers as categories"):  # which polars lacks or writes otherwise
+    if kind not in ("months", "numbers as categories"):  # which polars lacks
         labels = open_source(pl.from_pandas(frame), "kind").labels()
-        assert [str(label).removesuffix(" 00:00:00") for label in labels] == [*map(str, text.labels())]
+        assert [*map(str, labels)] == [*map(str, text.labels())]
+
+
+TWICE = pd.to_datetime(["2024-10-27 00:30", "2024-10-27 01:30"] * 3, utc=True).tz_convert("Europe/Berlin")
+TWICE_TEXT = ["2024-10-27 02:30:00+01:00", "2024-10-27 02:30:00+02:00"]  # when clocks are set back
+MONTHS = pd.PeriodIndex(["2024-01", "2024-02"] * 3, freq="M")
+KINDS = {
+    "days": (pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02"] * 3)), ["2024-01-01", "2024-01-02"]),
+    "midnight and noon": (
+        np.array(["2024-01-01T00", "2024-01-01T12"] * 3, "M8[s]"),
+        ["2024-01-01", "2024-01-01 12:00:00"],
+    ),
+    "zone": (pd.Series(TWICE), TWICE_TEXT),
+    "zone in an index": (TWICE, TWICE_TEXT),
+    "zone in a list": ([*TWICE], TWICE_TEXT),
+    "zone in categories": (pd.Series(TWICE, dtype="category"), TWICE_TEXT),
+    "zone of polars": (pl.Series(TWICE.to_pydatetime().tolist()).dt.convert_time_zone("Europe/Berlin"), TWICE_TEXT),
+    "zone of Arrow": (pa.array(TWICE), TWICE_TEXT),
+    "zone in a dictionary": (pa.array(TWICE).dictionary_encode(), TWICE_TEXT),
+    "months": (pd.Series(MONTHS), ["2024-01", "2024-02"]),
+    "months in categories": (pd.Series(MONTHS, dtype="category"), ["2024-01", "2024-02"]),
+    "intervals": (pd.Series(pd.cut([0.5, 1.5] * 3, [0, 1, 2])), ["(0, 1]", "(1, 2]"]),
+    "durations": (np.array([90, 86400] * 3, "m8[s]"), ["0 days 00:01:30", "1 days"]),
+    "durations of Python": (
+        [timedelta(days=-1, microseconds=5), timedelta(2)] * 3,
+        ["-1 days +00:00:00.000005", "2 days"],
+    ),
+    "words": (pd.Series(["a ", "b"] * 3, dtype="category"), ["a", "b"]),
+    "decimals": ([Decimal("0.50"), Decimal(2)] * 3, ["0.5", "2.0"]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_and_groups_are_of_every_type_that_frames_have(kind):
+    values, expected = KINDS[kind]
+    assert sorted({*map(str, clean_labels(values, 6, "y"))}) == expected
+    assert sorted({*checked_groups(values, 6)}) == [0, 1]
+    if isinstance(values, pa.Array):
+        frame = pa.table({"a": np.arange(6.0) ** 2, "b": np.ones(6), "kind": values})
+    else:
+        library = pl if isinstance(values, pl.Series) else pd
+        frame = library.DataFrame({"a": np.arange(6.0) ** 2, "b": np.ones(6), "kind": values})
+    assert sorted({*map(str, open_source(frame, "kind").labels())}) == expected
+    assert sorted({*map(str, open_source(frame, aside="kind").column("kind"))}) == expected
+    if kind != "decimals":  # which are targets
+        model = HistogramClassifier("linear", alpha=1.0).fit(np.arange(12.0).reshape(6, 2), values)
+        assert [*map(str, model.classes_)] == expected
+
+
+@pytest.mark.parametrize("value", [["a", "b"], ("a",), {"a"}, {"a": 1}])
+def test_a_label_is_a_single_value(value):
+    labels = np.fromiter([value, value], dtype=object, count=2)
+    with pytest.raises(DataError, match=r"y, row 0: (list|tuple|set|dict), .*a matrix of 0 and 1"):
+        clean_labels(labels, 2, "y")
 
 
 @pytest.mark.parametrize(("limit", "kind"), [(4 * 9 * 3 - 1, "O"), (4 * 9 * 3, "U")])
@@ -92,3 +153,46 @@ def test_a_row_without_a_label_is_named():
         check_labels(["a", "b", None, ""], 4, "y")
     masked = clean_labels(["a", "b", None, ""], 4, "y")
     assert np.ma.getmaskarray(masked).tolist() == [False, False, True, True]
+
+
+SPELT = ["T", "t ", " T", "N", "t", "N"] * 4
+SPELT_READERS = {
+    "array": lambda folder: (np.tile(np.arange(12.0).reshape(6, 2), (4, 1)), SPELT),
+    "frame": lambda folder: (pd.DataFrame({"a": np.arange(24.0) ** 2, "b": 1.0, "site": SPELT}), "site"),
+    "polars": lambda folder: (pl.DataFrame({"a": np.arange(24.0) ** 2, "b": np.ones(24), "site": SPELT}), "site"),
+    "csv": lambda folder: (spelt_file(folder, "rows.csv", "to_csv", index=False), "site"),
+    "parquet": lambda folder: (spelt_file(folder, "rows.parquet", "to_parquet"), "site"),
+    "feather": lambda folder: (spelt_file(folder, "rows.feather", "to_feather"), "site"),
+}
+
+
+def spelt_file(folder, name, write, **options):
+    getattr(SPELT_READERS["frame"](folder)[0], write)(folder / name, **options)
+    return folder / name
+
+
+@pytest.mark.parametrize("reader", SPELT_READERS)
+def test_blanks_around_labels_make_no_class_and_case_gets_a_note(reader, tmp_path):
+    data, labels = SPELT_READERS[reader](tmp_path)
+    source = open_source(data, labels)
+    assert sorted({*source.labels().tolist()}) == ["N", "T", "t"]
+    (note,) = [note for note in source.notes if "differ in case" in note]
+    assert "the labels 'T' (8 rows), 't' (8 rows)" in note
+
+
+def test_arrays_get_the_notes_on_labels_and_groups_too():
+    X = np.random.default_rng(0).poisson(3.0, (24, 3)).astype(float)
+    with pytest.warns(DataWarning) as told:
+        model = HistogramClassifier("linear", alpha=1.0).fit(X, SPELT, groups=["a", "A", "b", "c"] * 6)
+    assert model.classes_.tolist() == ["N", "T", "t"]
+    said = [str(warning.message) for warning in told]
+    assert sum("the labels 'T' (8 rows), 't' (8 rows) differ" in text for text in said) == 1
+    assert sum("the groups 'a' (6 rows), 'A' (6 rows) differ" in text for text in said) == 1
+
+
+@pytest.mark.parametrize("estimator", [LookupClassifier, MomentsRidgeClassifier, OnlineIntersectionClassifier])
+def test_every_estimator_takes_a_word_without_the_blanks_around_it(estimator):
+    X = np.random.default_rng(0).poisson(3.0, (24, 3)).astype(float)
+    assert estimator().fit(X, SPELT).classes_.tolist() == ["N", "T", "t"]
+    batches = OnlineIntersectionClassifier().partial_fit(X, SPELT, classes=["N ", "T", "t"])
+    assert batches.partial_fit(X, SPELT, classes=["N", "T ", "t"]).classes_.tolist() == ["N", "T", "t"]

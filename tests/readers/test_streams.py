@@ -234,3 +234,15 @@ def test_all_rows_come_once(monkeypatch):
     monkeypatch.setattr("chimap.readers.batches.BATCH", 10)
     for make in TABLES:
         assert rows_of(open_source(make())).shape == (N_ROWS, N_FEATURES)
+
+
+@pytest.mark.parametrize("use", ["labels", "column"])
+def test_lists_that_dask_has_written_as_text_are_refused(use):
+    frames, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    table = pd.DataFrame(
+        {"a": np.arange(6.0) ** 2, "b": 1.0, "kinds": [["a", "b"], ["a"]] * 3, "kind": ["(x", "[0"] * 3}
+    )
+    frame = frames.from_pandas(table, npartitions=2)
+    assert open_source(frame, "kind", aside="kinds").labels().tolist() == ["(x", "[0"] * 3
+    with pytest.raises(DataError, match=r"column 'kinds': \"\['a'.* is a list that Dask has written as text"):
+        open_source(frame, "kinds" if use == "labels" else "kind", aside=["kind", "kinds"]).column("kinds")

@@ -13,7 +13,7 @@ from chimap._messages import shown
 from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.arrays import ArraySource
-from chimap.data.label_kinds import texts_of
+from chimap.data.label_kinds import as_array, texts_of
 from chimap.data.labels import Labels, clean_labels, plain_labels
 from chimap.data.rows import check_distinct
 from chimap.data.table import (
@@ -164,15 +164,15 @@ def column_of(table: pd.DataFrame | pl.DataFrame | pa.Table, place: int) -> np.n
     # Whole numbers with missing entries stay objects: as floats, 2**53 and 2**53 + 1 would be one label.
     if hasattr(table, "with_columns"):  # polars
         column = table[table.columns[place]]
-        is_plain = not column.dtype.is_temporal() and not (column.null_count() and column.dtype.is_integer())
-        return np.asarray(column.to_numpy()) if is_plain else np.array(column.to_list(), dtype=object)
+        return as_array(column.to_list() if column.null_count() and column.dtype.is_integer() else column)
     # The to_numpy of an Arrow column supports neither text nor nulls.
     is_pandas = hasattr(table, "iloc")
-    column = table.iloc[:, place] if is_pandas else table.column(place).to_pandas(integer_object_nulls=True)
-    if column.dtype.kind in "mM" or column.dtype.name.startswith("period"):  # text, as pandas writes it to a file
-        return np.asarray(column.astype(str).where(column.notna(), None), dtype=object)
+    column = table.iloc[:, place] if is_pandas else table.column(place)
+    if hasattr(getattr(column, "type", None), "index_type"):  # a dictionary, whose times would lose their zone
+        column = column.cast(column.type.value_type)
+    column = column if is_pandas else column.to_pandas(integer_object_nulls=True)
     has_gaps = column.dtype.kind in "iu" and bool(column.isna().any())
-    return np.asarray(column.to_numpy(dtype=object) if has_gaps else column.to_numpy())
+    return as_array(column.to_numpy(dtype=object) if has_gaps else column)
 
 
 def matrix_of(

@@ -10,10 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 
 import numpy as np
 
 from chimap._messages import Message
+from chimap._types import ArrayLike
 from chimap._unicode import composed, composed_texts
 from chimap._validation import DataError
 
@@ -50,6 +53,97 @@ def label_type(values: np.ndarray) -> str:
     return "numbers" if values.dtype.kind == "f" else "whole numbers"
 
 
+_TIME = re.compile(r"(?:(\d{4,}-\d\d-\d\d)[T ])?(\d\d:\d\d:\d\d)(?:\.(\d*?)0*)?(Z|[-+]\d\d:?\d\d)?")
+
+
+def time_as_text(text: str) -> str:
+    """Return a time that a library prints in the one form that all readers give it; other text unchanged.
+
+    Midnight without a zone is the day alone, as in a text file of days.
+
+    >>> time_as_text("2024-10-27T02:30:00.500000000+0200"), time_as_text("2024-01-31 00:00:00")
+    ('2024-10-27 02:30:00.5+02:00', '2024-01-31')
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return text
+    day, clock, fraction, zone = found.groups(default="")
+    if day and clock == "00:00:00" and not fraction + zone:
+        return day
+    zone = "+00:00" if zone == "Z" else zone if ":" in zone else f"{zone[:3]}:{zone[3:]}" if zone else ""
+    return " ".join(part for part in (day, f"{clock}.{fraction}".rstrip(".") + zone) if part)
+
+
+def duration_as_text(nanoseconds: int) -> str:
+    """Return a duration as pandas prints it, without zeros at its end.
+
+    >>> duration_as_text(86400 * 10**9), duration_as_text(1_500_000_000)
+    ('1 days', '0 days 00:00:01.5')
+    """
+    seconds, fraction = divmod(nanoseconds, 10**9)
+    days, seconds = divmod(seconds, 86400)
+    if not seconds and not fraction:
+        return f"{days} days"
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:09}".rstrip("0").rstrip(".")
+    return f"{days} days {'+' if days < 0 else ''}{clock}"
+
+
+def as_written(value: object) -> object:
+    """Return an object as a file of text has it: dates, times, durations, periods and intervals as text.
+
+    >>> as_written(date(2024, 1, 31)), as_written(Decimal("0.5"))
+    ('2024-01-31', 0.5)
+    """
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, date | datetime | time):
+        return time_as_text(value.isoformat())
+    if isinstance(value, timedelta):
+        nanoseconds = value // timedelta(microseconds=1) * 1000 + getattr(value, "nanoseconds", 0)
+        return duration_as_text(nanoseconds)
+    if type(value).__name__ in ("Period", "Interval"):
+        return str(value)
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def as_array(values: ArrayLike | None) -> np.ndarray:
+    """Return labels, groups or ids of any library as an array; objects, dates and times as ``as_written``.
+
+    >>> as_array(np.array(["2024-01-31T10:00", "NaT"], "datetime64[ns]"))
+    array(['2024-01-31 10:00:00', None], dtype=object)
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return values
+    arrow = getattr(values, "type", None)
+    if getattr(getattr(values, "dtype", None), "is_temporal", bool)():  # polars
+        array = _objects(values.to_list())  # type: ignore[union-attr]
+    elif getattr(getattr(arrow, "value_type", arrow), "tz", None) is not None:  # numpy has no zones
+        array = _objects(values.to_pylist())  # type: ignore[union-attr]
+    else:
+        array = np.asarray(values)
+    if array.dtype.kind in "mM":
+        distinct, place = np.unique(array, return_inverse=True)
+        return _objects([*map(_moment, distinct)])[place].reshape(array.shape)
+    flat = array.reshape(-1).tolist() if array.dtype.kind == "O" else []
+    return _objects([*map(as_written, flat)]).reshape(array.shape) if {*map(type, flat)} - _PLAIN else array
+
+
+_PLAIN = {str, int, float, bool, type(None)}
+
+
+def _moment(value: np.datetime64 | np.timedelta64) -> str | None:
+    """Return a time or a duration of numpy as text, None for "not a time"."""
+    if np.isnat(value):
+        return None
+    if isinstance(value, np.timedelta64):
+        return duration_as_text(int(value.astype("timedelta64[ns]").astype(np.int64)))
+    return time_as_text(str(value))
+
+
+def _objects(values: Sequence[object]) -> np.ndarray:
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
 def fixed_width(values: np.ndarray) -> np.ndarray:
     """Return text as an array of characters, which files can hold; other values unchanged.
 
@@ -65,7 +159,7 @@ def texts_of(values: np.ndarray) -> np.ndarray:
     >>> texts_of(np.array([1.0, 7.0])).tolist(), texts_of(np.array([0.5, 1.0])).tolist()
     (['1', '7'], ['0.5', '1.0'])
     """
-    values = np.asarray(values)
+    values = as_array(values)
     if values.dtype.kind == "S":
         return composed_texts(np.char.decode(values, "utf-8", "replace"))
     if values.dtype.kind == "O":
@@ -78,6 +172,7 @@ def texts_of(values: np.ndarray) -> np.ndarray:
 def _text(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
+    value = as_written(value)
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _END_OF_EXACT_FLOATS
     return str(int(value)) if is_whole else str(value)  # type: ignore[call-overload]
 
@@ -372,12 +467,9 @@ class TextLabels:
         return None
 
     def _plain(self, word: str | None) -> str | None:
-        """Return a word without the blanks around it, which are part of it only where the file has types."""
-        text = "" if word is None else composed(str(word))
-        stripped = text.strip()
-        if not stripped or any(same_value(stripped, mark) for mark in self._marks):
-            return None
-        return text if self._as_text else stripped
+        """Return a word without the blanks around it."""
+        text = "" if word is None else composed(str(word)).strip()
+        return None if not text or any(same_value(text, mark) for mark in self._marks) else text
 
     def _places(self, plain: list[str | None]) -> np.ndarray:
         """Return the place of each word among all words so far, -1 for missing ones."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numbers
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from enum import Enum
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,6 +21,7 @@ from chimap._unicode import composed_texts
 from chimap._validation import DataError
 from chimap.data.label_kinds import (
     WIDE_BYTES,
+    as_array,
     as_number,
     as_targets,
     is_finite_number,
@@ -127,7 +127,7 @@ def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
     """
     y = y.toarray() if _arrays.is_sparse(y) else y
     try:
-        values = y if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
+        values = as_array(y)
     except (ValueError, TypeError) as error:
         raise DataError(f"{where}: not a list of labels ({error}). Give one label per row.") from error
     if values.ndim == 2 and values.shape[1] == 1:
@@ -159,7 +159,8 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
         except UnicodeDecodeError as error:
             raise DataError(f"{where}: labels that are not text in UTF-8 ({error}). Write them again.") from error
     if y.dtype.kind == "U":
-        return composed_texts(y), missing | (np.char.strip(y) == "")
+        y = composed_texts(y)
+        return y, missing | (y == "")
     if y.dtype.kind in "iu":
         if y.dtype.kind == "u" and y.size and y.max() > np.iinfo(np.int64).max:
             row = int(np.argmax(y))
@@ -177,13 +178,16 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
 
 def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
     """Return labels of Python objects, all text or all numbers, in a plain type, and a mask of the missing ones."""
-    y = y.astype(object)
+    y = as_array(y.astype(object))
     missing = missing | np.array([is_missing(value) for value in y], dtype=bool)
     present = np.flatnonzero(~missing)
-    for row in present:
-        y[row] = _WRITTEN.get(type(y[row]), lambda value: value)(y[row])
     label_type = str if present.size and isinstance(y[present[0]], str) else numbers.Real
     for row in present:
+        if isinstance(y[row], list | tuple | set | dict | np.ndarray):
+            raise DataError(
+                f"{where}, row {row}: {type(y[row]).__name__}, {str(y[row])[:60]}. A label is a single value; give "
+                "rows with several labels as a matrix of 0 and 1, with a column for each label."
+            )
         if not isinstance(y[row], label_type):
             raise DataError(
                 f"{where}, row {row}: {y[row]!r}. Labels must be all text or all numbers; mend that row or, if it "
@@ -201,10 +205,6 @@ def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.nd
     full = np.zeros(y.size, dtype=clean.dtype)
     full[present] = clean
     return full, missing
-
-
-# Objects as a file of text has them.
-_WRITTEN: dict[type, Callable[[Any], object]] = {date: str, datetime: str, time: str, timedelta: str, Decimal: float}
 
 
 def _narrow(words: np.ndarray) -> np.ndarray:
@@ -295,6 +295,8 @@ def plain_labels(y: Any, X: object) -> ArrayLike:
             f"y={y!r} names a column of a data frame; X is {type(X).__name__}. Give the labels as an array (n,)."
         )
     dtype = getattr(y, "dtype", None)
+    if hasattr(y, "to_pylist") or hasattr(dtype, "is_temporal"):  # Arrow and polars
+        y = as_array(y)
     if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
         if isinstance(y, list | tuple):
             _check_none_missing(np.array(y, dtype=object))  # objects, because NaN converted to text would be a class
@@ -477,6 +479,7 @@ def _doubts(source: Source, y: np.ndarray) -> Iterator[str]:
         values, counts = np.unique(y, return_counts=True)
         rows = dict(zip(values.tolist(), counts.tolist(), strict=True))
         yield from _doubted_words(source.name, rows)
+        yield from notes_on_spellings(source.name, rows, "labels")
         yield from _text_among_numbers(source, y, [*rows])
         return
     if y.dtype.kind != "i" or y.size == 0 or y.min() != -1:
@@ -518,6 +521,25 @@ def _doubted_words(name: str, rows: dict[str, int]) -> Iterator[str]:
         more,
         ",".join(words),
     )
+
+
+def notes_on_spellings(name: str, rows: Mapping[str, int], what: str) -> Iterator[str]:
+    """Yield a note on labels or groups that differ in case or blanks only; ``rows`` counts the rows of each.
+
+    >>> next(notes_on_spellings("rows.csv", {"T": 40, "t": 2, "N": 41}, "labels")).split(", and ")[0]
+    "rows.csv: the labels 'T' (40 rows), 't' (2 rows) differ in case or blanks only"
+    """
+    spellings: dict[str, list[str]] = defaultdict(list)
+    for word in rows:
+        spellings["".join(word.split()).casefold()].append(word)
+    alike = [word for words in spellings.values() if len(words) > 1 for word in words]
+    if alike:
+        listed = ", ".join(f"{word!r} ({rows[word]:,} rows)" for word in alike[:_MOST_WORDS_LISTED])
+        more = "" if len(alike) <= _MOST_WORDS_LISTED else f" and {len(alike) - _MOST_WORDS_LISTED} more"
+        yield (
+            f"{name}: the {what} {listed}{more} differ in case or blanks only, and are taken for different ones. If "
+            "they mean the same, write them alike."
+        )
 
 
 def _text_among_numbers(source: Source, y: np.ndarray, words: list[str]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, cast
@@ -13,7 +14,7 @@ from chimap._errors import InputError
 from chimap._frames import is_frame, names_of
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike
-from chimap._unicode import composed_names
+from chimap._unicode import composed_names, composed_texts
 from chimap._validation import DataError, validated
 from chimap.data import ArraySource, Source, matched
 from chimap.data.covariates import (
@@ -26,7 +27,15 @@ from chimap.data.covariates import (
 )
 from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.frames import FrameSource, frame_rows
-from chimap.data.labels import IGNORE_LABELS, note_on_unread, plain_labels, with_numbers, without_unlabelled
+from chimap.data.label_kinds import as_array, is_text
+from chimap.data.labels import (
+    IGNORE_LABELS,
+    note_on_unread,
+    notes_on_spellings,
+    plain_labels,
+    with_numbers,
+    without_unlabelled,
+)
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import check_rows_order, opener_of, readers
 from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order
@@ -140,7 +149,10 @@ def source_to_fit(
         source = with_weights(source, weights, counts_in(recipe.weights, weights))
     if isinstance(groups, str):
         groups = source.column(groups)
-    source = without_unlabelled(source)
+    if groups is not None and is_text(names := as_array(groups)):
+        say(notes_on_spellings(source.name, Counter(map(str, names.tolist())), "groups"))
+    told, source = source.notes, without_unlabelled(source)
+    say(note for note in source.notes if note not in told)
     return source if recipe.is_classifier else with_numbers(source), groups
 
 
@@ -288,7 +300,7 @@ def checked_labels(
         if classes is None:
             raise InputError("classes must be given at the first call of partial_fit: all labels that will ever occur.")
         return y, classes
-    if classes is not None and not np.array_equal(np.unique(classes), np.asarray(known)):
+    if classes is not None and not np.array_equal(np.unique(composed_texts(np.asarray(classes))), np.asarray(known)):
         raise InputError(f"classes={classes!r} differs from those of the first call, {known!r}.")
     return y, None
 

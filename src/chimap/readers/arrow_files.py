@@ -14,6 +14,7 @@ from chimap import _threads
 from chimap._messages import Message
 from chimap._types import Group
 from chimap._validation import DataError
+from chimap.data.label_kinds import duration_as_text, time_as_text
 from chimap.data.table import counting
 from chimap.readers.io.files import DataFile, StoredFiles, existing_file, files_under, is_folder
 
@@ -83,18 +84,17 @@ def is_decimal(kind: pa.DataType) -> bool:
 
 
 _MOST_DIGITS_OF_INT64 = 18
-_ZEROS = r"\.(\d*?)0*(Z|[-+]\d\d:?\d\d)?$"  # at the end of the second; a time zone may follow
-_NO_FRACTION = r"\.(Z|[-+]\d\d:?\d\d)?$"
+_UNITS = ("s", "ms", "us", "ns")  # of durations
 
 
 def as_written(column: pa.Array, where: str) -> pa.Array:
     """Return a column as a text file would have it: bytes, dates and times as text, decimals as numbers.
 
-    A date is ``2024-01-31``, a time ``2024-01-31 10:00:00.5``. Text that is encoded by a dictionary stays encoded.
+    Times are as ``time_as_text`` has them. Text that is encoded by a dictionary stays encoded.
     Raises DataError, naming ``where``, for bytes that are not text in UTF-8.
     """
     import pyarrow
-    from pyarrow import compute, types
+    from pyarrow import types
 
     kind = column.type
     if types.is_dictionary(kind) and not is_text(kind):
@@ -103,12 +103,12 @@ def as_written(column: pa.Array, where: str) -> pa.Array:
     if types.is_decimal(kind):
         is_whole = kind.scale <= 0 and kind.precision <= _MOST_DIGITS_OF_INT64
         return column.cast(pyarrow.int64() if is_whole else pyarrow.float64())
-    if types.is_duration(kind):
-        column = column.cast(pyarrow.int64()).cast(pyarrow.string())
-        return compute.binary_join_element_wise(column, kind.unit, " ")
     if types.is_temporal(kind):
-        without_zeros = compute.replace_substring_regex(column.cast(pyarrow.string()), _ZEROS, r".\1\2")
-        return compute.replace_substring_regex(without_zeros, _NO_FRACTION, r"\1")
+        encoded = (column.combine_chunks() if hasattr(column, "chunks") else column).dictionary_encode()
+        units = 10 ** (9 - 3 * _UNITS.index(kind.unit)) if types.is_duration(kind) else 0
+        values = encoded.dictionary.cast(pyarrow.int64() if units else pyarrow.string()).to_pylist()
+        texts = [duration_as_text(value * units) if units else time_as_text(value) for value in values]
+        return pyarrow.array(texts, pyarrow.string()).take(encoded.indices)
     if not _is_binary(kind):
         return column
     try:

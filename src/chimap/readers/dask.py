@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,7 +86,9 @@ class DaskSource(SeekableStream):
             lengths = [len(part) for part in parts]
 
         def column(place: int) -> np.ndarray:
-            return column_of(frame.iloc[:, [place]].compute(), 0)
+            values = column_of(frame.iloc[:, [place]].compute(), 0)
+            _refuse_lists(values, f"{self.name}, column {names[place]!r}")
+            return values
 
         roles, self.row_ids, self.notes = frame_roles(names, labels, choice, self.name, column, index)
         self.column_names = tuple(names[place] for place in roles.bins)
@@ -112,6 +116,20 @@ class DaskSource(SeekableStream):
     def _content(self) -> JSON:
         """Return Dask's name of the graph, which changes with its inputs."""
         return {"graph": self._X.name}
+
+
+def _refuse_lists(values: np.ndarray, where: str) -> None:
+    """Raise DataError for text that was a list, which Dask has written as text."""
+    for word in {value for value in values.tolist() if isinstance(value, str) and value[:1] in ("[", "(", "{")}:
+        value: object = None
+        with suppress(ValueError, SyntaxError):
+            value = ast.literal_eval(word)
+        if isinstance(value, list | tuple | set | dict):
+            raise DataError(
+                f"{where}: {word[:60]!r} is a {type(value).__name__} that Dask has written as text, and a label is a "
+                "single value. Give a column for each label; for objects as they are, set "
+                "dask.config.set({'dataframe.convert-string': False}) before the data frame is made."
+            )
 
 
 def _computed(collection: da.Array | dd.DataFrame) -> np.ndarray:

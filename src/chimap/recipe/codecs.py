@@ -20,6 +20,7 @@ from sklearn.utils.validation import column_or_1d
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, Scoring
+from chimap._unicode import composed_texts
 from chimap._validation import DataError
 from chimap.data.label_kinds import label_type, places_among
 from chimap.data.labels import clean_targets
@@ -102,7 +103,7 @@ class ClassCodec:
     @classmethod
     def of_classes(cls, y: ArrayLike) -> ClassCodec:
         """Return the codec of one label for each row."""
-        y = column_or_1d(y)
+        y = composed_texts(column_or_1d(y))
         check_classification_targets(y)
         classes = np.unique(y)
         if classes.size < 2:

@@ -15,7 +15,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, ClassWeight, Scoring
 from chimap._validation import DataError
-from chimap.data.label_kinds import is_missing, is_text
+from chimap.data.label_kinds import as_array, is_missing, is_text
 from chimap.data.labels import check_labels
 from chimap.data.source import Source
 from chimap.data.views import ChosenRows
@@ -200,7 +200,7 @@ def rows_that_count(source: Source, groups: ArrayLike | None) -> tuple[Source, n
 
 def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
     """Return the groups of the rows as numbers from 0, (n_rows,); raise DataError if there are not two or more."""
-    labels = np.asarray(groups)
+    labels = as_array(groups)
     if labels.shape != (n_rows,):
         raise DataError(
             Message(
