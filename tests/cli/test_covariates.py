@@ -22,6 +22,7 @@ def folder(tmp_path_factory):
     about = ids.assign(age=AGE, sex=SEX, batch=[i % 3 for i in range(N)], site=Y)
     about.loc[::17, "age"] = None
     counts = pd.DataFrame(X, columns=[f"otu{i}" for i in range(20)])
+    pd.concat([about.assign(age="NA"), counts], axis=1)[:1].to_csv(folder / "one.csv", index=False)
     pd.concat([about, counts], axis=1).to_csv(folder / "all.csv", index=False)
     pd.concat([ids, counts], axis=1).to_csv(folder / "counts.csv", index=False)
     about.sample(frac=1, random_state=0).to_csv(folder / "about.tsv", sep="\t", index=False, na_rep="NA")
@@ -39,12 +40,14 @@ def test_a_fit_says_what_they_add_and_new_rows_bring_theirs(folder):
             ["predict", "a.model", "all.csv", "-o", "a.csv"],
             ["predict", "c.model", "all.csv", "-o", "c.csv"],
             ["predict", "b.model", "counts.csv", "-o", "b.csv"],
+            ["predict", "a.model", "one.csv", "-o", "-"],
             ["evaluate", "a.model", "all.csv", "--splits", "2", "-o", "a.html"],
             ["explain", "a.model", "all.csv", "-o", "why.html"],
         ],
         folder,
     )
-    assert [result.code for result in results] == [0] * 8, [result.err for result in results]
+    assert [result.code for result in results] == [0] * 9, [result.err for result in results]
+    assert "age in 1 of 1 rows" in results[6].err
     found = json.loads(results[0].out)["covariates"]
     assert found["names"] == ["age", "sex", "batch"]
     assert found["both"] > found["counts"]

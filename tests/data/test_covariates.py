@@ -12,6 +12,7 @@ from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.data.covariates import Widened, beside, covariate_names, table_of_columns, table_of_values
 from chimap.data.views import ChosenRows
+from chimap.features.covariates import Covariates
 
 AGE = [30.0, np.nan, 50, 20]
 SEX = ["F", "M", None, "F"]
@@ -68,10 +69,9 @@ def test_values_of_frames_mappings_and_arrays():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"age": [1.0, 2.0]}, "'age'.*2 labels for 4 rows"),
-        ({"age": [np.nan] * 4}, "'age': all values are missing"),
-        ({"age": ["NA"] * 4}, "'age': all values are missing"),
-        ({"age": [1, 2, np.inf, 3]}, "inf"),
+        ({"age": [1.0, 2.0]}, "'age': 2 values for 4 rows"),
+        ({"age": [1, 2, np.inf, 3]}, "'age', row 2: inf is no finite number"),
+        ({"age": ["1", "2", "3", "-inf"]}, "'age', row 3: -inf is no finite number"),
         ({}, "has no columns"),
         (np.zeros((2, 2, 2)), "3 axes"),
     ],
@@ -93,7 +93,7 @@ def test_columns_that_are_not_there_or_have_a_role_are_refused(samples):
         table_of_columns(source, "a")
     with pytest.raises(DataError, match="names 'age' twice"):
         covariate_names("age,age")
-    with pytest.raises(DataError, match="3 labels for 4 rows"):
+    with pytest.raises(DataError, match="3 values for 4 rows"):
         with_covariates(np.eye(4), {"age": [1, 2, 3]})
 
 
@@ -109,3 +109,23 @@ def test_views_keep_rows_and_covariates_together(kind):
     assert sp.issparse(rows[0]) == sp.issparse(X)
     assert wide.column_names == ("bin 0", "bin 1", "age")
     assert wide.fingerprint() != Widened(some, np.zeros((2, 1)), ["age"]).fingerprint()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+@pytest.mark.parametrize("gap", [None, np.nan, "NA", "", pd.NA])
+def test_new_rows_need_no_values_at_all(gap, kernel):
+    """A number stands at its mean, and a category has no level, whether others of the rows have values or none."""
+    fitted = Covariates.fitted(table_of_values({"age": [30.0, 40, 50, 60], "sex": ["F", "M", "F", "M"]}, 4), kernel)
+    with pytest.warns(UserWarning, match="'sex' has levels that the model has not seen"):
+        expected = fitted.columns(table_of_values({"age": [30, 45], "sex": ["F", "X"]}, 2), "rows")
+    some = {"age": ["30" if isinstance(gap, str) else 30, gap], "sex": ["F", gap]}
+    np.testing.assert_allclose(fitted.columns(table_of_values(some, 2), "rows"), expected, atol=1e-12)
+    for n in (1, 2):
+        frame = pd.DataFrame({"age": [gap] * n, "sex": [gap] * n})
+        alone = fitted.columns(table_of_values(frame, n), "rows")
+        np.testing.assert_allclose(alone, expected[[1] * n], atol=1e-12)
+
+
+def test_a_fit_needs_values():
+    with pytest.raises(DataError, match="'age': all values are missing"):
+        Covariates.fitted(table_of_values({"age": [np.nan] * 4, "sex": ["F", "M", "F", "M"]}, 4), "linear")

@@ -336,7 +336,7 @@ def test_nulls_and_blanks_are_missing(tmp_path, reader):
 @pytest.mark.parametrize("word", ["NA", "?", "unknown", "Not Collected", "inf"])
 def test_words_for_missing_among_numbers_are_refused(tmp_path, word):
     data, labels = FILES["csv"](tmp_path, repeated(["0", "1", word]))
-    with pytest.raises(DataError, match=r"row 2: .*(among numbers such as '0'|Every label must be finite)"):
+    with pytest.raises(DataError, match=r"row 2: .*(among numbers such as '0'|is no finite number)"):
         open_source(data, labels)
     assert open_source(data, labels, missing=word).labels().tolist() == repeated([0, 1])[: N_ROWS * 2 // 3]
 

@@ -16,7 +16,7 @@ from chimap._messages import Message, shown
 from chimap._types import JSON, ArrayLike, Rows
 from chimap._validation import DataError
 from chimap.data.frames import column_of
-from chimap.data.label_kinds import is_text, numbers_of, stands_for_missing, texts_of
+from chimap.data.label_kinds import is_number, is_text, stands_for_missing, texts_of
 from chimap.data.labels import clean_labels
 from chimap.data.reading import readers
 from chimap.data.rows import digest
@@ -135,21 +135,28 @@ def _not_there(source: Source, column: str) -> NoColumnError:
 
 
 def _cleaned(values: ArrayLike, n_rows: int, name: str, is_factor: bool = False) -> np.ma.MaskedArray:
-    """Return values as float64, or as text where one of them is no number; masked where they are missing."""
+    """Return values as float64, or as text where one of them is no number; masked where they are missing.
+
+    Values that are all missing are float64: they suit numbers and categories.
+    """
+    if np.shape(values)[:1] != (n_rows,):
+        raise DataError(
+            Message("{covariates}, {!r}: {:,} values for {:,} rows. Give one for each.", name, np.size(values), n_rows)
+        )
     labels = clean_labels(values, n_rows, str(Message("{covariates}, {!r}", name)))
     if labels.ndim != 1:
         raise DataError(Message("{covariates}, {!r}: one value for each row is needed.", name))
     missing, data = np.ma.getmaskarray(labels).copy(), np.ma.getdata(labels)
     if is_text(data):
         words, place = np.unique(np.char.strip(texts_of(data)), return_inverse=True)
-        missing |= np.array([not word or stands_for_missing(word) for word in words.tolist()])[place]
+        known = [word for word in words.tolist() if word and not stands_for_missing(word)]
+        missing |= ~np.isin(words, known)[place]
         data = words[place]
-        numbers = numbers_of(data[~missing]) if not is_factor and not missing.all() else None
-        if numbers is not None:
+        if not is_factor and all(map(is_number, known)):
             data = np.zeros(n_rows)
-            data[~missing] = numbers
+            data[~missing] = words[place[~missing]].astype(float)
     if missing.all():
-        raise DataError(Message("{covariates}, {!r}: all values are missing. Leave it out, or name another.", name))
+        return np.ma.MaskedArray(np.zeros(n_rows), missing)
     if is_factor and not is_text(data):
         return np.ma.MaskedArray(texts_of(data), missing)
     if is_text(data):

@@ -518,7 +518,7 @@ class TextLabels:
     def _odd_word(self, word: str, number: str, row: int) -> DataError:
         """Return the error for a word among numbers."""
         if _is_infinite(word):
-            return DataError(f"{self._where}, row {row}: {word}. Every label must be finite.")
+            return DataError(f"{self._where}, row {row}: {word} is no finite number. Mend it, or leave it empty.")
         return DataError(
             Message(
                 "{}, row {}: {!r} among numbers such as {!r}. Mend that line or, if it marks a missing label, say so "

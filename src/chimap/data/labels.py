@@ -171,7 +171,7 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
     missing = missing | np.isnan(y)
     bad = np.flatnonzero(~np.isfinite(y) & ~missing)
     if bad.size:
-        raise DataError(f"{where}, row {bad[0]}: {y[bad[0]]}. Every label must be finite; remove the rows without one.")
+        raise DataError(f"{where}, row {bad[0]}: {y[bad[0]]} is no finite number. Mend it, or leave it empty.")
     y = y.astype(np.float64)
     return (whole_numbers(y, missing) if missing.any() else y), missing
 

@@ -239,6 +239,8 @@ def codes_of(table: CovariateTable) -> tuple[CovariateCode, ...]:
     codes, constant = [], []
     for name, values in zip(table.names, table.values, strict=True):
         known = values.compressed()
+        if not known.size:
+            raise DataError(Message("{covariates}, {!r}: all values are missing. Leave it out, or name another.", name))
         if not np.ma.is_masked(values) and (known == known[0]).all():
             constant.append(name)
         else:
