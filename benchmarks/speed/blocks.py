@@ -37,7 +37,7 @@ from scipy.linalg import eigh  # isort: skip
 from chimap import _blas, _loops, _threads  # isort: skip
 from chimap._cholesky import factorise, solve  # isort: skip
 from chimap.features.exact import ExactFeatures  # isort: skip
-from chimap.recipe.block_plan import MOST_BLOCK_ROWS  # isort: skip
+from chimap.machines.block_plan import MOST_BLOCK_ROWS  # isort: skip
 from chimap.solvers.block_kernel import block_kernel  # isort: skip
 from chimap.solvers.blocks import BlockRidge, core_rows  # isort: skip
 

@@ -29,8 +29,8 @@ from chimap.engines.local import LocalEngine
 from chimap.engines.memory import chunk_rows_within
 from chimap.features.additive import OptimalMap
 from chimap.fit.fit import fit
-from chimap.fit.method import Method
-from chimap.fit.plan import largest_job
+from chimap.machines.jobs import largest_job
+from chimap.machines.method import Method
 from chimap.moments import Symmetric
 from chimap.moments.symmetric import BatchProduct
 from chimap.recipe import Recipe

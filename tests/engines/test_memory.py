@@ -23,9 +23,9 @@ from chimap._memory import LIBRARY_BYTES, budget_for, parse_memory, room_in
 from chimap._validation import MemoryBudgetError
 from chimap.engines import Job, chunk_rows_within
 from chimap.engines.memory import FEWEST_WITNESSES, LIBLINEAR_ENTRY_BYTES, WITNESS_SHARE, KeepingJob
-from chimap.fit.method import Method
-from chimap.fit.plan import largest_job
-from chimap.fit.rows import PreparedRows
+from chimap.machines.jobs import largest_job
+from chimap.machines.method import Method
+from chimap.machines.rows import PreparedRows
 from chimap.moments import DealtFolds, FoldMoments, Moments, OneVersusAll
 from chimap.moments.kept import KeptFeatures
 from chimap.race.candidates import Look, entries, within_room

@@ -104,7 +104,7 @@ def test_flags_are_those_of_the_first_processor(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_auto_is_what_suits_the_machine_of_the_fit(precision, tmp_path, monkeypatch):
-    monkeypatch.setattr("chimap.fit.resolve.automatic_precision", lambda device: precision)
+    monkeypatch.setattr("chimap.machines.resolve.automatic_precision", lambda device: precision)
     model = HistogramClassifier(**LANDMARKS, precision="auto").fit(X, y)
     assert (model.precision, model.precision_) == ("auto", precision)
     expected = HistogramClassifier(**LANDMARKS, precision=precision).fit(X, y)
@@ -115,7 +115,7 @@ def test_auto_is_what_suits_the_machine_of_the_fit(precision, tmp_path, monkeypa
     assert facts["precision"] == precision
     assert f"in {precision}:" in lines["features"]
     # on a machine that would choose otherwise
-    monkeypatch.setattr("chimap.fit.resolve.automatic_precision", lambda device: "none")
+    monkeypatch.setattr("chimap.machines.resolve.automatic_precision", lambda device: "none")
     again = load(tmp_path / "m")
     assert again.precision_ == precision
     np.testing.assert_array_equal(again.decision_function(X), expected.decision_function(X))
@@ -129,7 +129,7 @@ def test_auto_is_what_suits_the_machine_of_the_fit(precision, tmp_path, monkeypa
     ],
 )
 def test_auto_is_float32_where_features_are_taken_as_they_are(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("chimap.fit.resolve.automatic_precision", lambda device: "bfloat16")
+    monkeypatch.setattr("chimap.machines.resolve.automatic_precision", lambda device: "bfloat16")
     model = HistogramClassifier(**settings, precision="auto", random_state=0).fit(X, y)
     assert model.precision_ == "float32"
     model.save(tmp_path / "m")
@@ -139,7 +139,7 @@ def test_auto_is_float32_where_features_are_taken_as_they_are(settings, tmp_path
 
 
 def test_auto_in_batches_and_for_several_kernels(monkeypatch):
-    monkeypatch.setattr("chimap.fit.resolve.automatic_precision", lambda device: "bfloat16")
+    monkeypatch.setattr("chimap.machines.resolve.automatic_precision", lambda device: "bfloat16")
     grown = HistogramRegressor(**LANDMARKS, precision="auto")
     grown.partial_fit(X[:300], X[:300, 0]).partial_fit(X[300:], X[300:, 0])
     assert grown.precision_ == "bfloat16"

@@ -12,8 +12,8 @@ from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor, l
 from chimap.data import ArraySource
 from chimap.features.exact import ExactBlocks
 from chimap.kernels import Exponential, chi2
+from chimap.machines.sizes import bytes_of_exact
 from chimap.recipe import Recipe
-from chimap.recipe.sizes import bytes_of_exact
 
 DIGITS, LABELS = load_digits(return_X_y=True)
 X, Y, TEST = DIGITS[:200], LABELS[:200], DIGITS[200:260]

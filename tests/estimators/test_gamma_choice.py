@@ -7,8 +7,8 @@ import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap.data import ArraySource
-from chimap.fit import resolve
 from chimap.fit.fit import gamma_of_sample
+from chimap.machines import resolve
 from chimap.recipe import Recipe
 
 from ..histograms import classes

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from chimap import HistogramClassifier, KernelClassifier, LookupClassifier, OnlineIntersectionClassifier
-from chimap.fit.rows import FEWEST_UNITS, PreparedRows, sufficient_folds
+from chimap.machines.rows import FEWEST_UNITS, PreparedRows, sufficient_folds
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import ClassCodec, TaskCodec
 

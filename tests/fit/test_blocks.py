@@ -14,7 +14,7 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.features.exact import ExactFeatures
 from chimap.features.landmarks import LandmarkFeatures
-from chimap.recipe import block_plan
+from chimap.machines import block_plan
 from chimap.solvers import blocks
 from chimap.solvers.blocks import BlockRidge
 from tests.at_block import AtBlock, press_ctrl_c
@@ -197,7 +197,7 @@ def test_counted_work_limits_the_rows(monkeypatch):
 
 @pytest.mark.parametrize("n_landmarks", [1000, 10])
 def test_landmarks_for_all_rows_win_where_they_predict_better(n_landmarks, monkeypatch):
-    monkeypatch.setattr("chimap.recipe.sizes.MOST_ROWS", 400)
+    monkeypatch.setattr("chimap.machines.sizes.MOST_ROWS", 400)
     monkeypatch.setattr(block_plan, "USUAL_SECONDS", 7e-4)
     monkeypatch.setattr("chimap.fit.landmarks.landmarks_in", lambda seconds, n_rows: n_landmarks)
     model = HistogramClassifier("exp-chi2", random_state=0).fit(DIGITS[:1500], LABELS[:1500])

@@ -195,7 +195,7 @@ def test_a_device_with_less_room_has_smaller_blocks(by_torch):
 def test_a_device_has_larger_blocks_than_the_first(by_torch):
     from chimap.backends.torch import kernel_bytes
 
-    by_torch.setattr("chimap.recipe.block_plan._FEWEST_FACTORS", 2)
+    by_torch.setattr("chimap.machines.block_plan._FEWEST_FACTORS", 2)
     model = fitted("exponential")
     assert model.block_rows_.tolist() == [500, 500, 500]  # factors of 750 rows, of which 200 are the core
     found = model.decision_function(X[LEARNED:])
@@ -218,10 +218,10 @@ def test_a_device_without_room_is_refused_with_what_has_it(by_torch):
 
 
 def test_a_device_learns_from_more_rows_in_the_same_time(by_torch):
-    by_torch.setattr("chimap.recipe.block_plan.USUAL_SECONDS", 7e-4)
+    by_torch.setattr("chimap.machines.block_plan.USUAL_SECONDS", 7e-4)
     there = fitted("exponential")
     by_torch.undo()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("chimap.recipe.block_plan.USUAL_SECONDS", 7e-4)
+        patch.setattr("chimap.machines.block_plan.USUAL_SECONDS", 7e-4)
         here = fitted("exponential")
     assert here.n_rows_ < there.n_rows_ == LEARNED

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from chimap import HistogramClassifier
-from chimap.fit.collecting import COLLECTORS, Request
+from chimap.fit.collecting import COLLECTORS
 from chimap.fit.collecting.kernel import order_of
+from chimap.machines.base import Request
 from chimap.moments import DealtFolds, GivenFolds
 from chimap.solvers.base import Needs
 from chimap.solvers.catalogue import SOLVERS

@@ -5,7 +5,7 @@ import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap.fit import landmarks
-from chimap.recipe import sizes
+from chimap.machines import sizes
 
 RNG = np.random.default_rng(0)
 TOPICS = RNG.dirichlet(np.full(12, 0.4), size=60)

@@ -7,7 +7,7 @@ import pytest
 
 from chimap import HistogramClassifier
 from chimap.data import ArraySource
-from chimap.fit.rows import PreparedRows
+from chimap.machines.rows import PreparedRows
 from chimap.moments import DealtFolds
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import ClassCodec

@@ -15,10 +15,10 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines import Progress, Stopwatch
 from chimap.features.fourier import WidthFeatures
-from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning import tuning
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.kernel_learning.widths import WidthObjective, WidthPenalty, WidthRounds
+from chimap.machines.rows import PreparedRows
 from chimap.moments import DealtFolds
 
 from ..features.fourier.test_widths import BLOCKS, KERNELS, difference

@@ -18,8 +18,8 @@ from chimap._memory import parse_memory
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines.rows import RowsInMemory
-from chimap.fit.method import objective_of
 from chimap.losses import Logistic
+from chimap.machines.method import objective_of
 from chimap.moments import DealtFolds
 from chimap.solvers import LinearSolution
 from chimap.solvers.groups import held_out_loss
@@ -297,11 +297,11 @@ def test_joint_form_of_classes_and_its_model_file(tmp_path):
 @pytest.mark.parametrize("name", ["square", "logistic", "epsilon_insensitive"])
 def test_gradient_in_the_widths_is_that_of_the_objective(name):
     from chimap.engines import Stopwatch
-    from chimap.fit.rows import PreparedRows
     from chimap.kernel_learning.joint import ChannelObjective, ChannelWidths
     from chimap.kernel_learning.tuning import TuningRows
     from chimap.kernel_learning.widths import WidthPenalty
     from chimap.losses import CATALOGUE
+    from chimap.machines.rows import PreparedRows
     from chimap.penalties import L21
     from chimap.recipe import Recipe
     from chimap.recipe.parts import parts_of

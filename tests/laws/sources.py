@@ -17,7 +17,7 @@ from chimap import (
 )
 from chimap.data import ArraySource
 from chimap.features.families import FAMILIES
-from chimap.fit.objective import loss_names
+from chimap.machines.objective import loss_names
 
 from ..covering import covering
 from ..histograms import classes

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from chimap.fit.holding_out import folds_of_groups
+from chimap.machines.holding_out import folds_of_groups
 from chimap.race.runner import Race
 from chimap.reports.measures import mean_interval, share_interval
 from chimap.selection.base import SelectionResult

@@ -32,10 +32,10 @@ from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.engines import Stopwatch
 from chimap.features.fourier import FourierFeatures, WidthFeatures
-from chimap.fit.method import Design
-from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.kernel_learning.widths import WidthObjective, WidthPenalty
+from chimap.machines.method import Design
+from chimap.machines.rows import PreparedRows
 from chimap.moments import GivenFolds, Moments, unit_of
 from chimap.recipe.codecs import ClassCodec
 from chimap.recipe.parts import FeatureBlock
@@ -497,7 +497,7 @@ def test_samples_are_drawn_in_proportion_to_weights(features, monkeypatch):
     X, y = classes(3000, 10, 2)
     fit, drawn = Design.fit, []
     monkeypatch.setattr(Design, "fit", lambda self, rows, *more: (drawn.append(rows), fit(self, rows, *more))[1])
-    monkeypatch.setattr("chimap.fit.rows.sample_size", lambda source, parts: 2000)
+    monkeypatch.setattr("chimap.machines.rows.sample_size", lambda source, parts: 2000)
     kernel = "chi2" if features == "additive" else "exp-chi2"
     model = HistogramClassifier(kernel, features=features, n_components=20, alpha=1.0, **LEFT)
     model.fit(X, y, sample_weight=np.where(y == 1, 9 * (y == 0).sum(), (y == 1).sum()))

@@ -22,11 +22,12 @@ from chimap.backends import BACKENDS, DeviceKind
 from chimap.data import Source
 from chimap.data.source import Chunk
 from chimap.engines import Progress
-from chimap.fit.collecting import COLLECTORS, FitRun, Request
+from chimap.fit.collecting import COLLECTORS, FitRun
 from chimap.fit.fit import _prepared_rows, check_request
-from chimap.fit.method import Method
-from chimap.fit.objective import objective_of
-from chimap.fit.resolve import resolve
+from chimap.machines.base import Request
+from chimap.machines.method import Method
+from chimap.machines.objective import objective_of
+from chimap.machines.resolve import resolve
 from chimap.race.candidates import KernelSpec
 from chimap.race.choose import final_recipe
 from chimap.race.trials import Trial

@@ -11,10 +11,10 @@ import pytest
 import chimap
 from chimap._validation import DataError
 from chimap.fit.checkpoint import Checkpoint
-from chimap.fit.collecting import Request
 from chimap.fit.fit import gamma_of_sample
-from chimap.fit.method import Method
-from chimap.fit.resolve import resolve
+from chimap.machines.base import Request
+from chimap.machines.method import Method
+from chimap.machines.resolve import resolve
 from chimap.recipe.task import Task
 
 from ..histograms import classes

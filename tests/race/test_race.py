@@ -302,9 +302,9 @@ def without_room(monkeypatch, landmarks):
     """Digits on which an exponential kernel wins, for a fit that may not keep all rows."""
     monkeypatch.setattr("chimap.race.runner.FEW", 0)
     monkeypatch.setattr("chimap.race.candidates.MOST_ROWS", 100)
-    monkeypatch.setattr("chimap.recipe.sizes.MOST_ROWS", 100)
+    monkeypatch.setattr("chimap.machines.sizes.MOST_ROWS", 100)
     monkeypatch.setattr("chimap.race.choose.takes_blocks", lambda *given: False)
-    monkeypatch.setattr("chimap.fit.resolve.takes_blocks", lambda *given: False)
+    monkeypatch.setattr("chimap.machines.resolve.takes_blocks", lambda *given: False)
     monkeypatch.setattr("chimap.race.choose.landmarks_of", lambda n_rows: landmarks)
     return HistogramClassifier("auto", bin_weights=None, random_state=0).fit(*digits(400))
 

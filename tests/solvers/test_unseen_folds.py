@@ -7,8 +7,8 @@ import pytest
 
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.rows import RowsInMemory
-from chimap.fit.objective import GroupNorm, PenalisedLoss
 from chimap.losses import Observed, Square
+from chimap.machines.objective import GroupNorm, PenalisedLoss
 from chimap.moments import FoldMoments, GivenFolds
 from chimap.moments.kept import KeptFeatures
 from chimap.selection.base import OpenSettings

@@ -201,15 +201,15 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     Raise MemoryBudgetError if the budget is too small.
     """
     from chimap.engines import chunk_rows_within
-    from chimap.fit.collecting import Request
     from chimap.fit.fit import gamma_of_sample
-    from chimap.fit.method import Method
-    from chimap.fit.plan import largest_job
-    from chimap.fit.resolve import resolve
+    from chimap.machines.base import Request
+    from chimap.machines.block_plan import block_plan
+    from chimap.machines.jobs import largest_job
+    from chimap.machines.method import Method
+    from chimap.machines.resolve import resolve
+    from chimap.machines.sizes import bytes_of_exact
     from chimap.recipe import Recipe
-    from chimap.recipe.block_plan import block_plan
     from chimap.recipe.codecs import RealCodec
-    from chimap.recipe.sizes import bytes_of_exact
     from chimap.recipe.task import Task
     from chimap.solvers.blocks import BlockSolver
 

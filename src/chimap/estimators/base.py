@@ -55,12 +55,12 @@ from chimap.features.base import FittedFeatures
 from chimap.features.covariates import Covariates
 from chimap.fit.batches import Batches, batches_of
 from chimap.fit.checkpoint import Checkpoint
-from chimap.fit.collecting import Request
 from chimap.fit.fit import fit, fit_candidate, gamma_of_sample
-from chimap.fit.method import Method
-from chimap.fit.resolve import resolve
 from chimap.kernels import Kernel
 from chimap.losses import Loss
+from chimap.machines.base import Request
+from chimap.machines.method import Method
+from chimap.machines.resolve import resolve
 from chimap.model_files import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.attributes import attributes_of, model_of

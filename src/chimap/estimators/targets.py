@@ -24,8 +24,8 @@ from chimap.data.labels import check_labels, clean_targets
 from chimap.data.reading import check_rows_order
 from chimap.data.views import fitted_names
 from chimap.estimators.rows import labelled_rows
-from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
 from chimap.losses import Loss, Square
+from chimap.machines.rows import FEWEST_UNITS, sufficient_folds
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.unassigned import checked_share, is_unassigned, marked
 from chimap.moments import Targets, fold_of_rows

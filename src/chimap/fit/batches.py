@@ -24,19 +24,20 @@ from chimap.explain import mean_and_deviation
 from chimap.features.base import FittedFeatures
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import FittedDesign
-from chimap.fit.collecting import FitRun, Request, Sample
+from chimap.fit.collecting import FitRun, Sample
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.collecting.sums import empty_moments, learning_pass, witnesses_and_scored
 from chimap.fit.fit import learn_features, model_of_fit
-from chimap.fit.holding_out import HoldingOut
-from chimap.fit.method import Method
-from chimap.fit.objective import PenalisedLoss
-from chimap.fit.plan import largest_job
-from chimap.fit.rows import PreparedRows, sample_rows
 from chimap.losses import Observed, Square
+from chimap.machines.base import Request
+from chimap.machines.block_plan import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, mapped_row_bytes, outputs_bytes
+from chimap.machines.holding_out import HoldingOut
+from chimap.machines.jobs import largest_job
+from chimap.machines.method import Method
+from chimap.machines.objective import PenalisedLoss
+from chimap.machines.rows import PreparedRows, sample_rows
 from chimap.models.model import Model
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
-from chimap.recipe.block_plan import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, mapped_row_bytes, outputs_bytes
 from chimap.recipe.recipe import checked_alpha
 from chimap.recipe.task import HeldOutRows, Task
 from chimap.selection.base import USUAL_FOLDS, OpenSettings

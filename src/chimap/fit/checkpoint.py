@@ -22,7 +22,7 @@ from chimap._version import __version__
 from chimap.data import Source
 from chimap.data.rows import digest
 from chimap.features.principal import PCA
-from chimap.fit.method import Method
+from chimap.machines.method import Method
 from chimap.model_files import model_file
 from chimap.moments import Moments
 from chimap.race.trials import RaceResult

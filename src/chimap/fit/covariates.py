@@ -24,7 +24,7 @@ from chimap.data import ArraySource, Source
 from chimap.data.covariates import Widened
 from chimap.data.source import choose_rows
 from chimap.features.covariates import Covariates
-from chimap.fit.resolve import exact_machine_of
+from chimap.machines.resolve import exact_machine_of
 from chimap.models.model import Model
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task, scoring_of

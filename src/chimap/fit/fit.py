@@ -34,14 +34,15 @@ from chimap.explain import mean_and_deviation
 from chimap.features.principal import PrincipalCoordinates
 from chimap.features.rounded import in_bfloat16
 from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
-from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Request, Sample
+from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Sample
 from chimap.fit.covariates import check_covariates, with_covariates
 from chimap.fit.landmarks import ModelAndOutputs, better_of, doubled
-from chimap.fit.method import Method
-from chimap.fit.objective import PenalisedLoss, objective_of
-from chimap.fit.resolve import advice_on_components, gamma_sample, resolve
-from chimap.fit.rows import PreparedRows
 from chimap.losses import Observed
+from chimap.machines.base import Request
+from chimap.machines.method import Method
+from chimap.machines.objective import PenalisedLoss, objective_of
+from chimap.machines.resolve import advice_on_components, gamma_sample, resolve
+from chimap.machines.rows import PreparedRows
 from chimap.models.answers import Distances, learned_answers
 from chimap.models.model import Model
 from chimap.race.choose import race

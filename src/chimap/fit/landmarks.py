@@ -18,13 +18,13 @@ from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.data.views import ChosenRows
 from chimap.engines import Progress
-from chimap.fit.collecting import Request
-from chimap.fit.resolve import ChooseGamma, resolve, room_for
+from chimap.machines.base import Request
+from chimap.machines.block_plan import USUAL_SECONDS
+from chimap.machines.resolve import ChooseGamma, resolve, room_for
+from chimap.machines.sizes import landmarks_in
 from chimap.models.model import Model
 from chimap.models.predict import outputs_of_source
 from chimap.recipe import Recipe
-from chimap.recipe.block_plan import USUAL_SECONDS
-from chimap.recipe.sizes import landmarks_in
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.jackknife import parts_of_rows
 from chimap.selection.leave_one_out import FEW_ROWS

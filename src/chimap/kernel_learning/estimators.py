@@ -19,12 +19,12 @@ from chimap.features.blocks import BlockFeatures
 from chimap.features.families import Prescribed
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledFeatures
-from chimap.fit.method import Design, features_of
-from chimap.fit.objective import GroupNorm, PenalisedLoss, checked_loss
 from chimap.kernel_learning.joint import ChannelDesign
 from chimap.kernel_learning.widths import SEARCHES, Tuning, WidthDesign, WidthPenalty
 from chimap.kernels import Kernel
 from chimap.losses import Loss
+from chimap.machines.method import Design, features_of
+from chimap.machines.objective import GroupNorm, PenalisedLoss, checked_loss
 from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_alpha
 from chimap.selection import fold_count

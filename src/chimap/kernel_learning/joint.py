@@ -17,13 +17,13 @@ from chimap.features.fourier import WidthFeatures
 from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledWidths
-from chimap.fit.method import Method
-from chimap.fit.objective import GroupNorm, PenalisedLoss
-from chimap.fit.plan import job_of
-from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.kernel_learning.widths import Adaptable, WidthDesign, WidthObjective, WidthPenalty
 from chimap.losses import Loss, Square
+from chimap.machines.jobs import job_of
+from chimap.machines.method import Method
+from chimap.machines.objective import GroupNorm, PenalisedLoss
+from chimap.machines.rows import PreparedRows
 from chimap.moments import Moments
 from chimap.penalties import L21
 from chimap.recipe import Recipe

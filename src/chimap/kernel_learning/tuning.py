@@ -15,7 +15,7 @@ from chimap.engines import Stopwatch
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
 from chimap.fit.collecting.sums import empty_moments
-from chimap.fit.rows import PreparedRows
+from chimap.machines.rows import PreparedRows
 from chimap.moments import FoldMoments, Targets, weighted
 
 MOST_KEPT_ENTRIES = 2**18  # entries of prepared rows, about a megabyte, that are kept between evaluations

@@ -28,10 +28,10 @@ from chimap.features.fourier.skewed import SkewedFourierFeatures
 from chimap.features.mapped_functions import Waves
 from chimap.features.scaled import Scale, ScaledWidths
 from chimap.features.weighted import Half, Relevance, output_mixtures
-from chimap.fit.method import Design, Method
-from chimap.fit.plan import job_of
-from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
+from chimap.machines.jobs import job_of
+from chimap.machines.method import Design, Method
+from chimap.machines.rows import PreparedRows
 from chimap.moments import FoldMoments, Moments
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.selection.base import OpenSettings

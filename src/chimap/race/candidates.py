@@ -18,10 +18,10 @@ from chimap.features.exact import MOST_ROWS
 from chimap.features.families import FAMILIES, AutomaticFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.losses import Loss
+from chimap.machines.sizes import MOST_SUMMED
 from chimap.race.trials import Candidate
 from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_normalizations
-from chimap.recipe.sizes import MOST_SUMMED
 from chimap.solvers.kernel_matrix import bytes_beside, exact_bytes, is_iterated
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")

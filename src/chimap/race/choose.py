@@ -19,6 +19,7 @@ from chimap._validation import check_choice, check_positive, checked_weights
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Progress
+from chimap.machines.sizes import holds_matrix, landmarks_of, takes_blocks, takes_wide
 from chimap.race.bins import bins_if_any, is_in_time, promoted, weigh_bins, with_bins
 from chimap.race.candidates import (
     HISTOGRAM_KERNELS,
@@ -37,7 +38,6 @@ from chimap.race.runner import Fit, Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_normalizations
-from chimap.recipe.sizes import holds_matrix, landmarks_of, takes_blocks, takes_wide
 from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
 from chimap.selection.leave_one_out import FEW_ROWS

@@ -17,13 +17,13 @@ from chimap._types import Parameters
 from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
+from chimap.machines.block_plan import BlockPlan, block_plan
+from chimap.machines.sizes import bytes_of_exact, landmarks_of
 from chimap.race.candidates import candidates_of_kernel, entries, features_of_kernel, variant_of
 from chimap.race.choose import final_recipe
 from chimap.race.runner import Fit, Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe
-from chimap.recipe.block_plan import BlockPlan, block_plan
-from chimap.recipe.sizes import bytes_of_exact, landmarks_of
 from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
 from chimap.solvers.kernel_matrix import exact_bytes

@@ -1,8 +1,8 @@
 """The settings of a fit: typed, frozen and complete.
 
 ``Recipe.of`` reads them from an estimator. A race replaces those that are open by what it has found
-(``Recipe.with_raced``), and ``fit.resolve`` gives every other ``AUTO`` its value for the rows at hand, but alpha, and
-gamma of exact machines, which left-out rows choose (``selection.choose``). Whatever reads a setting afterwards reads it
+(``Recipe.with_raced``), and its machine gives every other ``AUTO`` its value for the rows at hand, but alpha, and gamma
+of exact machines, which left-out rows choose (``selection.choose``). Whatever reads a setting afterwards reads it
 from the recipe, and changes nothing there.
 """
 
@@ -49,11 +49,11 @@ class Learner(Protocol):
         ...
 
     def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Any:
-        """Return how the features are made: a ``fit.method.Design``. Raise ValueError for a wrong setting."""
+        """Return how the features are made: a ``machines.method.Design``. Raise ValueError for a wrong setting."""
         ...
 
     def objective_for(self, recipe: Recipe, loss: str | Loss) -> Any:
-        """Return what the weights minimise: a ``fit.objective.PenalisedLoss``. Raise ValueError for a wrong setting."""
+        """Return a ``machines.objective.PenalisedLoss``. Raise ValueError for a wrong setting."""
         ...
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Request, Sample
+from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample
 from chimap.fit.collecting.kept import KeptCollector
 from chimap.fit.collecting.kernel import BlocksCollector, KernelCollector, MatrixCollector
 from chimap.fit.collecting.sums import ReplayedCollector, SumsCollector
 from chimap.solvers.base import Needs
 
-__all__ = ["COLLECTORS", "Collected", "Collector", "Passes", "Request", "FitRun", "Sample"]
+__all__ = ["COLLECTORS", "Collected", "Collector", "Passes", "FitRun", "Sample"]
 
 COLLECTORS: dict[Needs, type[Collector]] = {
     collector.needs: collector

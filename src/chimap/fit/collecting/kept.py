@@ -14,10 +14,11 @@ from chimap.engines.keeping import KeepingPass
 from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import SavedState
-from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Request, Sample, rounded
-from chimap.fit.method import Method
-from chimap.fit.plan import Plan, keeping_job, planned_job
-from chimap.fit.rows import PreparedRows
+from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample, rounded
+from chimap.machines.base import Request
+from chimap.machines.jobs import Plan, keeping_job, planned_job
+from chimap.machines.method import Method
+from chimap.machines.rows import PreparedRows
 from chimap.moments import DealtFolds, RowFolds
 from chimap.moments.kept import KeptFeatures
 from chimap.selection.base import USUAL_FOLDS

@@ -24,13 +24,14 @@ from chimap.features.exact import RowKernel
 from chimap.features.nearest import LEFT_OUT_ROWS, distances_among
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import SavedState
-from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Request, Sample
-from chimap.fit.holding_out import folds_of_classes
-from chimap.fit.method import Method
-from chimap.fit.rows import PreparedRows
+from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample
+from chimap.machines.base import Request
+from chimap.machines.block_plan import BlockPlan, block_plan
+from chimap.machines.holding_out import folds_of_classes
+from chimap.machines.method import Method
+from chimap.machines.rows import PreparedRows
+from chimap.machines.sizes import bytes_of_exact
 from chimap.moments import RowFolds, of_rows
-from chimap.recipe.block_plan import BlockPlan, block_plan
-from chimap.recipe.sizes import bytes_of_exact
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Evidence, KernelRows, Needs
 from chimap.solvers.blocks import core_rows

@@ -23,11 +23,12 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.engines.rows import ReplayedRows
 from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import SavedState
-from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Request, Sample, rounded
-from chimap.fit.method import Method
-from chimap.fit.plan import Plan, planned_job, room_for
-from chimap.fit.rows import PreparedRows, features_by_pieces
+from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample, rounded
 from chimap.losses import FeatureRows
+from chimap.machines.base import Request
+from chimap.machines.jobs import Plan, planned_job, room_for
+from chimap.machines.method import Method
+from chimap.machines.rows import PreparedRows, features_by_pieces
 from chimap.moments import DoublingParts, FoldMoments, Moments, RowFolds, provisional_mean
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve, curve_of, growing, nested, score_growing, score_if_any

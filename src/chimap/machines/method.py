@@ -27,10 +27,10 @@ from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactBlocks
 from chimap.features.families import check_features
 from chimap.features.scaled import Scale, ScaledFeatures
-from chimap.fit.holding_out import HoldingOut, holding_out, leaving_out
-from chimap.fit.objective import PenalisedLoss, checked_components, objective_of
-from chimap.fit.rows import PreparedRows
 from chimap.losses import Observed
+from chimap.machines.holding_out import HoldingOut, holding_out, leaving_out
+from chimap.machines.objective import PenalisedLoss, checked_components, objective_of
+from chimap.machines.rows import PreparedRows
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of

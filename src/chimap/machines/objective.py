@@ -18,11 +18,11 @@ from chimap._messages import Message, Setting
 from chimap._validation import check_choice, check_positive
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named
+from chimap.machines.sizes import has_form_on_device
 from chimap.penalties import L2, L21
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock
 from chimap.recipe.recipe import checked_alpha
-from chimap.recipe.sizes import has_form_on_device
 from chimap.selection.base import OpenSettings
 from chimap.selection.choose import ChosenSolution, choose
 from chimap.solvers.base import Components, Evidence, Solver

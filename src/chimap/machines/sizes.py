@@ -1,7 +1,7 @@
 """What a recipe takes on the rows at hand: memory, work, and how many landmarks suit them.
 
-By these functions ``fit.resolve`` decides whether a fit keeps every row, in one matrix or in blocks, or the features of
-all rows; and a race what a candidate becomes on all rows.
+By these functions ``machines.resolve`` decides whether a fit keeps every row, in one matrix or in blocks, or the
+features of all rows; and a race what a candidate becomes on all rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chimap.features.base import Features
 from chimap.features.exact import MOST_ROWS
 from chimap.features.families import FAMILIES, AutomaticFeatures
 from chimap.kernels import Exponential
-from chimap.recipe.block_plan import CHOICE_FACTORS, block_plan, block_seconds, share_of_columns, terms_of
+from chimap.machines.block_plan import CHOICE_FACTORS, block_plan, block_seconds, share_of_columns, terms_of
 from chimap.recipe.recipe import Recipe
 from chimap.solvers.exact import is_shared
 from chimap.solvers.exact_observed import filling_bytes

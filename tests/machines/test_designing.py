@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import get_type_hints
 
-from chimap.fit.method import Design, Method
-from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.joint import ChannelDesign
 from chimap.kernel_learning.widths import WidthDesign
+from chimap.machines.method import Design, Method
+from chimap.machines.rows import PreparedRows
 
 
 def test_every_design_is_told_the_same():

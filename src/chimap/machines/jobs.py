@@ -24,9 +24,9 @@ from chimap.engines import Engine, Job, chunk_rows_within
 from chimap.engines.memory import KeepingJob
 from chimap.engines.rows import RowsInMemory
 from chimap.features.base import FittedFeatures
-from chimap.fit.method import Method
-from chimap.fit.objective import PenalisedLoss
-from chimap.fit.rows import PreparedRows, sample_size
+from chimap.machines.method import Method
+from chimap.machines.objective import PenalisedLoss
+from chimap.machines.rows import PreparedRows, sample_size
 from chimap.moments import FoldMoments, RowFolds
 from chimap.recipe.parts import FeatureBlock, sizes_of
 

@@ -19,7 +19,7 @@ from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
-from chimap.fit.holding_out import folds_of_groups
+from chimap.machines.holding_out import folds_of_groups
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_entries, of_rows, rows_by_weight, unit_of
 from chimap.recipe.codecs import Codec
 from chimap.recipe.parts import FeatureBlock, sizes_of

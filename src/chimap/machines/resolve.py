@@ -17,14 +17,12 @@ from chimap.backends import automatic_precision
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import chunk_rows_within
-from chimap.fit.collecting.base import Request
-from chimap.fit.method import Method, check_sizes
-from chimap.fit.plan import largest_job
 from chimap.kernels import Exponential
-from chimap.moments import of_rows
-from chimap.recipe import Recipe
-from chimap.recipe.block_plan import BLOCK_TERMS, FEWEST_BLOCK_ROWS
-from chimap.recipe.sizes import (
+from chimap.machines.base import Request
+from chimap.machines.block_plan import BLOCK_TERMS, FEWEST_BLOCK_ROWS
+from chimap.machines.jobs import largest_job
+from chimap.machines.method import Method, check_sizes
+from chimap.machines.sizes import (
     bytes_of_exact,
     features_of_a_batch,
     holds_matrix,
@@ -36,6 +34,8 @@ from chimap.recipe.sizes import (
     takes_landmarks,
     takes_wide,
 )
+from chimap.moments import of_rows
+from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 from chimap.recipe.weights import with_weights
 from chimap.solvers.blocks import BlockSolver

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from chimap import HistogramRegressor
 from chimap.data import ArraySource
+from chimap.machines.block_plan import MOST_BLOCK_ROWS, block_plan
 from chimap.moments.kept_rows import KeptRows
 from chimap.recipe import Recipe
-from chimap.recipe.block_plan import MOST_BLOCK_ROWS, block_plan
 
 
 @pytest.mark.parametrize(("columns", "block_rows"), [(20, 9500), (2000, 10_000)], ids=["cheap", "dear"])

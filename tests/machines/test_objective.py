@@ -7,7 +7,7 @@ import pytest
 
 from chimap import HistogramClassifier
 from chimap.engines import Progress, Stopwatch
-from chimap.fit.objective import PenalisedLoss
+from chimap.machines.objective import PenalisedLoss
 from chimap.moments import FoldMoments, fold_of_rows
 from chimap.selection.base import OpenSettings
 from chimap.solvers import from_moments

@@ -14,9 +14,10 @@ from chimap.features.exact import ExactFeatures
 from chimap.features.families import FAMILIES
 from chimap.features.fourier import FourierFeatures
 from chimap.features.landmarks import LandmarkFeatures
-from chimap.fit.collecting import Request
-from chimap.fit.resolve import resolve
-from chimap.recipe import Recipe, sizes
+from chimap.machines import sizes
+from chimap.machines.base import Request
+from chimap.machines.resolve import resolve
+from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 
 from ..histograms import classes
@@ -68,7 +69,7 @@ def test_what_the_exact_machine_does_not_have_takes_landmarks(asked):
 
 def test_more_rows_than_the_most_take_blocks_or_landmarks(monkeypatch):
     monkeypatch.setattr(sizes, "MOST_ROWS", 299)
-    monkeypatch.setattr("chimap.fit.resolve.FEWEST_BLOCK_ROWS", 100)
+    monkeypatch.setattr("chimap.machines.resolve.FEWEST_BLOCK_ROWS", 100)
     model = HistogramRegressor(**{"kernel": "exp-chi2"} | EXP).fit(X, X[:, 0])
     assert model._taken["solver"] == "blocks"
     gaps = np.column_stack([X[:, 0], X[:, 1]])

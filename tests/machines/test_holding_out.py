@@ -6,8 +6,8 @@ from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleS
 
 from chimap import HistogramClassifier
 from chimap._validation import DataError
-from chimap.fit.holding_out import HoldingOut, folds_of_classes, holding_out, leaving_out
-from chimap.fit.method import Method
+from chimap.machines.holding_out import HoldingOut, folds_of_classes, holding_out, leaving_out
+from chimap.machines.method import Method
 from chimap.recipe import Recipe
 
 from ..histograms import classes
