@@ -265,7 +265,7 @@ class BlocksCollector(RowsCollector):
             )
         order, groups = order_of(rows.folds, source.n_rows, method.recipe.seed)
         begun = None if saved is None else saved.swept
-        borders = _borders(plan, source.n_rows, groups) if begun is None else begun.borders
+        borders = block_borders(plan, source.n_rows, groups) if begun is None else begun.borders
         n = int(borders[-1])
         if groups is not None:
             groups = [group for group in groups if group[0] < n]
@@ -320,32 +320,34 @@ class BlocksCollector(RowsCollector):
         return Collected(evidence)
 
 
-def _borders(plan: BlockPlan, n_rows: int, groups: list[np.ndarray] | None) -> np.ndarray:
+def block_borders(plan: BlockPlan, n_rows: int, groups: list[np.ndarray] | None) -> np.ndarray:
     """Return where blocks begin, and the end of the last; no group is divided.
 
-    The first has the rows of its factor, and the others, of about the same size, those that the core leaves of theirs.
-    Raises DataError for a group that is larger than a block.
+    The first has the rows of its factor, and the others those that the core leaves of theirs: as few blocks as hold
+    them, and as even as whole groups allow. A single one has at least half of its room, which the first makes: scores,
+    noise and thresholds rest on the last block. Raises DataError for a group that is larger than a block.
     """
-    n, first = min(n_rows, plan.n_rows), plan.block_rows
-    most = plan.factor_rows - core_rows(first)
-    if groups is None:
-        later = np.linspace(first, n, -(-(n - first) // most) + 1) if n > first else np.array([n])
-        return np.concatenate([[0], later.round()]).astype(np.intp)
-    ends = np.array([group[-1] + 1 for group in groups])
-    largest = max(group.size for group in groups)
-    if largest > most:
+    most = plan.factor_rows - core_rows(plan.block_rows)
+    ends = np.arange(1, n_rows + 1) if groups is None else np.array([group[-1] + 1 for group in groups])
+    largest, room = np.diff(ends, prepend=0).max(), min(most, plan.block_rows)
+    if largest > room:
         raise DataError(
             Message(
                 "the largest of {groups} has {:,} rows, and {memory} holds a block of {:,}. Give more memory, or use "
                 "{features='landmarks'}.",
                 largest,
-                most,
+                room,
             )
         )
-    chosen = [0]
-    while chosen[-1] < n:
-        within = ends[(ends > chosen[-1]) & (ends <= chosen[-1] + (most if chosen[-1] else first))]
-        chosen.append(int(within[-1]))
-        if chosen[-1] == ends[-1]:
-            break
-    return np.array(chosen, dtype=np.intp)
+    ends = ends[ends <= plan.n_rows]
+    n = int(ends[-1])
+    first = n if n <= plan.block_rows else min(plan.block_rows, n - most // 2)
+    begin = int(ends[ends <= first][-1])
+    least = [n]  # the first places from which 0, 1, 2, ... blocks hold the rest
+    while least[-1] > begin:
+        least.append(int(ends[np.searchsorted(ends, least[-1] - most)]))
+    borders = [0, begin]
+    for even, lowest in zip(np.linspace(begin, n, len(least)).round()[1:], least[-2::-1], strict=True):
+        possible = ends[(ends >= max(lowest, borders[-1] + 1)) & (ends <= borders[-1] + most)]
+        borders.append(int(possible[np.argmin(np.abs(possible - even))]))
+    return np.array(borders, dtype=np.intp)
