@@ -214,6 +214,13 @@ def column_means(X: Rows) -> np.ndarray:
     return np.asarray(X.mean(axis=0, dtype=np.float64)).reshape(-1)
 
 
+def n_nonzero(X: Rows) -> np.ndarray:
+    """Return the number of nonzero entries of each column."""
+    if is_sparse(X):
+        return np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
+    return np.count_nonzero(X, axis=0)
+
+
 def minus_row(X: Rows, row: np.ndarray) -> Rows:
     """Subtract a row (columns,) of the dtype of X from each row of X.
 

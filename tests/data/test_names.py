@@ -81,7 +81,7 @@ def test_hdf5_and_zarr_know_names(tmp_path):
 
 def test_columns_that_are_missing_are_named_and_others_ignored_with_a_note(tmp_path):
     model = HistogramClassifier("chi2").fit_source(written(FRAME, tmp_path / "rows.csv"))
-    more = FRAME.assign(depth=1.0)
+    more = FRAME.assign(depth=2.0)
     for path in ("more.csv", "more.parquet"):
         source = written(more, tmp_path / path)
         matched = chimap.data.matched(source, model.feature_names_in_, 6, "model")

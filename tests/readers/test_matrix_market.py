@@ -60,7 +60,7 @@ def test_too_small_a_budget_is_refused_before_the_file_is_read(tmp_path, monkeyp
 
 
 def test_a_file_that_changes_before_it_is_read(tmp_path):
-    source = open_source(write(tmp_path, HEAD + "real general\n1 1 1\n1 1 1\n"))
+    source = MatrixMarketSource(write(tmp_path, HEAD + "real general\n1 1 1\n1 1 1\n"))
     write(tmp_path, HEAD + "real general\n1 1 1\n1 1 1.5\n")
     with pytest.raises(DataError, match="has changed since it was opened"):
         list(source.chunks(10))

@@ -8,6 +8,7 @@ import pytest
 
 from chimap._validation import DataError
 from chimap.readers import Hdf5Source, open_source
+from chimap.readers.tenx import TenXFolderSource
 
 from .ecosystems import IDS, tenx_folder, tenx_hdf5
 from .small_sources import COUNTS, LABELS
@@ -150,7 +151,7 @@ def test_other_files_of_hdf5_stay_what_they_are(tmp_path):
 
 
 def test_a_folder_that_changes(folder):
-    source = open_source(folder)
+    source = TenXFolderSource(folder)
     shutil.copy(folder / "barcodes.tsv", folder / "more")
     with (folder / "barcodes.tsv").open("a") as file:
         file.write("row 138\n")

@@ -22,6 +22,7 @@ from chimap.data.label_kinds import is_real, label_type
 from chimap.data.rows import digest
 from chimap.data.source import Source
 from chimap.data.table import COUNTER
+from chimap.data.totals import doubts_of_margins
 
 LOOK_ROWS, LOOK_BYTES = 2000, 2**24  # rows that are looked at, and their bytes
 _RUNS = 8  # parts of the source that these rows come from
@@ -143,6 +144,7 @@ def doubts_at_fit(
         yield from _reports(names, source.name)
         if not is_signed:
             yield from _sums_of_others(names, rows, source.name)
+    yield from doubts_of_margins(rows, names, source.name, are_all=rows.shape[0] == source.n_rows)
     yield from _numbering(rows, names, source)
     if y is not None and y.ndim == 1:
         giving = _bins_that_tell(rows, y) if is_classification else _bins_that_are(rows, y)
@@ -208,7 +210,7 @@ def _numbering(rows: Rows, names: Sequence[str] | None, source: Source) -> Itera
     if n < _FEWEST_NUMBERS:
         return
     found = []
-    candidates = np.flatnonzero(_n_nonzero(rows) >= n - 1)
+    candidates = np.flatnonzero(_arrays.n_nonzero(rows) >= n - 1)
     for column in candidates.tolist():
         values = _column(rows, column)
         if np.unique(values[: _FEWEST_NUMBERS // 2]).size < min(n, _FEWEST_NUMBERS // 2):
@@ -272,13 +274,6 @@ def _contents(source: Source) -> Iterator[str]:
         is_empty = (largest == 0) & (least == 0)
         for row in range(rows.shape[0]):
             yield "" if is_empty[row] else digest(np.frombuffer(_arrays.row_content(rows, row), np.uint8))
-
-
-def _n_nonzero(rows: Rows) -> np.ndarray:
-    """Return the number of nonzero entries of each column."""
-    if _arrays.is_sparse(rows):
-        return np.bincount(rows.indices[rows.data != 0], minlength=rows.shape[1])
-    return np.count_nonzero(rows, axis=0)
 
 
 def _extreme(rows: Rows, way: str, axis: int = 0) -> np.ndarray:

@@ -21,6 +21,7 @@ from chimap.data.overlap import MISSING_COLUMNS
 from chimap.data.reading import Reading
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, words_of
+from chimap.data.totals import without_margins
 from chimap.data.views import choice_like, fitted_names, matched, select_columns
 from chimap.readers.arrow import ArrowSource
 from chimap.readers.batches import BatchSource
@@ -152,7 +153,9 @@ def open_source(
     opening = _Opening(path_or_array, choice, reading or _reading_of(like, path_or_array), transpose)
     words = task_words(path_or_array, labels)
     source = opening.with_labels(labels) if words is None else opening.with_tasks(words)
-    source = without_unlabelled(_matched(source, like, missing_columns), missing)
+    source = _matched(source, like, missing_columns)
+    source = without_margins(source, keeps_columns=columns is not None or hasattr(like, "n_features_in_"))
+    source = without_unlabelled(source, missing)
     if source.unread and labels is not IGNORE_LABELS:
         source.notes = (*source.notes, f"{note_on_unread(source)}. Their rows are empty.")
     if labels is None:
