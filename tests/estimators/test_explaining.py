@@ -191,6 +191,7 @@ def test_mean_and_deviation_of_sparse_rows_are_those_of_dense_ones():
     dense, sparse = mean_and_deviation(rows), mean_and_deviation(sp.csr_matrix(rows))
     np.testing.assert_allclose(dense["mean_row_"], rows.mean(axis=0))
     np.testing.assert_allclose(dense["deviation_row_"], rows.std(axis=0))
+    np.testing.assert_allclose(dense["largest_row_"], rows.max(axis=0))
     for name, values in dense.items():
         np.testing.assert_allclose(sparse[name], values)
 
@@ -198,7 +199,8 @@ def test_mean_and_deviation_of_sparse_rows_are_those_of_dense_ones():
 @pytest.mark.parametrize("is_signed", [False, True])
 def test_rows_like_others_have_their_means(is_signed):
     mean, deviation = np.array([0.5, 0.0, 2.0]), np.array([0.1, 0.0, 1.0])
-    rows = rows_like(mean, deviation, is_signed)
+    rows = rows_like(mean, deviation, np.array([0.6, 0.0, 4.0]), is_signed)
+    assert (np.abs(rows).max(axis=0) <= [0.6, 0, 4]).all()
     np.testing.assert_allclose(rows.mean(axis=0), mean, atol=0.2)
     np.testing.assert_allclose(rows.std(axis=0), deviation, atol=0.2)
     assert is_signed or rows.min() >= 0

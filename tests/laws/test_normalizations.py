@@ -28,6 +28,12 @@ def shares(rows):
     return rows / np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)
 
 
+def in_units(name):
+    """Return the rows as effects show their values."""
+    units = {"log1p": X, "sqrt": X, "log-cpm": 1e6 * shares(X), "log-cp10k": 1e4 * shares(X)}
+    return units.get(name, FORMULAS[name](X))
+
+
 def tf_idf(rows):
     idf = np.log((1 + 90) / (1 + (X > 0).sum(axis=0))) + 1
     weighed = np.where(rows > 0, 1 + np.log(np.maximum(rows, 1)), 0) * idf
@@ -144,13 +150,34 @@ def test_one_that_has_learned_nothing_says_so():
         TfIdf()(X, ALL)
 
 
-def test_batches_keep_the_frequencies_of_the_first():
-    model = HistogramClassifier("chi2", features="additive", normalize="tf-idf", alpha=1.0, random_state=0)
-    whole = model.fit(X, Y).decision_function(X)
-    batches = HistogramClassifier("chi2", features="additive", normalize="tf-idf", alpha=1.0, random_state=0)
-    batches.partial_fit(X, Y, classes=[0, 1])
-    np.testing.assert_allclose(batches.decision_function(X), whole, atol=1e-3)
-    np.testing.assert_allclose(batches.normalization_.idf, model.normalization_.idf)
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+@pytest.mark.parametrize(
+    ("kernel", "features"), [("chi2", "additive"), ("exp-chi2", "landmarks"), ("exp-chi2", "exact")]
+)
+def test_batches_are_of_normalised_rows(name, kernel, features):
+    def grown(normalize, rows):
+        model = HistogramClassifier(kernel, features=features, normalize=normalize, alpha=1.0, random_state=0)
+        for part in (slice(0, 30), slice(30, None)):
+            model.partial_fit(rows[part], Y[part], classes=[0, 1])
+        return model.decision_function(rows)
+
+    if CATALOGUE[name].learns:
+        with pytest.raises(ValueError, match=r"normalize='tf-idf' learns from all rows.*use fit"):
+            grown(name, X)
+        return
+    np.testing.assert_allclose(grown(name, X), grown(None, CATALOGUE[name](X, ALL)), rtol=1e-5, atol=1e-5)
+
+
+def test_a_race_on_a_batch_takes_no_frequencies_of_it():
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(60, 0.1), 2)
+    y = np.arange(60) % 2
+    words = sp.csr_matrix(rng.poisson(30 * topics[y]))
+    model = HistogramClassifier("linear", normalize=["tf-idf", "l1"], random_state=0).partial_fit(
+        words, y, classes=[0, 1]
+    )
+    assert model.normalize_ == "l1"
 
 
 def test_a_race_among_normalisations_takes_the_best():
@@ -189,8 +216,7 @@ def test_effects_are_over_values_as_they_came(name):
     weights = np.array([1.0, 2, 1, 1, 1, 1, 0.5, 1])
     model = HistogramClassifier("chi2", normalize=name, alpha=1.0, bin_weights=weights).fit(X, Y)
     (effect,) = model.effects([1], X)
-    units = {"log1p": X, "sqrt": X, "log-cpm": 1e6 * shares(X), "log-cp10k": 1e4 * shares(X)}
-    column = units.get(name, FORMULAS[name](X))[:, 1]
+    column = in_units(name)[:, 1]
     assert effect.values[-1] == pytest.approx(np.quantile(column, 0.995), rel=0.1)
     assert effect.values[0] == 0
     assert effect.edges[[0, -1]] == pytest.approx(effect.values[[0, -1]])
@@ -200,3 +226,5 @@ def test_effects_are_over_values_as_they_came(name):
 def test_rows_like_those_of_the_fit_are_prepared_once(name):
     model = HistogramClassifier("chi2", normalize=name, alpha=1.0).fit(X, Y)
     np.testing.assert_allclose(rows_like_fit(model.fitted).mean(axis=0), model.mean_row_, rtol=0.4, atol=1e-3)
+    for effect, largest in zip(model.effects(range(8)), in_units(name).max(axis=0), strict=True):
+        assert 0 <= effect.values[0] < effect.values[-1] <= largest * 1.0001  # counts per million, below a million

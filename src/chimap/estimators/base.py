@@ -107,6 +107,7 @@ class HistogramModel(WholeFits, BaseEstimator):
     row_numbers_: Sometimes[np.ndarray]  # of exact machines: places of the rows of the kernel matrix
     mean_row_: Sometimes[np.ndarray]  # of the fit's sample as prepared, see ``explain.background``
     deviation_row_: Sometimes[np.ndarray]
+    largest_row_: Sometimes[np.ndarray]
     n_rows_: Sometimes[int]
     n_passes_: Sometimes[int]
     n_principal_: Sometimes[int]
@@ -293,8 +294,17 @@ class HistogramModel(WholeFits, BaseEstimator):
         recipe = self._recipe()
         task = Task.of_batches(recipe, np.asarray(to_learn), rows)
         source = task.weighed(rows, recipe)
-        (recipe, _), *_ = race(recipe, source, task, None, fit_candidate, Progress(), False)
-        recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, is_batch=True))
+        raced = [found for found, _ in race(recipe, source, task, None, fit_candidate, Progress(), False)]
+        taken = [found for found in raced if found.normalization is None or not found.normalization.learns]
+        if not taken:
+            raise InputError(
+                Message(
+                    "{normalize=} learns from all rows, and partial_fit has seen the first of them: use fit, or "
+                    "another of {normalize}.",
+                    raced[0].normalize,
+                )
+            )
+        recipe = resolve(taken[0], source, task, gamma_of_sample, None, Request(True, is_batch=True))
         batches = batches_of(Method.of(recipe, source.column_names), task, source)
         first = first_look(source)[0]
         self.units_ = None if recipe.normalize == "l1" else Units.of(first)

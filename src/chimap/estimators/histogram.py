@@ -319,7 +319,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         """Add a batch of rows; the weights are solved for at the next use.
 
         The first batch fixes the map, gamma and the random features, so it should be a fair sample; batches of
-        thousands of rows run at full speed. A call after ``fit`` starts anew, with the classes that ``fit`` found.
+        thousands of rows run at full speed. A call after ``fit`` starts
+        anew, with the classes that ``fit`` found. ``normalize="tf-idf"`` is refused, as it learns from all rows.
 
         With ``features="exact"`` every row is kept, and a batch is a block (``solvers.blocks``): it is predicted before
         it is learned, for ``held_out_`` and ``learning_curve_``. Small batches are gathered to blocks of 2000 rows;

@@ -1,4 +1,4 @@
-"""Mean and deviation of the rows of a fit, kept with the model to make reference rows and random rows without data."""
+"""Mean, deviation and range of the rows of a fit, from which a model makes reference rows and random rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROWS = 256  # rows that stand in for the data; also the rows of a block when sq
 
 
 def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
-    """Return the mean and standard deviation of each bin, by the names of a model's attributes.
+    """Return the mean, the standard deviation and the largest size of each bin, by the names of a model's attributes.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
     Returns
     -------
     dict of str to ndarray of shape (bins,)
-        "mean_row_" and "deviation_row_", in the dtype of the rows.
+        "mean_row_", "deviation_row_" and "largest_row_", in the dtype of the rows.
 
     Examples
     --------
@@ -30,7 +30,8 @@ def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
     ([2.0, 2.0], [1.0, 0.0])
     """
     n = rows.shape[0]
-    units = np.where((largest := _arrays.column_maxima(rows)) > 0, largest, 1.0)  # whose squares do not overflow
+    largest = _arrays.column_maxima(rows)
+    units = np.where(largest > 0, largest, 1.0)  # whose squares do not overflow
     mean = np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel() / n
     if _arrays.is_sparse(rows):  # sum of (x - m)^2 over stored entries, and m^2 for every zero
         stored = np.bincount(rows.indices, minlength=rows.shape[1])
@@ -40,14 +41,17 @@ def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
         squares = np.zeros(rows.shape[1])
         for first in range(0, n, _ROWS):
             squares += np.square((rows[first : first + _ROWS] - mean) / units).sum(axis=0)
-    dtype = rows.dtype
-    return {"mean_row_": mean.astype(dtype), "deviation_row_": (units * np.sqrt(squares / n)).astype(dtype)}
+    found = {"mean_row_": mean, "deviation_row_": units * np.sqrt(squares / n), "largest_row_": largest}
+    return {name: values.astype(rows.dtype) for name, values in found.items()}
 
 
-def rows_like(mean: np.ndarray, deviation: np.ndarray, is_signed: bool, random_state: int = 0) -> np.ndarray:
-    """Return 256 random rows whose bins, drawn independently, have the given means and deviations.
+def rows_like(
+    mean: np.ndarray, deviation: np.ndarray, largest: np.ndarray | float, is_signed: bool, random_state: int = 0
+) -> np.ndarray:
+    """Return 256 random rows whose bins, drawn independently, have about the given means and deviations.
 
-    Bins follow a gamma distribution, or a normal one if they are signed.
+    Bins follow a gamma distribution, or a normal one if they are signed, up to the largest size: beyond it no row has
+    been, and a logarithm would make a share above 1 of it.
 
     Parameters
     ----------
@@ -55,6 +59,8 @@ def rows_like(mean: np.ndarray, deviation: np.ndarray, is_signed: bool, random_s
         Mean of each bin.
     deviation : ndarray of shape (bins,)
         Standard deviation of each bin.
+    largest : ndarray of shape (bins,) or float
+        Largest size of each bin.
     is_signed : bool
         Whether bins may be negative.
     random_state : int, default=0
@@ -67,14 +73,14 @@ def rows_like(mean: np.ndarray, deviation: np.ndarray, is_signed: bool, random_s
 
     Examples
     --------
-    >>> rows = rows_like(np.array([4.0, 2.0]), np.array([1.0, 0.0]), is_signed=False)
-    >>> rows.shape, bool(abs(rows[:, 0].mean() - 4) < 0.3), bool((rows[:, 1] == 2).all())
-    ((256, 2), True, True)
+    >>> rows = rows_like(np.array([4.0, 2.0]), np.array([1.0, 0.0]), largest=6.0, is_signed=False)
+    >>> rows.shape, bool(abs(rows[:, 0].mean() - 4) < 0.3), rows.max(), bool((rows[:, 1] == 2).all())
+    ((256, 2), True, 6.0, True)
     """
     rng, size = np.random.default_rng(random_state), (_ROWS, mean.size)
     if is_signed:
-        return np.asarray(rng.normal(mean, deviation, size), dtype=mean.dtype)
+        return np.asarray(rng.normal(mean, deviation, size).clip(-largest, largest), dtype=mean.dtype)
     varies = (mean > 0) & (deviation > 0)
     ratio = np.where(varies, deviation, 1.0) / np.where(varies, mean, 1.0)
     drawn = rng.gamma(1 / np.square(ratio), np.where(varies, mean * np.square(ratio), 0.0), size)
-    return np.where(varies, drawn, mean).astype(mean.dtype)
+    return np.where(varies, np.minimum(drawn, largest), mean).astype(mean.dtype)

@@ -230,7 +230,12 @@ class KeptBatches:
         sample = preparation(first.block(0, size).X, 0, first.name)
         weights = None if first.weights is None else of_rows(first.weights[:size])
         features = method.design.fit(sample, method.recipe.seed, weights)
-        self.fitted = FittedDesign(method.recipe.seed, codec, features.take(slice(0)), mean_and_deviation(sample))
+        self.fitted = FittedDesign(
+            method.recipe.seed,
+            codec,
+            features.take(slice(0)),
+            mean_and_deviation(sample) | {"normalization_": method.normalization},
+        )
         self._row_bytes = mapped_row_bytes(method.recipe, first)
         self._labels = self._rows.labels[:0]
         self._weights: np.ndarray | None = None

@@ -238,7 +238,8 @@ def rows_like_fit(model: Model) -> np.ndarray:
     deviation: np.ndarray | None = model.learned.get("deviation_row_")
     if deviation is None:
         raise DataError("this model does not know the means and deviations of its fit's rows: give rows X.")
-    return rows_like(mean_row_of_fit(model), deviation, model.takes_signs)
+    largest = model.learned.get("largest_row_", np.inf)  # files of earlier versions have none
+    return rows_like(mean_row_of_fit(model), deviation, largest, model.takes_signs)
 
 
 def places_of_bins(names: np.ndarray, bins: Sequence[int] | Sequence[str], estimator: str) -> list[int]:

@@ -29,12 +29,15 @@ class Normalization(Protocol):
         Whether entries may be negative.
     joins_bins : bool
         Whether a normalised entry depends on the other entries of its row, or of its block.
+    learns : bool
+        Whether it learns from the rows of a fit, so that batches to come would change it.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
     takes_signs: ClassVar[bool]
     joins_bins: ClassVar[bool]
+    learns: ClassVar[bool]
 
     def fitted(self, source: Source) -> Self:
         """Return the normalisation with all that it learns from the rows of a source, in one pass over them."""
@@ -62,6 +65,8 @@ class Normalization(Protocol):
 
 class OfRows:
     """Base of normalisations whose values are not taken back; what learns has a ``fitted`` of its own."""
+
+    learns: ClassVar[bool] = False
 
     def fitted(self, source: Source) -> Self:
         """See ``Normalization``."""

@@ -47,6 +47,7 @@ class TfIdf(OfRows):
     about: ClassVar[str] = "each row as tf-idf of length 1"
     takes_signs: ClassVar[bool] = False
     joins_bins: ClassVar[bool] = True
+    learns: ClassVar[bool] = True
 
     def fitted(self, source: Source) -> TfIdf:
         """See ``Normalization``."""
