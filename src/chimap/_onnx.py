@@ -250,5 +250,5 @@ def stacked(values: list[Value]) -> Value:
 
 def positive(x: Value) -> tuple[Value, Value]:
     """Return where x has a logarithm, and x with 1 in all other places."""
-    is_positive = x > np.finfo(np.float64).tiny
+    is_positive = x > np.finfo(x.dtype).tiny
     return is_positive, is_positive.where(x, 1.0)

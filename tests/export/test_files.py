@@ -20,6 +20,7 @@ from chimap import (
     MomentsRidge,
     export_model,
 )
+from chimap.export.files import FileCheck
 from chimap.export.parts import parts_of
 from chimap.export.tables import bin_tables
 from chimap.normalizations import CATALOGUE as NORMALIZATIONS
@@ -124,6 +125,26 @@ def test_weights(tmp_path):
         assert file.metadata()["kernel"] == "exp-chi2"
     scores = model.features_.transform(X) @ model.coef_.T + model.intercept_
     np.testing.assert_allclose(scores, model.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [object, "category", "string", str])
+def test_weights_hold_classes_of_text(kind, tmp_path):
+    labels = pd.Series(np.array(["ü", "b", "long"])[Y]).astype(kind)
+    model = HistogramClassifier("chi2", alpha=1.0).fit(X, labels)
+    export_model(model, tmp_path / "a.npz", "weights")
+    with np.load(tmp_path / "a.npz") as file:
+        assert file["classes"].tolist() == ["b", "long", "ü"]
+
+
+def test_a_file_that_answers_nan_is_not_written(tmp_path, monkeypatch):
+    model = chi2_model()
+    expected = export_model(model, tmp_path / "a.json").path.read_bytes()
+    monkeypatch.setattr("chimap.export.tables.BinTables.scores", lambda self, X: np.full((X.shape[0], 3), np.nan))
+    with pytest.raises(ValueError, match="the file would answer nan where the model answers"):
+        export_model(model, tmp_path / "a.json", overwrite=True)
+    assert (tmp_path / "a.json").read_bytes() == expected
+    assert not FileCheck(256, np.nan, 1.0, 0).is_near
+    assert not FileCheck(256, 0.0, 1.0, 0, probabilities=np.nan).is_near
 
 
 @pytest.mark.parametrize(

@@ -273,6 +273,22 @@ def test_rounded_features_are_not_rounded_in_the_graph(kernel, tmp_path):
     np.testing.assert_array_equal(found["label"], model.predict(X))
 
 
+@pytest.mark.parametrize("features", ["exact", "landmarks"])
+def test_empty_rows_are_alike(features, tmp_path):
+    rows = 100 * X
+    rows[:3] = 0
+    found = agree(fitted(rows, kernel="minmax", features=features), tmp_path, rows)
+    assert np.isfinite(found["scores"]).all()
+
+
+def test_a_graph_that_float32_does_not_hold_computes_in_float64(tmp_path):
+    assert not export_model(fitted(), tmp_path / "a.onnx").comparison.is_widened
+    rows = np.rint(np.random.default_rng(0).lognormal(7.0, 2.0, (100, 40)))
+    model = fitted(rows, kernel="jensen_shannon+pq", features="exact", normalize="log-cpm", alpha=1e-6)
+    done = export_model(model, tmp_path / "b.onnx")
+    assert done.comparison.is_widened
+
+
 def test_extreme_values(tmp_path):
     """Powers of two, where a logarithm's floor may go either way; subnormal numbers; far beyond the range."""
     model = fitted(features=AutomaticFeatures(n_terms=3))

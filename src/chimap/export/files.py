@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 
 _ROWS = 256
+_NEAR = 1e-4  # share of the largest score by which a file in float32 may be off; else it is written in float64
+_NEAR_PROBABILITY = 1e-3
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,13 @@ class FileCheck:
     size: float  # largest absolute score of the model
     differing: int  # labels that differ
     probabilities: float | None = None  # largest difference between two; None if the file has none
+    is_widened: bool = False  # whether a graph computes in float64, as it would not be near in the model's precision
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the file answers as the model does, but for rounding; False for NaN."""
+        gap, off = self.difference, 0.0 if self.probabilities is None else self.probabilities
+        return gap <= _NEAR * self.size and off <= _NEAR_PROBABILITY
 
 
 def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarray:
@@ -76,9 +85,9 @@ def _largest(features: FittedFeatures, n_bins: int) -> np.ndarray:
 
 
 def compare_onnx(
-    path: Path, model: BaseEstimator, parts: ModelParts, input_type: str | None = None
+    graph: bytes, model: BaseEstimator, parts: ModelParts, input_type: str | None = None
 ) -> FileCheck | None:
-    """Compare the file, run by onnxruntime, to the model on synthetic rows; None if onnxruntime is not installed."""
+    """Compare a graph, run by onnxruntime, to the model on synthetic rows; None if onnxruntime is not installed."""
     try:
         import onnxruntime
     except ImportError:
@@ -88,7 +97,7 @@ def compare_onnx(
         X = (np.rint(X) if input_type == "int64" else X).astype(input_type)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     outputs = dict(zip([o.name for o in session.get_outputs()], session.run(None, {"X": X}), strict=True))
     expected, answers = _of_model(model, X)
     if parts.classes is None:
@@ -121,6 +130,11 @@ def _of_model(model: BaseEstimator, X: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _compared(outputs: np.ndarray, expected: np.ndarray, differing: int) -> FileCheck:
+    if (is_bad := ~np.isfinite(outputs)).any():
+        raise InputError(
+            f"the file would answer {outputs[is_bad][0]} where the model answers {expected[is_bad][0]:g}: nothing was "
+            "written. Export the weights, which need features from chimap or elsewhere."
+        )
     gap, size = np.abs(outputs - expected).max(), np.abs(expected).max()
     return FileCheck(int(expected.shape[0]), float(gap), float(size), differing)
 
@@ -250,20 +264,32 @@ def export_model(
     check_writable(path)
     comparison, error, ending = None, None, path.suffix.lower()
     if chosen == "onnx":
-        graph = onnx_model(parts, input_type)
+        graph, comparison = _checked_graph(model, parts, input_type, check)
         with replacing(path) as temporary:
-            temporary.write_bytes(graph.SerializeToString())
-        comparison = compare_onnx(path, model, parts, input_type) if check else None
+            temporary.write_bytes(graph)
     elif chosen == "tables":
         check_not_rounded(model, "a table")
         tables = bin_tables(parts, tolerance)
+        comparison, error = compare_tables(tables, model, parts) if check else None, tables.bound
         with replacing(path) as temporary:
             WRITERS[ending](tables, temporary)
-        comparison, error = compare_tables(tables, model, parts) if check else None, tables.bound
     else:
         with replacing(path) as temporary:
             write_weights(parts, temporary, ending)
     return Exported(path, chosen, path.stat().st_size, comparison, error)
+
+
+def _checked_graph(
+    model: BaseEstimator, parts: ModelParts, input_type: str | None, check: bool
+) -> tuple[bytes, FileCheck | None]:
+    """Return a graph and its comparison: in the precision of the model, or in float64 where that is not near it."""
+    precisions = dict.fromkeys([parts.preparation.dtype, np.dtype(np.float64)])
+    for precision in precisions:
+        graph = onnx_model(parts, input_type, precision).SerializeToString()
+        compared = compare_onnx(graph, model, parts, input_type) if check else None
+        if compared is None or compared.is_near or getattr(model, "precision_", None) == "bfloat16":
+            break
+    return graph, compared and replace(compared, is_widened=precision != parts.preparation.dtype)
 
 
 def _format(path: Path, format: str | None, parts: ModelParts) -> str:

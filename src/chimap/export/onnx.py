@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 INPUT_TYPES = ("float32", "float64", "int64")
 
 
-def onnx_model(parts: ModelParts, input_type: str | None = None) -> onnx.ModelProto:
+def onnx_model(parts: ModelParts, input_type: str | None = None, precision: np.dtype | None = None) -> onnx.ModelProto:
     """Return normalisation, map, features and linear model as one ONNX graph.
 
-    The input is ``X`` (n, bins), of ``input_type`` or, by default, in the precision of the model. Rows in float64 are
-    computed in float64; the scores and all that follows from them always are, so that classes that nearly tie keep
-    their order.
+    The input is ``X`` (n, bins), of ``input_type`` or, by default, in the precision of the model. It is computed in
+    ``precision``, by default that of the model, and rows in float64 in float64; the scores and all that follows from
+    them always are, so that classes that nearly tie keep their order.
 
     A classifier has the outputs that scikit-learn's models have in ONNX, ``label`` (n,), in the type of the labels, and
     ``probabilities`` (n, classes), and besides them ``scores`` (n, classes): the class with the largest score is the
@@ -44,8 +44,9 @@ def onnx_model(parts: ModelParts, input_type: str | None = None) -> onnx.ModelPr
     given = preparation.dtype if input_type is None else np.dtype(input_type)
     rows = g.info("X", given, ["rows", parts.n_bins])
     x = Value(g, "X", given)
-    if given.kind == "i" or given.itemsize < preparation.dtype.itemsize:
-        x = x.cast(preparation.dtype)
+    precision = preparation.dtype if precision is None else precision
+    if given.kind == "i" or given.itemsize < precision.itemsize:
+        x = x.cast(precision)
     if preparation.normalize is not None:
         x = preparation.normalize.onnx(x, [block.columns for block in preparation.parts], parts.n_bins)
     if preparation.factors is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save
 
+from chimap.data.label_kinds import fixed_width
 from chimap.export.parts import ModelParts
 
 
@@ -23,7 +24,7 @@ def write_weights(parts: ModelParts, path: Path, ending: str) -> None:
     arrays = {"coef": np.ascontiguousarray(parts.coef.T), "intercept": np.asarray(parts.intercept)}
     if ending == ".npz":
         if parts.classes is not None:
-            arrays |= {"classes": parts.classes, "threshold": np.array(parts.threshold)}
+            arrays |= {"classes": fixed_width(parts.classes), "threshold": np.array(parts.threshold)}
         if parts.tasks is not None:
             arrays["tasks"] = np.array(parts.tasks)
         with path.open("wb") as file:

@@ -69,7 +69,6 @@ class MinMax(Kernel):
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:
         """See ``Kernel``."""
-        # The kernel of two empty rows is 1: tiny / tiny.
-        tiny = np.full(1, np.finfo(np.float64).tiny)
-        minima = x.graph.each_row(Y, lambda y: x.at_most(y).sum(1)) + tiny
-        return minima / (x.graph.each_row(Y, lambda y: x.at_least(y).sum(1)) + tiny)
+        minima = x.graph.each_row(Y, lambda y: x.at_most(y).sum(1))
+        maxima = x.graph.each_row(Y, lambda y: x.at_least(y).sum(1))
+        return (maxima > 0.0).where(minima / maxima, 1.0)

@@ -112,6 +112,8 @@ def _lines(done: Exported, check: bool) -> list[str]:
             f"compared with the model on {compared.rows} synthetic rows: scores differ by at most "
             f"{compared.difference:.2g} (largest score {compared.size:.2g}){probabilities}{labels}"
         )
+        if compared.is_widened:
+            lines.append("the graph computes in float64: in float32 it would not answer as the model does")
     elif done.format == "onnx" and check:
         lines.append('not compared with the model: install onnxruntime with pip install "chimap[onnx]"')
     if done.error is not None:
