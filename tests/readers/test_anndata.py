@@ -189,7 +189,7 @@ def wrong_column(file):
         (remove("X/indptr"), r"::X: no array 'indptr'; .* there are data, indices"),
         (remove("obs"), r"not AnnData, which has obs, var and X; it holds X, "),
         (remove("obs/_index"), r"obs: no index '_index'; there are cell_type"),
-        (remove("X"), r"no matrix 'X'; there are none"),
+        (remove("X"), r"cells\.h5ad: X is empty\. Write the counts of the genes as X"),
         (lambda file: file["X"].attrs.modify("encoding-type", "coo_matrix"), "::X: stored as 'coo_matrix'"),
         (lambda file: file["X"].attrs.modify("shape", (9, 12)), "indptr has 138 entries, expected 10"),
     ],
@@ -237,8 +237,8 @@ def test_a_backed_object_is_read_from_its_file(tmp_path):
 def test_objects_that_cannot_be_used():
     with pytest.raises(DataError, match=r"no column 'kind' in obs; there are label, cell_type"):
         open_source(anndata_object(CSR), "kind")
-    empty = anndata_object(None, counts=CSR)
-    with pytest.raises(DataError, match=r"X is None; there are layers\['counts'\]"):
+    empty = anndata_object(None, counts=CSR, more=CSR)
+    with pytest.raises(DataError, match=r"AnnData: X is empty\. Name another matrix: adata.layers\['counts'\], "):
         open_source(empty)
 
 
@@ -351,3 +351,37 @@ def test_a_column_that_does_not_fit_is_named(tmp_path):
     message = rf"cells\.h5ad, obs\['label'\]: {N_ROWS - 2} values, but the matrix has {N_ROWS} rows"
     with pytest.raises(DataError, match=message):
         open_source(path, "label")
+
+
+EMPTY = {
+    "absent": lambda data, path: data.write_h5ad(path),
+    "null": lambda data, path: data.write_h5ad(path),
+    "a store": lambda data, path: data.write_zarr(path),
+    "an object": lambda data, path: None,
+    "a backed object": lambda data, path: data.write_h5ad(path),
+}
+
+
+def without_x(form, layers, folder):
+    """Cells whose X is empty, with some layers and components, in one form."""
+    made = anndata_object(CSR)
+    data = anndata.AnnData(None, made.obs, made.var, layers=dict.fromkeys(layers, CSR), obsm={"X_pca": COUNTS[:, :3]})
+    path = folder / ("cells.zarr" if form == "a store" else "cells.h5ad")
+    EMPTY[form](data, path)
+    if form == "null":
+        with h5py.File(path, "a") as file:
+            file["X"] = h5py.Empty("f8")
+            file["X"].attrs["encoding-type"] = "null"
+    if form == "an object":
+        return data
+    return anndata.read_h5ad(path, backed="r") if form == "a backed object" else path
+
+
+@pytest.mark.parametrize("form", EMPTY)
+def test_the_one_other_matrix_stands_in_for_an_empty_x(form, tmp_path):
+    source = open_source(without_x(form, ["counts"], tmp_path), "cell_type")
+    np.testing.assert_array_equal(to_dense(source.take(np.arange(N_ROWS))), COUNTS)
+    assert any("X is empty, and the one other matrix, layers/counts, is taken" in note for note in source.notes)
+    (tmp_path / "more").mkdir()
+    with pytest.raises(DataError, match=r"X is empty\. Name another matrix: .*layers.*a.*, .*layers.*b"):
+        open_source(without_x(form, ["a", "b"], tmp_path / "more"))

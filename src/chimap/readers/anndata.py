@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -72,7 +73,7 @@ class AnnDataSource(KeyedSource):
                 "Read it as plain arrays, with the ending .h5 or .zarr, or write it with AnnData.write_h5ad."
             )
         names_of_matrices = matrices_of(root)
-        key = self._key(names_of_matrices, member or "X")
+        key = self._key(names_of_matrices, member)
         rows = self._matrix_at(root, key)
         names = self._names(root, key, rows.n_features)
         columns = [name for name in _columns(root["obs"]) if name != _index_name(root["obs"])]
@@ -89,10 +90,15 @@ class AnnDataSource(KeyedSource):
             rows, self._index(root["obs"]), names, columns, y, matrices, is_logged=is_logged, other_names=other_names
         )
 
-    def _key(self, matrices: list[str], member: str) -> str:
+    def _key(self, matrices: list[str], member: str | None) -> str:
+        """Return the matrix that is named; without a name X or, where that is empty, the one other of all genes."""
+        where = self._container.address
+        if member is None:
+            member, note = _usual_matrix(matrices, where, [f"{where}::{name}" for name in matrices])
+            self.notes = (*self.notes, *note)
         key = f"{member}/X" if member == "raw" else member
         if key not in matrices:
-            raise DataError(f"{self._container.address}: no matrix {member!r}; there are {shown(matrices)}.")
+            raise DataError(f"{where}: no matrix {member!r}; there are {shown(matrices)}.")
         return key
 
     def _matrix_at(self, root: Group, key: str) -> StoredRows:
@@ -160,10 +166,31 @@ def is_anndata_store(address: str) -> bool:
 
 def matrices_of(root: Group) -> list[str]:
     """Return the names of all matrices whose rows are cells."""
-    names = ["X"] if "X" in root else []
+    names = ["X"] if "X" in root and not _is_null(root["X"]) else []
     for group in ("layers", "obsm"):
-        names += [f"{group}/{name}" for name in (children(root[group]) if group in root else [])]
-    return names + (["raw/X"] if "raw" in root and "X" in root["raw"] else [])
+        inside = children(root[group]) if group in root else []
+        names += [f"{group}/{name}" for name in inside if not _is_null(root[group][name])]
+    has_raw = "raw" in root and is_group(root["raw"]) and "X" in root["raw"]
+    return names + (["raw/X"] if has_raw and not _is_null(root["raw"]["X"]) else [])
+
+
+def _usual_matrix(matrices: Sequence[str], where: str, addresses: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return X or, where it is empty, the only other matrix of genes with a note; ``addresses`` say how to name each.
+
+    Raises DataError where there are none or several. Matrices of ``obsm`` have other columns than genes.
+    """
+    if "X" in matrices:
+        return "X", ()
+    others = [name for name in matrices if not name.startswith("obsm/")]
+    if len(others) == 1:
+        return others[0], (f"{where}: X is empty, and the one other matrix, {others[0]}, is taken.",)
+    remedy = f"Name another matrix: {shown(addresses)}" if addresses else "Write the counts of the genes as X"
+    raise DataError(f"{where}: X is empty. {remedy}.")
+
+
+def _is_null(node: Group | StoredArray) -> bool:
+    """Return whether a node stands for None, as X does in files of cells that have layers only."""
+    return _text(dict(node.attrs).get("encoding-type")) == "null" or getattr(node, "shape", ()) is None
 
 
 def _rows_of(node: Group | StoredArray, key: str, where: str) -> StoredRows:
@@ -233,19 +260,21 @@ class AnnDataObject(ArraySource):
     """The cells of an AnnData object in memory: ``X`` with ``obs_names``, ``var_names`` and labels from ``obs``."""
 
     def __init__(self, data: AnnData, labels: Labels = None) -> None:
-        if data.X is None:
-            layers = shown([f"layers[{name!r}]" for name in data.layers])
-            raise DataError(f"AnnData: X is None; there are {layers}. Set adata.X to one of them.")
-        super().__init__(data.X, _labels_of(data, labels), "AnnData")
+        layers, raw = [f"layers/{name}" for name in data.layers], [] if data.raw is None else ["raw/X"]
+        matrices = [*([] if data.X is None else ["X"]), *layers, *raw]
+        addresses = [*(f"adata.layers[{name!r}]" for name in data.layers), *("adata.raw.to_adata()" for _ in raw)]
+        key, told = _usual_matrix(matrices, "AnnData", addresses)
+        annotated = data.raw if key == "raw/X" else data
+        super().__init__(data.layers[key[7:]] if key in layers else annotated.X, _labels_of(data, labels), "AnnData")
         self.metadata = tuple(str(name) for name in data.obs.columns)
-        self.matrices = (*(f"layers/{name}" for name in data.layers), *(() if data.raw is None else ("raw/X",)))
-        self.is_logged = "log1p" in data.uns
+        self.matrices = tuple(name for name in matrices if name != key)
+        self.is_logged = key == "X" and "log1p" in data.uns
         self.row_ids = names_for(np.asarray(data.obs_names), self.n_rows, "obs_names")
-        self.notes = (*self.notes, *_notes_on_repeats(self.row_ids, "AnnData, obs_names"))
-        names = np.asarray(data.var_names)
+        self.notes = (*self.notes, *told, *_notes_on_repeats(self.row_ids, "AnnData, obs_names"))
+        names = np.asarray(annotated.var_names)
         self.column_names = tuple(checked_names(names, self.n_features, "var_names", REMEDY_FOR_NAMES).tolist())
-        name = next((name for name in _NAMES_OF_GENES if name in data.var), None)
-        self.other_names = None if name is None else composed_names(data.var[name])
+        name = next((name for name in _NAMES_OF_GENES if name in annotated.var), None)
+        self.other_names = None if name is None else composed_names(annotated.var[name])
 
 
 class BackedAnnData(AnnDataSource):
@@ -261,11 +290,12 @@ class BackedAnnData(AnnDataSource):
         super().__init__(str(data.filename), _labels_of(data, labels))
 
     def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
-        matrices = matrices_of(root)
-        rows = self._matrix_at(root, self._key(matrices, "X"))
+        matrices = [name for name in matrices_of(root) if name != "raw/X"]  # whose genes the object does not have
+        key = self._key(matrices, None)
+        rows = self._matrix_at(root, key)
         if self._places is not None:
             rows = StoredSubset(rows, *self._places)
-        return Keyed(rows, self._ids, self._names_of_columns, self._columns_of_obs, None, tuple(matrices[1:]))
+        return Keyed(rows, self._ids, self._names_of_columns, self._columns_of_obs, None, tuple({*matrices} - {key}))
 
     def _content(self) -> JSON:
         content = super()._content()
