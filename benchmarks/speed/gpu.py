@@ -1,7 +1,7 @@
 """How close to its matrix products does a pass on a CUDA device run, and how long does ImageNet's shape take?
 
 The benchmark prints the name of the device, its measured rate of products, and the share of that rate that map,
-features and moments reach in each precision, for landmarks and for random features, with rows on the device and with
+features and moments reach, for landmarks and for random features, with rows on the device and with
 rows in the memory of this machine. Then it prints the time for 1.26 million synthetic rows of 1000 bins and 1000
 classes with 5000 landmarks and a given strength: pass and solution on the device. Last, it prints the rate at which
 narrow rows (28 bins, as in Higgs) go from the memory of this machine through an additive map, compared with bare
@@ -21,21 +21,19 @@ from benchmarks.measure import report
 from benchmarks.one_pass import one_pass
 from chimap import FourierFeatures, HistogramClassifier, LandmarkFeatures, OptimalMap
 from chimap.backends import backend_of
-from chimap.features.rounded import RoundedFeatures
 from chimap.moments import FoldMoments, OneVersusAll
 
 BINS, CLASSES, NARROW, BLOCK = 1000, 1000, 28, 262_144
-PRECISIONS = ("float32", "bfloat16")
 
 
-def product_rate(device, precision, order):
+def product_rate(device, order):
     """Return the operations per second of a product of this order on the device."""
-    from chimap.backends.torch import float32_products, wide_product
+    from chimap.backends.torch import float32_products
 
     torch = device.torch
-    A = torch.randn((order, order), device=device.name).to(getattr(torch, precision))
+    A = torch.randn((order, order), device=device.name)
     with float32_products("highest"):
-        return 2 * order**3 / device.seconds(lambda: wide_product(A, A))
+        return 2 * order**3 / device.seconds(lambda: A @ A)
 
 
 def rows_like_imagenet(n, seed=0):
@@ -48,20 +46,19 @@ def rows_like_imagenet(n, seed=0):
     return X, y
 
 
-def empty(precision, features):
-    """Return empty moments about zero, and the features, in this precision."""
+def empty(features):
+    """Return empty moments of the features about zero."""
     shift = np.zeros(features._n_features_out)
-    moments = FoldMoments(1, shift.size, CLASSES, shift, np.zeros(CLASSES), np.dtype(np.float32))
-    return moments, RoundedFeatures(features, shift) if precision == "bfloat16" else features
+    return FoldMoments(1, shift.size, CLASSES, shift, np.zeros(CLASSES), np.dtype(np.float32))
 
 
-def resident(device, features, X, y, precision):
+def resident(device, features, X, y):
     """Return the seconds per row of features, and of features with moments, for rows that are on the device."""
     from chimap.backends.torch import PIECE_ROWS, TorchMap, TorchMoments, Uploads
 
     upload = Uploads(device.name)
-    moments, mapping = empty(precision, features)
-    z = TorchMap(mapping, moments.shift, np.dtype(np.float32), upload)
+    moments = empty(features)
+    z = TorchMap(features, moments.shift, np.dtype(np.float32), upload)
     sums = TorchMoments([(moments.shift.size, CLASSES)], upload)
     n = min(PIECE_ROWS, len(X))
     rows, targets = z.upload_rows(X[:n]), OneVersusAll(y[:n], CLASSES)
@@ -69,11 +66,11 @@ def resident(device, features, X, y, precision):
     return mapped / n, device.seconds(lambda: sums.add(0, z(rows), targets)) / n
 
 
-def passed(device, features, X, y, precision):
+def passed(device, features, X, y):
     """Return the seconds per row of one pass, from rows in memory to moments in memory."""
-    moments, mapping = empty(precision, features)
+    moments = empty(features)
     began = time.perf_counter()
-    sums = backend_of(device.name).sums(mapping, moments)
+    sums = backend_of(device.name).sums(features, moments)
     one_pass(sums, X, y, CLASSES, 65536)
     return (time.perf_counter() - began) / len(X)
 
@@ -83,25 +80,18 @@ def shares(device, name, features, operations, X, y):
 
     operations: those of one row; symmetric products count half.
     """
-    for precision in PRECISIONS:
-        rate = product_rate(device, precision, features._n_features_out)
-        mapped, whole = resident(device, features, X, y, precision)
-        report(
-            f"{name}, {precision}: share of the device's product rate, rows on the device",
-            f"{operations / whole / rate:.2f}",
-            ">= 0.6",
-        )
-        passed(device, features, X[: len(X) // 4], y[: len(X) // 4], precision)
-        from_memory = passed(device, features, X, y, precision)
-        report(
-            f"{name}, {precision}: the same, {len(X):,} rows from memory to moments",
-            f"{operations / from_memory / rate:.2f}",
-            "-",
-        )
-        print(
-            f"  product {rate / 1e12:.2f} TFLOP/s; a million rows: features {mapped * 1e6:.2f} s, with moments "
-            f"{whole * 1e6:.2f} s, from memory {from_memory * 1e6:.2f} s"
-        )
+    rate = product_rate(device, features._n_features_out)
+    mapped, whole = resident(device, features, X, y)
+    report(
+        f"{name}: share of the device's product rate, rows on the device", f"{operations / whole / rate:.2f}", ">= 0.6"
+    )
+    passed(device, features, X[: len(X) // 4], y[: len(X) // 4])
+    from_memory = passed(device, features, X, y)
+    report(f"{name}: the same, {len(X):,} rows from memory to moments", f"{operations / from_memory / rate:.2f}", "-")
+    print(
+        f"  product {rate / 1e12:.2f} TFLOP/s; a million rows: features {mapped * 1e6:.2f} s, with moments "
+        f"{whole * 1e6:.2f} s, from memory {from_memory * 1e6:.2f} s"
+    )
 
 
 def imagenet(device, n_rows, m):
@@ -113,7 +103,6 @@ def imagenet(device, n_rows, m):
         n_components=m,
         alpha=1.0,
         device=device.name,
-        precision="bfloat16",
         memory="64GiB" if not device.is_host else "4GiB",
         random_state=0,
     )

@@ -98,10 +98,6 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["fit", "digits.npz", "--loss", "hinge", "--checkpoint", "a.checkpoint", *OUT],
         r"--loss hinge keeps .* cannot write a checkpoint",
     ),
-    "rounded components": (
-        ["fit", "digits.npz", "--principal", "5", "--precision", "bfloat16", *OUT, *SMALL],
-        r"--principal needs features that are not rounded: use --precision float32 or --precision float64",
-    ),
     "unlabelled for nothing": (["fit", "digits.npz", "--unlabelled", "rows.npy", *OUT, *SMALL], r"give --principal"),
     "output exists": (["fit", "digits.npz", "-o", "digits.model"], r"--output digits\.model exists.*add --overwrite"),
     "output is the input": (

@@ -2,7 +2,7 @@
 
 import re
 import tracemalloc
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -283,21 +283,6 @@ def test_rows_for_held_out_outputs_fit_beside_the_sample():
         fit("2MiB")
     named = re.search("Give memory='([0-9]+MiB)'", str(refused.value))[1]
     assert peak_of(lambda: fit(named)) < parse_memory(named)
-
-
-def test_rounded_frequencies_are_counted_twice():
-    def job_of(**settings):
-        model = HistogramClassifier("exp-chi2", n_components=64, alpha=1.0, random_state=0, **settings)
-        recipe = Method.of(Recipe.of(model))
-        return largest_job(recipe, open_source(ROWS, LABELS), ClassCodec.of(LABELS).n_targets)
-
-    plain, rounded = (job_of(features="fourier", precision=precision) for precision in ("float32", "bfloat16"))
-    assert (plain.is_rounded, rounded.is_rounded) == (False, True)
-    assert rounded.frequency_bytes == 1.5 * plain.frequency_bytes == 6 * plain.n_mapped * plain.n_frequencies
-    wide = replace(rounded, n_mapped=100, n_frequencies=10_000)
-    assert wide.model_bytes >= 2 * 4 * 100 * 10_000  # frequencies and their rounded copy
-    assert not job_of(features="landmarks", precision="bfloat16").is_rounded
-    assert replace(plain, held_bytes=plain.held_bytes + 1000).sample_bytes == plain.sample_bytes + 1000
 
 
 @pytest.mark.parametrize("joint", [False, True])

@@ -186,7 +186,6 @@ def test_refusals():
     for options, message in (
         ({"features": PrincipalFeatures(3, "exact")}, "does not support n_principal="),
         ({"loss": "logistic"}, "does not support loss='logistic'"),
-        ({"precision": "bfloat16"}, "does not support precision="),
         ({"selection": "gcv"}, "selection"),
         ({"selection": ShuffleSplit(3)}, "must hold every row out once"),
         ({"selection": 0}, "selection"),

@@ -129,7 +129,6 @@ def test_a_class_that_only_held_out_rows_have_is_learned_in_the_end():
     "settings",
     [
         {"kernel": "exp-chi2", "n_components": 64},
-        {"kernel": "exp-chi2", "n_components": 64, "precision": "bfloat16"},
         {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}},
         {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}, "features": PrincipalFeatures(30)},
     ],

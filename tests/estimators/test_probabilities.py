@@ -35,7 +35,6 @@ CLASSIFIERS = {
     "gcv": HistogramClassifier("exp-chi2", **SMALL, selection="gcv"),
     "given": HistogramClassifier("exp-chi2", **SMALL, alpha=1.0),
     "components": HistogramClassifier("exp-chi2", **SMALL, features=PrincipalFeatures([20, 60])),
-    "bfloat16": HistogramClassifier("exp-chi2", n_components=128, random_state=0, precision="bfloat16"),
     "few rows": HistogramClassifier("exp-chi2", n_components=2048, random_state=0, alpha=1.0),
     "auto": HistogramClassifier(random_state=0),
     "exact": HistogramClassifier("exp-chi2", features="exact"),

@@ -171,8 +171,6 @@ def test_what_cannot_be_exported(tmp_path):
         export_model(chi2_model(blocks=[slice(0, 6), slice(6, 12)], normalize="l1"), tmp_path / "a.json")
     with pytest.raises(ValueError, match=r"these tables have normalised rows: write \.npz or \.json"):
         export_model(chi2_model(normalize="l1"), tmp_path / "a.csv")
-    with pytest.raises(ValueError, match="a table takes unrounded features"):
-        export_model(chi2_model(precision="bfloat16"), tmp_path / "a.npz")
     assert not list(tmp_path.iterdir())
     with pytest.raises(Exception, match="not fitted"):
         export_model(HistogramClassifier("exp-chi2"), tmp_path / "a.onnx")

@@ -264,15 +264,6 @@ def test_learned_kernels(tmp_path):
     agree(MultipleKernelRegressor(**common).fit(X, X[:, 0]), tmp_path)
 
 
-@pytest.mark.parametrize("kernel", ["chi2", "exp-chi2"])
-def test_rounded_features_are_not_rounded_in_the_graph(kernel, tmp_path):
-    model = fitted(kernel=kernel, precision="bfloat16")
-    compared = export_model(model, tmp_path / "a.onnx").comparison
-    assert 0 < compared.difference <= 2**-8 * compared.size
-    found = outputs_of(tmp_path / "a.onnx", X, fitted(kernel=kernel))
-    np.testing.assert_array_equal(found["label"], model.predict(X))
-
-
 @pytest.mark.parametrize("features", ["exact", "landmarks"])
 def test_empty_rows_are_alike(features, tmp_path):
     rows = 100 * X

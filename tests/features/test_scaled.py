@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import FourierKernelLearner, HistogramClassifier, MultipleKernelLearner, load
+from chimap import DirichletKernel, FourierKernelLearner, HistogramClassifier, MultipleKernelLearner, load
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.kernels import (
     Anisotropic,
     ArccosKernel,
-    DirichletKernel,
     Exponential,
     Gaussian,
     Linear,

@@ -57,7 +57,6 @@ FROM_SOURCES: dict[str, BaseEstimator] = {
     "multiple kernels, joint": MultipleKernelLearner(blocks=HALVES, joint=True, max_iter=2, **FEW),
     "components": HistogramClassifier("exp-chi2", features=PrincipalFeatures(9, "fourier"), **FEW),
     "components of blocks": HistogramClassifier("exp-chi2", blocks=HALVES, features=PrincipalFeatures([4, 9]), **FEW),
-    "bfloat16": HistogramClassifier("exp-chi2", features="fourier", precision="bfloat16", **FEW),
     "strength by rows held out": HistogramClassifier("chi2", features="additive", selection="holdout", random_state=0),
     "learned weights of bins": HistogramClassifier("exp-chi2", bin_weights="learn", **FEW),
     # a memory that holds no matrix of all rows
@@ -119,6 +118,4 @@ def cases(models: dict[str, BaseEstimator]) -> list:
 
 def rounding_of(model):
     """By how much outputs may differ after another order of sums."""
-    if getattr(model, "precision", None) == "bfloat16":  # values between two numbers are rounded either way
-        return 0.03
     return 2e-3 if passes_again(model) else 10 * tolerance_of(model)

@@ -44,15 +44,6 @@ def test_every_loss(features, loss, digits):
     np.testing.assert_allclose(outputs, model.decision_function(X[N : N + 20]), rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("features", EXPLICIT)
-def test_rounding_to_bfloat16_costs_little(features, digits):
-    X, y = digits
-    single = model_of(features).fit(X[:N], y[:N])
-    rounded = model_of(features, precision="bfloat16").fit(X[:N], y[:N])
-    assert not np.array_equal(rounded.coef_, single.coef_)
-    assert abs(accuracy(rounded, X, y) - accuracy(single, X, y)) < 0.01
-
-
 @pytest.mark.parametrize("features", [*EXPLICIT, "exact"])
 def test_batches_are_the_whole(features, digits):
     X, y = digits

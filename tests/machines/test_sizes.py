@@ -58,7 +58,6 @@ def test_kernels_without_a_map_keep_rows_whose_pairs_take_seconds(kernel, monkey
         {"blocks": [slice(0, 4), slice(4, None)], "n_components": 30},
         {"features": PrincipalFeatures(5), "n_components": 50},
         {"selection": "gcv"},
-        {"precision": "bfloat16", "n_components": 50},
     ],
     ids=str,
 )

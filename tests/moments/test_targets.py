@@ -140,27 +140,6 @@ def test_targets_kept_as_classes(n_classes):
     assert_same(found[0], moments_of(Z[REPEATED], np.asarray(coded)[REPEATED]), 1e-10)
 
 
-def test_products_of_rounded_rows_stay_in_float32(monkeypatch):
-    """Rows times the roots of weights are no numbers that bfloat16 holds."""
-    pytest.importorskip("torch")
-    monkeypatch.setattr("chimap._onednn.has_bfloat16_units", lambda: True)
-    coarse = np.round(Z * 8).astype(np.float32) / 8
-    found = []
-    for weights in (TIMES.astype(float), None, TIMES.astype(float)):
-        folds = FoldMoments(1, 7, 2, np.zeros(7), np.zeros(2), np.dtype(np.float32), rounded=True)
-        folds.add_shifted(0, coarse.copy(), weighted(Y, weights))
-        folds.release_buffers()
-        found.append(folds.whole())
-    assert_same(found[0], moments_of(coarse[REPEATED].astype(float), Y[REPEATED]), 1e-5)
-    mixed = FoldMoments(1, 7, 2, np.zeros(7), np.zeros(2), np.dtype(np.float32), rounded=True)
-    with mixed.collecting():
-        mixed.add_shifted(0, coarse.copy(), Y)
-        mixed.add_shifted(0, coarse.copy(), weighted(Y, TIMES.astype(float)))
-        mixed.add_shifted(0, coarse.copy(), Y)
-    mixed.release_buffers()
-    assert_same(mixed.whole(), found[0] + found[1] + found[1], 1e-5)
-
-
 def test_targets_with_weights_are_taken_apart_and_put_together():
     targets = weighted(Y, TIMES)
     assert isinstance(targets, WeightedTargets)

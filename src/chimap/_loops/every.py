@@ -48,9 +48,6 @@ from chimap._loops.moments import panel_product as panel_product
 from chimap._loops.online import intersection_steps as intersection_steps
 from chimap._loops.online import table_scores as table_scores
 from chimap._loops.ordinal import concordance as concordance
-from chimap._loops.rounding import join_upper_halves as join_upper_halves
-from chimap._loops.rounding import round_to_bfloat16 as round_to_bfloat16
-from chimap._loops.rounding import split_to_bfloat16 as split_to_bfloat16
 from chimap._loops.tables import TABLE_END as TABLE_END
 from chimap._loops.tables import dense_table_scores as dense_table_scores
 from chimap._loops.tables import pieces_of as pieces_of

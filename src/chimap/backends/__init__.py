@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from chimap import _onednn
 from chimap._errors import InputError, MissingPackageError
 from chimap._messages import Message
 from chimap._validation import ParameterError
@@ -66,24 +65,12 @@ def _check_cuda(device: str) -> None:
 BACKENDS: dict[str, DeviceKind] = {"cpu": DeviceKind(_host, _check_host), "cuda": DeviceKind(_torch, _check_cuda)}
 """The kinds of device by what stands before the colon of ``device``."""
 
-_LEAST_CAPABILITY = (8, 0)  # compute capability of a CUDA device that multiplies bfloat16: Ampere or later
 _DEVICES = "'cpu', 'cuda' or 'cuda:1'"
 
 
 def on_host(device: str) -> bool:
     """Whether the compiled loops and BLAS do the work, which is the case for device "cpu"."""
     return device == "cpu"
-
-
-def automatic_precision(device: str) -> str:
-    """Return the meaning of precision="auto" on a device: "bfloat16" if its units make that faster, else "float32"."""
-    if on_host(device):
-        return "bfloat16" if _onednn.has_bfloat16_units() else "float32"
-    if _kind(device) != "cuda":
-        return "float32"  # torch's other devices tell no capability
-    import torch
-
-    return "bfloat16" if torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY else "float32"
 
 
 def backend_of(device: str) -> Backend:

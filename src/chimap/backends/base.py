@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from chimap._pieces import Result
-from chimap._types import Rows
+from chimap._types import Array, ArrayMap, Rows
 from chimap.moments import FoldMoments, Moments, Targets
 from chimap.moments.kept_rows import KeptRows, OtherRows
 
@@ -27,6 +27,15 @@ class RowFeatures(Protocol):
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write the features of checked rows, less a shift (D,), into ``out`` (n, D)."""
+
+    @property
+    def n_inputs(self) -> int:
+        """Length of the widest row that the features are computed from, besides the row itself."""
+        ...
+
+    def bound(self, like: Array) -> ArrayMap | None:
+        """Return the map for arrays such as ``like``; None where the host computes the features."""
+        ...
 
 
 class BlockedFeatures(RowFeatures, Protocol):

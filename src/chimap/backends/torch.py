@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -39,7 +39,7 @@ _AHEAD = 2  # pieces of work that may wait on the device while the next is prepa
 
 @contextmanager
 def float32_products(precision: str) -> Iterator[None]:
-    """Multiply float32 within the block as "highest" (float32), "high" (TF32 on a CUDA device) or "medium" (bfloat16).
+    """Multiply float32 within the block as "highest" (float32), "high" (TF32 on a CUDA device).
 
     The setting of the caller's program is restored afterwards.
     """
@@ -101,22 +101,17 @@ _PANEL = 2048  # rows of the symmetric product computed at once; blocks below it
 class TorchMap:
     """Maps rows in CPU memory to features less their shift (D,) on a device.
 
-    ``dtype`` is the precision of the features before rounding; fitted features with ``is_rounded`` give bfloat16.
-    Features with no formula for torch tensors are computed on the CPU and copied. Projections whose result is then
-    rounded to bfloat16 are made in TF32, which is four times as precise.
+    ``dtype`` is the precision of the features. Features with no formula for torch tensors are computed on the CPU and
+    copied.
     """
 
     def __init__(self, features: RowFeatures, shift: np.ndarray, dtype: np.dtype, upload: Uploads):
         self._upload, self._features = upload, features
         self._dtype = np.dtype(dtype)
-        self._is_rounded = bool(getattr(features, "is_rounded", False))
         self._host_shift = shift
         self._shift = upload(shift.astype(dtype))
-        inner: Any = features
-        if self._is_rounded:
-            inner = inner.features
-        self._bound: Callable[[torch.Tensor], torch.Tensor] | None = inner.bound(self._shift)
-        self._widest = max(shift.size, inner.n_inputs)
+        self._bound: Callable[[torch.Tensor], torch.Tensor] | None = features.bound(self._shift)
+        self._widest = max(shift.size, features.n_inputs)
 
     def piece_rows(self, n_bins: int) -> int:
         """Return the number of rows whose features are on the device at once."""
@@ -139,15 +134,12 @@ class TorchMap:
 
     def __call__(self, uploaded: torch.Tensor | Rows) -> torch.Tensor:
         """Return the features (n, D) less the shift for rows from ``upload_rows``."""
-        dtype = torch.bfloat16 if self._is_rounded else self._shift.dtype
         if self._bound is None:
             Z = np.empty((uploaded.shape[0], self._host_shift.size), self._dtype)
             self._features.features_into(uploaded, Z, self._host_shift)
-            return self._upload(Z).to(dtype)
-        with float32_products("high" if self._is_rounded else "highest"):
-            features = self._bound(uploaded)
-        # The difference is rounded as it is written, in a single pass over memory.
-        return torch.sub(features, self._shift, out=torch.empty_like(features, dtype=dtype))
+            return self._upload(Z)
+        with float32_products("highest"):
+            return self._bound(uploaded).sub_(self._shift)
 
 
 class TorchMoments:
@@ -163,20 +155,19 @@ class TorchMoments:
         self._sums = [zeros((1 + t, n)) for n, t in sizes]
 
     def add(self, fold: int, Z: torch.Tensor, Y: Targets) -> None:
-        """Add rows Z (rows, D) on the device, bfloat16, float32 or float64, less their shift, with targets Y.
+        """Add rows Z (rows, D) on the device, float32 or float64, less their shift, with targets Y.
 
-        Rows with weights are multiplied by the roots of these, in float32 if they are bfloat16.
+        Rows with weights are multiplied by the roots of these.
         """
         square = self._squares[fold]
         weights, roots = getattr(Y, "weights", None), None
         if weights is not None:
-            Z = Z.float() if Z.dtype == torch.bfloat16 else Z
             roots = self._upload(np.sqrt(weights)).to(Z.dtype)
             Z = Z * roots[:, None]
         with float32_products("highest"):
             for first in range(0, Z.shape[1], _PANEL):
                 panel = Z[:, first : first + _PANEL]
-                square[first : first + _PANEL, first:] += wide_product(panel.T, Z[:, first:])
+                square[first : first + _PANEL, first:] += panel.T @ Z[:, first:]
             self._sums[fold] += sums_with(Z, getattr(Y, "plain", Y), roots, self._upload)
 
     def take_next(self) -> tuple[np.ndarray, np.ndarray]:
@@ -261,23 +252,12 @@ class TorchBlockSums:
                 block.add_sums(*self._sums.take_next())
 
 
-def wide_product(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-    """Return A B, accumulated and returned in float32 if A and B are bfloat16, and otherwise in their dtype."""
-    if A.dtype != torch.bfloat16:
-        return A @ B
-    if A.is_cuda:
-        return torch.mm(A, B, out_dtype=torch.float32)
-    # torch has no such product on the CPU; in float32 the product of two bfloat16 numbers is exact.
-    return A.float() @ B.float()
-
-
 def sums_with(Z: torch.Tensor, Y: Targets, scales: torch.Tensor | None, upload: Uploads) -> torch.Tensor:
     """Return [sum s z, sum s y z'], (1 + t, D) on the device of Z, with scales s (n,), or None if all are 1.
 
     The targets Y are a matrix or kept as ``classes``.
     """
-    rows = Z.float() if Z.dtype == torch.bfloat16 else Z
-    rows = rows if scales is None else rows * scales[:, None]
+    rows = Z if scales is None else Z * scales[:, None]
     n = Z.shape[0]
     if hasattr(Y, "classes"):
         order = np.argsort(Y.classes, kind="stable").astype(np.int64)

@@ -17,7 +17,6 @@ CHUNK_UNIT = 1024  # chunks are multiples of this number of rows
 FIRST_ROWS = 1024  # rows of the sample whose mean features are the shift of the moments
 _KEPT_ENTRY, _NODE = 12, 16  # bytes of an entry of float64 CSR, and of LIBLINEAR's copy of it
 LIBLINEAR_ENTRY_BYTES = _KEPT_ENTRY + _NODE
-_HALF = 2  # bytes of a number in bfloat16
 _SPARE = 0.25  # memory for checks and the selection of folds, as a share of a chunk
 # Left besides the plan for rows that held-out outputs are computed for: a 32nd of the budget, and the fewest of them.
 WITNESS_SHARE, FEWEST_WITNESSES = 32, 64
@@ -56,8 +55,6 @@ class Job:
         Whether the source reads single rows without reading those before.
     n_scored : int
         Rows that stay in memory, and whose features are scored when alpha is selected.
-    is_rounded : bool
-        Whether the frequencies are rounded to bfloat16.
     """
 
     n_features: int
@@ -81,20 +78,17 @@ class Job:
     fitting_bytes: int = 0
     seeks: bool = True
     n_scored: int = 0
-    is_rounded: bool = False
 
     @property
     def model_bytes(self) -> int:
-        """Bytes of the frequencies, and of the workspace for drawing orthogonal ones or of their rounded copy."""
+        """Bytes of the frequencies, and of the workspace for drawing orthogonal ones."""
         block = min(self.n_frequencies, self.n_mapped, 2048)
-        beside = max(3 * block, self.n_frequencies * self.is_rounded)
-        return self.itemsize * self.n_mapped * (self.n_frequencies + beside)
+        return self.itemsize * self.n_mapped * (self.n_frequencies + 3 * block)
 
     @property
     def frequency_bytes(self) -> int:
-        """Bytes of the frequencies, and of their 16 bits that units for bfloat16 multiply."""
-        each = self.itemsize + _HALF * self.is_rounded
-        return each * self.n_mapped * self.n_frequencies
+        """Bytes of the frequencies."""
+        return self.itemsize * self.n_mapped * self.n_frequencies
 
     @property
     def moments_bytes(self) -> int:

@@ -95,7 +95,6 @@ class HistogramModel(WholeFits, BaseEstimator):
     features_: Annotated[Any, FittedFeatures]
     kernel_: Kernel
     normalization_: Sometimes[Normalization | None]
-    shift_: Sometimes[np.ndarray]  # what is subtracted from features before they are rounded
     alpha_: float
     bin_weights_: Sometimes[np.ndarray | None]
     task_names_: Sometimes[np.ndarray | None]
@@ -433,8 +432,7 @@ class HistogramModel(WholeFits, BaseEstimator):
         Raises
         ------
         ValueError
-            If the model is not a sum over bins; if it has ``precision="bfloat16"``, whose features are step functions;
-            or if no tables meet the tolerance.
+            If the model is not a sum over bins, or if no tables meet the tolerance.
         MemoryBudgetError
             If the tables exceed ``memory``.
 

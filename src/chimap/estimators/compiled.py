@@ -19,7 +19,6 @@ from chimap.data.overlap import TrainingMass
 from chimap.estimators.forwarding import outputs_of_rows, predict_chunks, predict_source
 from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_posterior, without_shares
 from chimap.features.covariates import check_takes_bins_only
-from chimap.features.rounded import check_not_rounded
 from chimap.model_files import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.model import Model
@@ -333,9 +332,8 @@ class CompiledRegressor(RealTargets, CompiledModel):
 def compiled(model: BaseEstimator, tolerance: float, memory: str | int) -> CompiledClassifier | CompiledRegressor:
     """Return the tables of a fitted ``HistogramClassifier`` or ``HistogramRegressor`` with additive features.
 
-    Raise ValueError for features that mix the bins or are rounded, and if no tables come within the tolerance.
+    Raise ValueError for features that mix the bins, and if no tables come within the tolerance.
     """
-    check_not_rounded(model, "compile()")
     check_takes_bins_only(model, "a table")
     tables = made_from(model, tolerance, memory)
     tables.exact_, tables.n_features_in_, tables._is_mixed = model, model.n_features_in_, False

@@ -152,10 +152,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         Memory budget of the fit, in bytes or as text such as "512MiB". It includes 256 MiB for the interpreter and the
         libraries; a budget below 512 MiB leaves 256 MiB, or all of it if it is smaller, to the fit. "auto" is 1 GiB,
         doubled while the machine that won the race needs more, up to half of the free memory.
-    precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
-        Precision of features and products; sums are float64. "bfloat16" rounds features first, and what random features
-        project: it is faster on CUDA devices and on CPUs with AMX or AVX-512's bfloat16 (oneDNN, extra "bfloat16").
-        "auto" is "bfloat16" on such hardware and "float32" elsewhere; see ``precision_``.
+    precision : {"float32", "float64", "auto"}, default="float32"
+        Precision of features and products; sums are float64. "auto" is "float32"; see ``precision_``.
     device : str, default="cpu"
         Where features, moments, the solution and predictions are computed with ``loss="square"``, and the blocks of
         exact machines of many rows: "cpu", or "cuda", which needs torch.

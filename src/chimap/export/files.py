@@ -24,7 +24,6 @@ from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactBlocks
 from chimap.features.landmarks.nystroem import NystroemFeatures
-from chimap.features.rounded import check_not_rounded
 from chimap.tables import BinFunctions
 
 if TYPE_CHECKING:
@@ -268,7 +267,6 @@ def export_model(
         with replacing(path) as temporary:
             temporary.write_bytes(graph)
     elif chosen == "tables":
-        check_not_rounded(model, "a table")
         tables = bin_tables(parts, tolerance)
         comparison, error = compare_tables(tables, model, parts) if check else None, tables.bound
         with replacing(path) as temporary:

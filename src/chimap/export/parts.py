@@ -40,8 +40,7 @@ class ModelParts:
     intercept : ndarray of shape (t,), float64
         The intercepts of the outputs.
     preparation : Preparation
-        How rows are prepared. Its precision is float32 for a model that rounds features to bfloat16: the files do not
-        round, so their scores differ from the model's by that rounding.
+        How rows are prepared.
     classes : ndarray or None
         The labels (0 and 1 for several tasks), or None for a regression.
     about : dict

@@ -109,16 +109,6 @@ class FittedFeatures(ABC):
         """Length of the widest row that the features are computed from, besides the row itself."""
         return 0
 
-    def in_bfloat16(self, rows: Rows) -> FittedFeatures:
-        """Return the same features with projections that are products of bfloat16, if they have any.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Examples of checked rows, which show how exact the products have to be.
-        """
-        return self
-
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return the linear model z(x) . coef + intercept in the form that is cheapest to evaluate.
 
@@ -493,8 +483,6 @@ class Footprint:
     landmarks : int, default=0
         Rows of the sample, or centres of such rows, that the features are made of. Such features tell rows that they
         were fitted on from others.
-    is_random : bool, default=False
-        Whether the frequencies are those of random features, which are rounded where bfloat16 multiplies.
     """
 
     features: int
@@ -502,7 +490,6 @@ class Footprint:
     frequencies: int = 0
     sample_rows: int = 0
     landmarks: int = 0
-    is_random: bool = False
 
 
 def gamma_bytes(kernel: Kernel, n_rows: int, row_bytes: float, itemsize: int) -> int:

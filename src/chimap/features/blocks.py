@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from chimap._validation import DataError, check_blocks, validated
 from chimap.backends.base import RowFeatures
 from chimap.features.base import Features, FittedFeatures, Folded
 from chimap.features.mapped_functions import MappedModel, SumOfBlocks
-from chimap.features.rounded import in_bfloat16
 from chimap.kernels import Kernel, OnColumns, Sum
 from chimap.model_files import Transformer, register
 
@@ -146,16 +144,6 @@ class BlockFeatures(FittedFeatures, Transformer, BaseEstimator):
             out[:, columns] = self.block_features(j, rows)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
-
-    def in_bfloat16(self, rows: Rows) -> BlockFeatures:
-        """Return the features with rounded projections; see ``rounded.in_bfloat16``."""
-        parts = zip(self.features_, self.columns_, strict=True)
-        rounded = copy(self)
-        rounded.features_ = [in_bfloat16(own, _arrays.take_columns(rows, columns)) for own, columns in parts]
-        # Templates stay; those of ``of_fitted`` are the fitted features themselves.
-        new = dict(zip(map(id, self.features_), rounded.features_, strict=True))
-        rounded.features = [new.get(id(own), own) for own in self.features]
-        return rounded
 
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the features in its cheapest form, block by block."""

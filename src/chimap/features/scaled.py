@@ -150,10 +150,6 @@ class ScaledFeatures(FittedFeatures):
         split: Sequence[OtherRows] = self.features.others(self.scale.rows(rows))
         return split
 
-    def in_bfloat16(self, rows: Rows) -> ScaledFeatures:
-        """Return the features with rounded projections; see ``rounded.in_bfloat16``."""
-        return ScaledFeatures(self.features.in_bfloat16(self.scale.rows(rows)), self.scale)
-
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the features in its cheapest form."""
         inner = self.features.fold(coef, intercept)

@@ -119,9 +119,7 @@ class SummedBatches:
         sample, others = self.rows.sample_and(places)
         run = FitRun(LocalEngine(), Progress(), Stopwatch(), Request(can_keep=True, is_batch=True))
         self.fitted = learn_features(method, self.rows, Sample(sample, None, places, others), run)
-        self.moments = empty_moments(
-            self.fitted.features, sample, folds.n_folds, codec.shift, method.recipe.dtype, method.recipe.is_rounded
-        )
+        self.moments = empty_moments(self.fitted.features, sample, folds.n_folds, codec.shift, method.recipe.dtype)
         self._observed = ObservedMoments(self.moments)
         n_scored = min(SCORED_ROWS, first.n_rows) if method.holding.asked in ("gcv", "holdout") else 0
         self.witnesses, self.scored_rows = witnesses_and_scored(
@@ -186,7 +184,6 @@ class SummedBatches:
             solution.coef,
             solution.intercept,
             self.rows.held_out_rows(learned.held_out),
-            self.moments.shift if method.recipe.is_rounded else None,
             {"learning_curve_": None},
         )
 
@@ -304,7 +301,6 @@ class KeptBatches:
             kept.coef,
             kept.intercept,
             self._held_out(learned.held_out),
-            None,
             {"learning_curve_": learned.curve},
         )
 

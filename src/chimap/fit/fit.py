@@ -32,7 +32,6 @@ from chimap.data.doubts import say
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.explain import mean_and_deviation
 from chimap.features.principal import PrincipalCoordinates
-from chimap.features.rounded import in_bfloat16
 from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
 from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Sample
 from chimap.fit.covariates import check_covariates, with_covariates
@@ -252,7 +251,6 @@ def learn(
         kept.coef,
         kept.intercept,
         rows.held_out_rows(learned.held_out),
-        collected.shift,
         {"learning_curve_": curve},
         distances,
     )
@@ -275,7 +273,6 @@ def model_of_fit(
     coef: np.ndarray,
     intercept: np.ndarray,
     held_out: HeldOutRows | None,
-    shift: np.ndarray | None,
     more: dict[str, Any],
     distances: Distances | None = None,
 ) -> Model:
@@ -308,7 +305,6 @@ def model_of_fit(
         intercept,
         learned_answers(task, held_out, plain, distances),
         normalization,
-        shift,
         learned.posterior() if has_posterior else None,
         shown | more | attributes,
     )
@@ -333,8 +329,6 @@ def learn_features(method: Method, rows: PreparedRows, sample: Sample, run: FitR
     with run.clock("map"), held_by(run.engine.pieces):
         features = method.design.fit(sample.drawn, method.recipe.seed, sample.weights)
     features, attributes = method.design.learn(features, method, rows, sample.drawn, run.clock, run.progress)
-    if method.recipe.is_rounded:
-        features = in_bfloat16(features, sample.drawn)
     attributes = mean_and_deviation(sample.drawn) | {"normalization_": method.normalization} | attributes
     return FittedDesign(method.recipe.seed, rows.codec, features, attributes)
 

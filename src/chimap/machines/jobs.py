@@ -96,7 +96,6 @@ def largest_job(method: Method, source: Source, n_targets: int, n_folds: int | N
     n_folds = method.holding.n_folds if n_folds is None else n_folds
     parts = method.design.sized(source.n_features)
     job = job_of(source, parts, n_targets, n_folds, method.recipe.dtype, normalises=method.changes_rows)
-    job = replace(job, is_rounded=method.recipe.is_rounded and sizes_of(parts).is_random)
     most = method.most_principal
     if most is not None:
         job = replace(job, n_features=principal_features(parts, most, n_folds))

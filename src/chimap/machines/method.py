@@ -141,19 +141,16 @@ class Method:
             If a setting is invalid or cannot be combined with another; the message names the parameter.
         """
         design, objective = design_of(recipe, columns), objective_of(recipe, has_gaps, ends_at)
+        if recipe.precision == "bfloat16":
+            raise InputError(
+                Message("{precision='bfloat16'} is gone: it lost digits and gained little. Use {precision='float32'}.")
+            )
         check_choice(recipe.precision, "precision", PRECISIONS)
         check_device(recipe.device)
         objective.check(recipe)
         n_principal = checked_components(recipe.n_principal, objective)
         if recipe.selection == "gcv" and isinstance(n_principal, tuple):
             raise InputError(Message("several {n_principal} are compared by folds: use {selection='auto'}, not 'gcv'."))
-        if recipe.is_rounded and n_principal is not None:
-            raise InputError(
-                Message(
-                    "{n_principal} needs features that are not rounded: use {precision='float32'} or "
-                    "{precision='float64'}."
-                )
-            )
         if not on_host(recipe.device) and isinstance(objective.loss, Observed):
             raise InputError(
                 Message(

@@ -187,11 +187,7 @@ def check_choosing(recipe: Recipe, loss: str | Loss, *, has_gcv: bool) -> None:
 
 def check_exact(recipe: Recipe, loss: str | Loss) -> None:
     """Raise ValueError for settings that machines which keep every row do not support."""
-    refused = {
-        "n_principal": recipe.n_principal is not None,
-        "loss": not has_exact_machine(loss),
-        "precision": recipe.is_rounded,
-    }
+    refused = {"n_principal": recipe.n_principal is not None, "loss": not has_exact_machine(loss)}
     for name, is_refused in refused.items():
         if is_refused:
             raise InputError(

@@ -13,7 +13,6 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import AUTO
-from chimap.backends import automatic_precision
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import chunk_rows_within
@@ -101,8 +100,7 @@ def resolve(
     if source.is_sparse and request.may_keep_rows and not request.has_checkpoint and takes_wide(recipe, source):
         recipe = recipe.with_values(solver=WideRidgeSolver.name)
     if recipe.leaves_open("precision"):
-        precision = automatic_precision(recipe.device) if _may_be_rounded(recipe) else "float32"
-        recipe = recipe.with_values(precision=precision)
+        recipe = recipe.with_values(precision="float32")
     return recipe
 
 
@@ -118,11 +116,6 @@ def _is_solved_in_blocks(recipe: Recipe, source: Source, request: Request, names
     if names_exact:
         return bytes_of_exact(recipe, source) > recipe.room
     return not holds_matrix(recipe, source)
-
-
-def _may_be_rounded(recipe: Recipe) -> bool:
-    """Whether features are summed up, so that they may be rounded first; other solvers take them as they are."""
-    return not recipe.is_exact and recipe.solver is None and recipe.n_principal is None
 
 
 def room_for(recipe: Recipe, source: Source, task: Task, groups: np.ndarray | None = None) -> Callable[[int], None]:

@@ -89,7 +89,7 @@ def takes_blocks(recipe: Recipe, source: Source) -> bool:
 def _allows_exact(recipe: Recipe) -> bool:
     """Return whether nothing is asked for that exact machines do not have.
 
-    Components, bfloat16, folds of moments and a given number of components are not available there, nor are kernels
+    Components, folds of moments and a given number of components are not available there, nor are kernels
     without a map on a device.
     """
     return not (
@@ -98,7 +98,6 @@ def _allows_exact(recipe: Recipe) -> bool:
         or not recipe.leaves_open("n_components")
         or not recipe.leaves_open("sampling")
         or not isinstance(recipe.landmarks, str)
-        or recipe.is_rounded
         or not has_form_on_device(recipe)
         or not (RidgeSolver().supports(recipe.loss) or is_iterated(recipe.loss))
         or (isinstance(recipe.selection, str) and recipe.selection in ("gcv", "holdout"))
@@ -121,7 +120,6 @@ def takes_wide(recipe: Recipe, source: Source) -> bool:
         or recipe.n_principal is not None
         or recipe.blocks is not None
         or recipe.n_covariates > 0
-        or recipe.is_rounded
         or not on_host(recipe.device)
         or recipe.scoring is not None
         or not recipe.leaves_open("selection")

@@ -39,13 +39,6 @@ def _of_lines(state: JSON, sizes: dict[str, int]) -> Agreeing:
     return [("whether the power of its pieces is from 0 to 15", state["power"] in range(16), True)]
 
 
-def _of_rounded(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    return [
-        ("whether an input is one or two bfloat16", state["n_parts"] in (1, 2), True),
-        ("precision of its frequencies", state["matrix"].dtype, np.dtype(np.float32)),
-    ]
-
-
 def _of_waves(state: JSON, sizes: dict[str, int]) -> Agreeing:
     n = state["n_components"]
     n_waves = (n + 1) // 2 if state["form"] == "pair" else n
@@ -125,7 +118,6 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "DirectMap": _of_nodes,
     "Covariates": _of_covariates,
     "LineTables": _of_lines,
-    "RoundedMatrix": _of_rounded,
     "FourierFeatures": _of_waves,
     "SkewedFourierFeatures": _of_waves,
     "UnitGaussianMap": _of_factors,
@@ -276,4 +268,4 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
 
 
 # Classes whose objects are always fitted.
-_FITTED = frozenset({"CodeTables", "Covariates", "KeptRows", "LineTables", "RoundedMatrix", "UnitGaussianMap"})
+_FITTED = frozenset({"CodeTables", "Covariates", "KeptRows", "LineTables", "UnitGaussianMap"})

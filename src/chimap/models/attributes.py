@@ -68,8 +68,6 @@ def _attributes(model: Model) -> JSON:
             found["threshold_"] = answers.threshold
     else:
         found["noise_variance_"] = answers.noise
-    if model.shift is not None:
-        found["shift_"] = model.shift
     return found | dict(model.learned)
 
 
@@ -142,7 +140,6 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns:
         take("_intercept"),
         answers,
         normalization,
-        take("shift_"),
         take("_posterior"),
         left,
     )

@@ -25,7 +25,6 @@ from chimap.features.covariates import Covariates
 from chimap.features.exact import RowKernel
 from chimap.features.mapped_functions import LinearFunction, MappedModel
 from chimap.features.nearest import empty_rows, nearest_distances
-from chimap.features.rounded import RoundedFeatures
 from chimap.kernels import AdditiveKernel, Kernel, OnColumns, Sum
 from chimap.kernels.plain import Precomputed
 from chimap.models.answers import ClassAnswers, RealAnswers, largest
@@ -67,8 +66,6 @@ class Model:
         From outputs to answers.
     normalization : Normalization or None, default=None
         The fitted normalisation of the rows.
-    shift : array of shape (D,) or None, default=None
-        What is subtracted from features before they are rounded; None if they are not.
     posterior : Posterior, DualPosterior or None, default=None
         How certain the weights are, if the model keeps it.
     learned : mapping of str to object, default={}
@@ -85,7 +82,6 @@ class Model:
     intercept: np.ndarray
     answers: ClassAnswers | RealAnswers
     normalization: Normalization | None = None
-    shift: np.ndarray | None = None
     posterior: Posterior | DualPosterior | None = None
     learned: Mapping[str, Any] = field(default_factory=dict)
 
@@ -179,21 +175,12 @@ class Model:
         return Preparation(self.parts, recipe.dtype, self.normalization, recipe.given_bin_weights, self.columns)
 
     @cached_property
-    def mapping(self) -> FittedFeatures:
-        """The features that are multiplied by the weights."""
-        if not self.recipe.is_rounded:
-            features: FittedFeatures = self.features
-            return features
-        assert self.shift is not None
-        return RoundedFeatures(self.features, self.shift)
-
-    @cached_property
     def folded(self) -> tuple[FittedFeatures, np.ndarray, np.ndarray]:
         """Features, weights (D, t) in their dtype and intercepts, ready to be multiplied.
 
         ``fold`` moves part of the work of features into the weights, if they allow it.
         """
-        folded = self.mapping.fold(self.coef, self.intercept)
+        folded = self.features.fold(self.coef, self.intercept)
         return folded.features, np.ascontiguousarray(folded.coef, dtype=self.recipe.dtype), folded.intercept
 
     @cached_property
@@ -201,8 +188,8 @@ class Model:
         """The scores of prepared rows on the device; cached, as the rows of an exact machine are moved there."""
         recipe = self.recipe
         check_device(recipe.device)
-        shift = np.zeros(self.coef.shape[0]) if self.shift is None else self.shift
-        return backend_of(recipe.device).scorer(self.mapping, shift, self.coef, self.intercept, recipe.dtype)
+        shift = np.zeros(self.coef.shape[0])
+        return backend_of(recipe.device).scorer(self.features, shift, self.coef, self.intercept, recipe.dtype)
 
     def room(self, n_rows: int) -> np.ndarray:
         """Allocate the memory in which ``outputs`` of up to ``n_rows`` rows are computed."""
@@ -232,7 +219,7 @@ class Model:
 
     def variances(self, rows: Rows) -> np.ndarray:
         """Return the variances (n,) of the outputs of prepared rows by the posterior, divided by that of the noise."""
-        posterior, features = self.checked_posterior, self.mapping
+        posterior, features = self.checked_posterior, self.features
         if isinstance(posterior, DualPosterior) and posterior.n_rows < features._n_features_out:
             # a machine in blocks has that of its first rows
             features = cast(FittedFeatures, cast(RowKernel, features).take(slice(posterior.n_rows)))
@@ -274,8 +261,8 @@ class Model:
     # --- for explanations
 
     def mapped(self) -> MappedModel | None:
-        """Return the scores as a function of mapped rows, or None: rounded features are steps, without a gradient."""
-        return None if self.recipe.is_rounded else self.features.mapped_model(self.coef, self.intercept)
+        """Return the scores as a function of mapped rows, or None for features that are none of one."""
+        return self.features.mapped_model(self.coef, self.intercept)
 
     @property
     def is_additive(self) -> bool:

@@ -10,8 +10,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from chimap.moments.moments import Moments
-from chimap.moments.symmetric import MOST_ROWS, BatchProduct, product_of
-from chimap.moments.targets import Targets, split
+from chimap.moments.symmetric import MOST_ROWS, BatchProduct
+from chimap.moments.targets import Targets
 
 _BLOCK = 1024  # rows whose folds are drawn at once
 _PART_OF_EIGHTHS = np.array([0, 1, 2, 2, 3, 3, 3, 3])
@@ -116,8 +116,7 @@ class FoldMoments:
     """K moments with the same shifts.
 
     Their sum is the moments of all rows, and that sum less a fold is the moments of the training set without it. One
-    product of features serves all folds; n_folds = 1 is plain moments. ``rounded`` says that rows are float32 numbers
-    that bfloat16 represents exactly, and are multiplied as bfloat16 on processors that can.
+    product of features serves all folds; n_folds = 1 is plain moments.
     """
 
     def __init__(
@@ -128,13 +127,11 @@ class FoldMoments:
         shift: np.ndarray,
         target_shift: np.ndarray,
         dtype: np.dtype,
-        rounded: bool = False,
     ):
         self.shift, self.target_shift = shift, target_shift
         self.folds = [Moments(n_features, n_targets, shift, target_shift) for _ in range(n_folds)]
-        self.dtype, self.rounded = np.dtype(dtype), rounded
+        self.dtype = np.dtype(dtype)
         self._product: BatchProduct | None = None
-        self._is_rounded = rounded  # whether the product is for rounded rows
         self._collects = False
         self._fold = 0  # fold that the product belongs to
         self._rows: np.ndarray | None = None
@@ -145,16 +142,16 @@ class FoldMoments:
         return self.folds
 
     @classmethod
-    def of(cls, folds: Sequence[Moments], dtype: np.dtype, rounded: bool = False) -> FoldMoments:
+    def of(cls, folds: Sequence[Moments], dtype: np.dtype) -> FoldMoments:
         """Return moments with the same shifts as folds."""
         first = folds[0]
-        made = cls(0, first.n_features, first.n_targets, *first.shifts, dtype, rounded)
+        made = cls(0, first.n_features, first.n_targets, *first.shifts, dtype)
         made.folds = list(folds)
         return made
 
     def fresh(self) -> FoldMoments:
         """Return empty moments with as many folds and the same shifts."""
-        return FoldMoments.of([fold.fresh() for fold in self.folds], self.dtype, self.rounded)
+        return FoldMoments.of([fold.fresh() for fold in self.folds], self.dtype)
 
     def merge(self, other: FoldMoments) -> None:
         """Add the rows of other moments, fold by fold."""
@@ -191,13 +188,10 @@ class FoldMoments:
     def add_shifted(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
         """Add C-contiguous rows, already less the shifts, to a fold; see ``collecting``.
 
-        The rows may be overwritten (``Moments.add_shifted``). bfloat16 does not represent rows with weights exactly.
+        The rows may be overwritten (``Moments.add_shifted``).
         """
-        is_rounded = self.rounded and split(Y)[1] is None
-        if self._product is None or is_rounded != self._is_rounded:
-            self._settle()
-            self._product = product_of(self.folds[0].n_features, self.dtype, rounded=is_rounded)
-            self._is_rounded = is_rounded
+        if self._product is None:
+            self._product = BatchProduct(self.folds[0].n_features, self.dtype)
         if fold != self._fold or self._product.rows + Z.shape[0] > MOST_ROWS:
             self._settle()
         self._fold = fold

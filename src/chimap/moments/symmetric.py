@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chimap import _arrays, _blas, _loops, _onednn, _threads
+from chimap import _arrays, _blas, _loops, _threads
 from chimap._errors import InputError
 
 PANEL = 256  # rows of a panel; the square corners of the panels waste PANEL / n of the memory
@@ -155,11 +155,6 @@ _TILE = 768  # rows and columns of a tile: larger ones waste more of the lower t
 _PAD = 48  # unused numbers between the rows: rows a power of two apart would share a few sets of the cache
 
 
-def product_of(n: int, dtype: np.dtype, *, rounded: bool) -> BatchProduct:
-    """Return the product for rows of this dtype, on bfloat16 units if they exist and the rows are ``rounded``."""
-    return (BFloat16Product if rounded and _onednn.has_bfloat16_units() else BatchProduct)(n, dtype)
-
-
 class BatchProduct:
     """The upper triangle of Z'Z over several batches, in the precision of their features.
 
@@ -192,28 +187,6 @@ class BatchProduct:
                 lambda rows: _loops.add_triangle(sums.flat, sums.starts, PANEL, square, rows.start, rows.stop),
             )
         self.rows = 0
-
-
-class BFloat16Product(BatchProduct):
-    """A product of float32 rows that bfloat16 represents exactly, on units that multiply bfloat16.
-
-    The tiles of the triangle are summed in float32, one after the other on each thread.
-    """
-
-    def add(self, Z: np.ndarray) -> None:
-        """Add C-contiguous rows Z (rows, n), and overwrite them: their upper halves move together."""
-        square, n = self._square, Z.shape[1]
-        if not self.rows:
-            square[:] = 0
-        halves = Z.view(np.uint16)[:, :n]
-        _threads.over_rows(Z.shape[0], n, lambda rows: _loops.join_upper_halves(Z[rows]))
-
-        def add_tile(tile: tuple[slice, slice]) -> None:
-            rows, columns = tile
-            _onednn.multiply(halves[:, rows].T, halves[:, columns], square[rows, columns], add=True)
-
-        _threads.tasks(_tiles(n), add_tile)
-        self.rows += Z.shape[0]
 
 
 def _tiles(n: int) -> Iterator[tuple[slice, slice]]:

@@ -572,8 +572,7 @@ def is_free(recipe: Recipe, or_named: bool = False) -> bool:
     """
     is_named = or_named and not recipe.leaves_open("kernel")
     return (
-        recipe.precision != "bfloat16"
-        and recipe.leaves_open("features")
+        recipe.leaves_open("features")
         and (is_named or _is_word(recipe.gamma, "mean"))
         and (_is_word(recipe.loss, "square") or is_iterated(recipe.loss))
         and recipe.map is None

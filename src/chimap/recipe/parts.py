@@ -114,5 +114,4 @@ def sizes_of(parts: list[FeatureBlock]) -> Footprint:
         frequencies,
         max(s.sample_rows for s in sizes),
         max(s.landmarks for s in sizes),
-        any(s.is_random for s in sizes),
     )

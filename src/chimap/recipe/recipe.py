@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _NOT_LISTED = {"estimator", "is_classifier", "seed", "solver", "learner", "keeps_posterior", "n_covariates"}
 _NOT_LISTED |= {"raced", "resolved", "verbose"}
 
-PRECISIONS = (AUTO, "float32", "float64", "bfloat16")
+PRECISIONS = (AUTO, "float32", "float64")
 
 
 class Learner(Protocol):
@@ -204,11 +204,6 @@ class Recipe:
         """The loss, with the quantile that it is for."""
         is_word = isinstance(self.loss, str) and self.loss == Quantile.name
         return Quantile(self.quantile) if is_word else self.loss
-
-    @property
-    def is_rounded(self) -> bool:
-        """Whether features are rounded to bfloat16 before they are added up."""
-        return self.precision == "bfloat16"
 
     @property
     def is_exact(self) -> bool:

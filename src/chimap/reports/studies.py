@@ -509,7 +509,7 @@ def _kernel_matrix(model: BaseEstimator, studied: _Studied) -> np.ndarray | None
             square += square.T
             square[np.diag_indices(n)] = diagonal
             return square
-        mapping = machine.mapping
+        mapping = machine.features
         if 8 * n * mapping._n_features_out > recipe.budget:
             return None
         Z = np.empty((n, mapping._n_features_out), dtype=recipe.dtype)

@@ -240,7 +240,7 @@ class ObservedMoments:
 
     def _without_targets(self) -> FoldMoments:
         whole = self.moments
-        return FoldMoments(len(whole.folds), whole.shift.size, 0, whole.shift, np.zeros(0), whole.dtype, whole.rounded)
+        return FoldMoments(len(whole.folds), whole.shift.size, 0, whole.shift, np.zeros(0), whole.dtype)
 
 
 def _tiled(moments: Moments, n_solutions: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

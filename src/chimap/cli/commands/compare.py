@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,7 @@ from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.declared import sizes
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import flag_of, in_flags
-from chimap.cli.options import CountedColumn, TableOptions, TaskName, Without
+from chimap.cli.options import CountedColumn, Precision, TableOptions, TaskName, Without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,14 +22,6 @@ if TYPE_CHECKING:
     from chimap.engines import Progress
     from chimap.race.compare import Entrant
     from chimap.reports import Comparison
-
-
-class ComparedPrecision(StrEnum):
-    """Precision of the compared features. Only a fit takes bfloat16, and "auto" means float32 here."""
-
-    auto = "auto"
-    float32 = "float32"
-    float64 = "float64"
 
 
 def _listed(tried: str) -> str:
@@ -76,7 +67,7 @@ class CompareSettings:
     time_limit: options.TimeLimit = None
     task: options.TaskOption = TaskName.auto
     memory: str = Settings.memory
-    precision: ComparedPrecision = ComparedPrecision.float32
+    precision: Precision = Settings.precision
     jobs: options.Jobs = Settings.jobs
     seed: options.Seed = Settings.seed
 

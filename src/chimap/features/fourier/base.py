@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from copy import copy
 from functools import reduce
 from operator import add
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -113,7 +112,7 @@ class RandomFeatures(Features):
         # Structured frequencies store only signs and lengths.
         has_matrix = self.sampling != "structured"
         frequencies = self._n_frequencies if has_matrix else 0
-        return Footprint(self._size, mapped, frequencies, is_random=has_matrix)
+        return Footprint(self._size, mapped, frequencies)
 
     @property
     def _size(self) -> int:
@@ -152,13 +151,6 @@ class RandomFeatures(Features):
             block = _arrays.take_rows(rows, part)
             projection.project(self._inputs(block, u), u, z)  # angles, until ``waves``
             waves(scale, offset, shift, z)
-
-    def in_bfloat16(self, rows: Rows) -> Self:
-        """Return the same features with frequencies and inputs rounded to bfloat16, but for structured projections."""
-        inputs = self._inputs(rows, np.empty((rows.shape[0], self.n_inputs), rows.dtype))
-        rounded = copy(self)
-        rounded.projection_ = self.projection_.in_bfloat16(inputs)
-        return rounded
 
     def bound(self, like: Array) -> ArrayMap:
         """Return the map from rows to features for arrays such as ``like``, with the frequencies on its device.

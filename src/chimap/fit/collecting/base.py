@@ -27,7 +27,6 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
 from chimap.features.nearest import FAR, LEFT_OUT_ROWS, empty_rows, nearest_distances
 from chimap.features.principal import PCA, BlockMoments
-from chimap.features.rounded import RoundedFeatures
 from chimap.fit.checkpoint import Checkpoint, FittedDesign, SavedState
 from chimap.machines.base import Request
 from chimap.machines.method import Method
@@ -111,14 +110,11 @@ class Collected:
     ----------
     evidence : Evidence
         What the solver needs.
-    shift : array of shape (D,) or None, default=None
-        Shift of the features if they are rounded.
     sums : sequence of Moments, default=()
         Moments of more and more rows, for a learning curve; the last of them has all rows.
     """
 
     evidence: Evidence
-    shift: np.ndarray | None = None
     sums: Sequence[Moments] = ()
 
 
@@ -215,11 +211,6 @@ class Passes:
                     self.run.checkpoint.reached(self.method, self.sources, saved)
 
         return reached
-
-
-def rounded(method: Method, features: FittedFeatures, shift: np.ndarray) -> FittedFeatures:
-    """Return the features as they are added up: rounded to bfloat16 if the method says so."""
-    return RoundedFeatures(features, shift) if method.recipe.is_rounded else features
 
 
 _FEWEST_MEASURED = 20  # rows whose distances say what is far at a share of .05

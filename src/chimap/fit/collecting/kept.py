@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-import numpy as np
-
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.engines import Progress, chunk_rows_within
@@ -14,7 +12,7 @@ from chimap.engines.keeping import KeepingPass
 from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import SavedState
-from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample, rounded
+from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample
 from chimap.machines.base import Request
 from chimap.machines.jobs import Plan, keeping_job, planned_job
 from chimap.machines.method import Method
@@ -81,8 +79,6 @@ class KeptCollector(Collector):
     def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """See ``Collector``."""
         method, rows = self.method, self.rows
-        no_shift = np.zeros(features._n_features_out)
-        features = rounded(method, features, no_shift)
         rows = replace(rows, folds=_folds_kept(rows))
         held_folds = rows.folds_to_hold_out()
         job = keeping_job(self.plan.job, rows.source, sample.drawn, features, method.objective, len(held_folds) > 1)
@@ -99,7 +95,7 @@ class KeptCollector(Collector):
             held_folds=held_folds,
             unit=rows.unit,
         )
-        return Collected(evidence, no_shift if method.recipe.is_rounded else None)
+        return Collected(evidence)
 
 
 def _folds_kept(rows: PreparedRows) -> RowFolds:

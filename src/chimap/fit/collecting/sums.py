@@ -23,7 +23,7 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.engines.rows import ReplayedRows
 from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import SavedState
-from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample, rounded
+from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample
 from chimap.losses import FeatureRows
 from chimap.machines.base import Request
 from chimap.machines.jobs import Plan, planned_job, room_for
@@ -119,7 +119,6 @@ class SumsCollector(Collector):
     def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """Add up the moments, and compute the features of the rows that scores and held-out outputs need."""
         moments, next_row = self._begun(passes, features, sample.rows)
-        shift = moments.shift if self.method.recipe.is_rounded else None
         keep, replay = self._replaying(passes, moments)
         run = passes.run
         work = learning_pass(self.method, self.rows, features, moments, run.clock, keep)
@@ -132,7 +131,7 @@ class SumsCollector(Collector):
         sums: list[Moments] = []
         if not self.rows.folds.n_held:
             sums = nested(moments)
-            moments = FoldMoments.of(sums[-1:], self.method.recipe.dtype, self.method.recipe.is_rounded)
+            moments = FoldMoments.of(sums[-1:], self.method.recipe.dtype)
         evidence = Evidence(
             moments,
             replay(work),
@@ -147,18 +146,16 @@ class SumsCollector(Collector):
             witnesses, scored_rows = witnesses_and_scored(
                 self.method, self.rows, features, moments, sample.places, sample.others, self.plan.job.n_scored
             )
-        return Collected(replace(evidence, witnesses=witnesses, scored_rows=scored_rows), shift, sums)
+        return Collected(replace(evidence, witnesses=witnesses, scored_rows=scored_rows), sums)
 
     def _begun(self, passes: Passes, features: FittedFeatures, first: Rows | None) -> tuple[FoldMoments, int]:
         """Return the moments so far, and the first row that they do not contain."""
         method, rows, saved = self.method, self.rows, passes.saved
         with passes.run.clock("map"):
             if saved is not None and saved.stage == "learning":
-                return FoldMoments.of(saved.moments, method.recipe.dtype, method.recipe.is_rounded), saved.next_row
+                return FoldMoments.of(saved.moments, method.recipe.dtype), saved.next_row
             first = rows.sample() if first is None else first
-            moments = empty_moments(
-                features, first, rows.n_folds, rows.codec.shift, method.recipe.dtype, method.recipe.is_rounded
-            )
+            moments = empty_moments(features, first, rows.n_folds, rows.codec.shift, method.recipe.dtype)
             return moments, 0
 
     def _replaying(self, passes: Passes, moments: FoldMoments) -> tuple[Keep | None, Replay]:
@@ -211,19 +208,14 @@ class ReplayedCollector(SumsCollector):
 
 
 def empty_moments(
-    features: FittedFeatures,
-    rows: Rows,
-    n_folds: int,
-    target_shift: np.ndarray,
-    dtype: np.dtype,
-    is_rounded: bool = False,
+    features: FittedFeatures, rows: Rows, n_folds: int, target_shift: np.ndarray, dtype: np.dtype
 ) -> FoldMoments:
     """Return moments without rows, whose shift is the mean feature of the first of ``rows``."""
     first = _arrays.take_rows(rows, slice(FIRST_ROWS))
     Z = np.empty((first.shape[0], features._n_features_out), dtype=dtype)
     features.features_into(first, Z)
     shift = provisional_mean(Z)
-    return FoldMoments(n_folds, shift.size, target_shift.size, shift, target_shift, dtype, is_rounded)
+    return FoldMoments(n_folds, shift.size, target_shift.size, shift, target_shift, dtype)
 
 
 def learning_pass(
@@ -235,7 +227,6 @@ def learning_pass(
     keep: Keep | None = None,
 ) -> Pass[Sums]:
     """Return the pass that adds up features and targets of the rows, fold by fold."""
-    features = rounded(method, features, moments.shift)
     sums = backend_of(method.recipe.device).sums(features, moments, keep)
     return Pass(rows.prepare, rows.codec.encode, sums, rows.folds, clock, rows.weights)
 
@@ -245,7 +236,7 @@ def witnesses_of(
 ) -> Witnesses:
     """Return features and targets, less the shifts of the moments, of the rows ``seen`` at ``places`` of the source."""
     Z = np.empty((places.size, moments.shift.size), dtype=method.recipe.dtype)
-    features_by_pieces(rounded(method, features, moments.shift), seen, Z, moments.shift)
+    features_by_pieces(features, seen, Z, moments.shift)
     Y = np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64)
     weights, counts = (None if part is None else part[places] for part in (rows.source.weights, rows.source.counts))
     return Witnesses(

@@ -11,7 +11,6 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import ParameterError, check_positive
-from chimap.features.rounded import check_not_rounded
 from chimap.images.descriptors.base import check_image, opencv
 from chimap.images.histograms import ImageHistograms
 from chimap.papers.detection.scans import SCANS, Layout, Scan
@@ -130,7 +129,6 @@ class WindowDetector:
         self.step = _step(histograms, step)
         if (given := model.normalize_) is not None:
             raise InputError(Message("the model must have {normalize=None}; got {!r}. Levels sum to 1 already.", given))
-        check_not_rounded(model, "WindowDetector")
         output, sign = _output(model, target)
         self.intercept = sign * float(model.intercept_[output])
         functions = BinFunctions(model.features_, sign * model.coef_.T[:, [output]])
