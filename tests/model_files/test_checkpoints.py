@@ -23,7 +23,7 @@ from .models import X, Y
 
 
 def of_sums():
-    return chimap.HistogramClassifier("chi2", random_state=0)
+    return chimap.HistogramClassifier("chi2", memory="1GiB", random_state=0)
 
 
 def of_blocks():
