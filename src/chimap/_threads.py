@@ -24,6 +24,7 @@ _SLICES = 4  # slices for each thread, so that a slow thread does not keep the o
 _limit: ContextVar[int | None] = ContextVar("chimap_threads", default=None)
 # Calls from within a slice stay on its thread: waiting for the pool there could deadlock.
 _inside = threading.local()
+_MOST_THREADS = 2**15  # libraries take a C int; files may hold any number
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
@@ -50,7 +51,7 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     if n_jobs is None:
         yield
         return
-    wanted = max(1, n_jobs if n_jobs > 0 else available() + 1 + n_jobs)
+    wanted = min(max(1, n_jobs if n_jobs > 0 else available() + 1 + n_jobs), _MOST_THREADS)
     token = _limit.set(wanted)
     try:
         with _controller().limit(limits=wanted):

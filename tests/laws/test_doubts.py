@@ -19,8 +19,10 @@ from chimap import (
     load,
     open_source,
 )
-from chimap.data import ArraySource, split_source
-from chimap.data.doubts import DataWarning, Units, are_nearly_equal, doubts_at_fit, first_look, repeated_rows
+from chimap.data import ArraySource
+from chimap.data.doubts import DataWarning, are_nearly_equal, doubts_at_fit, first_look, repeated_rows
+from chimap.data.overlap import TrainingMass
+from chimap.data.units import RowTraits, Units, discrimination
 
 from ..cli.terminal import run_many
 from .test_names import anndata
@@ -201,39 +203,12 @@ def model(tmp_path_factory):
     return load(path)
 
 
-def test_units_are_kept_in_the_file(model):
-    totals = COUNTS.sum(axis=1)
-    assert model.units_ == Units(True, totals.min(), np.median(totals), totals.max())
-
-
-UNITS = {
-    "shares": (COUNTS / COUNTS.sum(axis=1, keepdims=True), "fractions, but the model was fitted on whole numbers"),
-    "logarithms": (np.log1p(COUNTS), "fractions, but the model was fitted on whole numbers"),
-    "larger totals": (COUNTS * 30, "rows sum to 900 .*, but to 30 where the model was fitted"),
-}
-
-
-@pytest.mark.parametrize("units", UNITS)
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
-def test_other_units_at_predict(units, make, model):
-    rows, words = UNITS[units]
-    for ask in (model.predict, lambda X: model.predict_source(ArraySource(X))):
-        with pytest.warns(DataWarning, match=words):
-            ask(make(rows))
-
-
-def test_the_same_units_at_predict(model):
-    assert said(lambda: model.predict(COUNTS)) == []
-    assert said(lambda: model.predict(COUNTS[:5] / 3)) == []  # a few rows may be anything
-    shares = HistogramClassifier("chi2", normalize="l1", random_state=0).fit(COUNTS, KINDS)
-    assert shares.units_ is None
-    assert said(lambda: shares.predict(UNITS["shares"][0])) == []
-
-
 def test_batches_have_units():
     batched = HistogramClassifier("chi2", random_state=0).partial_fit(COUNTS, KINDS, classes=["less", "more"])
+    assert said(lambda: batched.predict(COUNTS)) == []
+    assert said(lambda: batched.predict(COUNTS[:5] / 3)) == []  # a few rows may be anything
     with pytest.warns(DataWarning, match="fractions"):
-        batched.predict(UNITS["shares"][0])
+        batched.predict(COUNTS / COUNTS.sum(axis=1, keepdims=True))
 
 
 def test_what_a_file_says_of_its_units(tmp_path):
@@ -350,6 +325,17 @@ def test_real_tables_are_not_accused(path):
         source = ArraySource(X, y, path.stem)
         rows, labels = first_look(source)
         assert [*doubts_at_fit(source, rows, labels, None, y.dtype.kind != "f")] == []
-    one, other = split_source(ArraySource(X), 0.5, 0)
-    rows = first_look(one)[0]
-    assert [*Units.of(first_look(other)[0]).doubts(rows, path.stem)] == []
+        told = None if y.dtype.kind == "f" else discrimination(np.asarray(rows.sum(axis=1), float).reshape(-1), labels)
+        assert told is None or told < 0.8  # by totals alone
+    n, X = X.shape[0], sp.csr_matrix(X)
+    tests = [np.random.default_rng(0).random(n) < 0.3]
+    tests += [~file[name].astype(bool) for name in ("is_train",) if name in file.files]
+    tests += [*file["is_test"].astype(bool)] if "is_test" in file.files else []
+    tests += [file["subject"] % 3 == 0] if "subject" in file.files and file["subject"].dtype.kind in "iu" else []
+    for test in tests:
+        fit, new = (np.random.default_rng(0).permutation(np.flatnonzero(part))[:2000] for part in (~test, test))
+        if min(fit.size, new.size) < 5:
+            continue
+        rows, mass = X[fit], TrainingMass.of(X[fit])
+        units = Units.of(RowTraits.of(rows, mass.shares), None)
+        assert [*units.doubts(RowTraits.of(X[new[:256]], mass.shares), path.stem)] == []

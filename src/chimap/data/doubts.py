@@ -1,4 +1,4 @@
-"""What looks wrong in rows: columns that are no counts, bins that give the label away, and units that have changed.
+"""What looks wrong in rows of a fit: columns that are no counts, bins that give the label away, rows that repeat.
 
 The rows can be used all the same, so each doubt is a sentence for the user, a ``DataWarning``. It is said only where
 the data leave no other reading: a note that accuses good data is not read the second time.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,11 +22,10 @@ from chimap.data.rows import digest
 from chimap.data.source import Source
 from chimap.data.table import COUNTER
 from chimap.data.totals import doubts_of_margins
+from chimap.data.units import FEWEST_ROWS
 
 LOOK_ROWS, LOOK_BYTES = 2000, 2**24  # rows that are looked at, and their bytes
 _RUNS = 8  # parts of the source that these rows come from
-FEWEST_ROWS = 20  # fewer rows may have other totals, or fractions, by chance
-_RATIO_OF_OTHER_UNITS = 10.0
 _FEWEST_ROWS_OF_CLASS = 5
 _MOST_CLASSES = 50
 _FEWEST_NUMBERS = 100  # fewer distinct whole numbers are no surprise
@@ -61,60 +59,6 @@ def first_look(source: Source, most_bytes: float = LOOK_BYTES) -> tuple[Rows, np
     blocks = [source.block(start, start + size) for start in starts]
     labels = [block.y for block in blocks if block.y is not None]
     return _arrays.stack_rows([block.X for block in blocks]), np.concatenate(labels) if labels else None
-
-
-@dataclass(frozen=True)
-class Units:
-    """The units of rows: whether all entries are whole numbers, and the totals of rows.
-
-    Parameters
-    ----------
-    is_whole : bool
-        Whether all entries are whole numbers.
-    least, median, largest : float
-        The smallest, the median and the largest sum of a row.
-
-    Examples
-    --------
-    >>> Units.of(np.array([[1.0, 2.0], [3.0, 0.0], [0.0, 9.0]]))
-    Units(is_whole=True, least=3.0, median=3.0, largest=9.0)
-    """
-
-    is_whole: bool
-    least: float
-    median: float
-    largest: float
-
-    @classmethod
-    def of(cls, rows: Rows) -> Units:
-        """Return the units of rows."""
-        with np.errstate(over="ignore"):  # rows that overflow are named where they are used
-            totals = np.asarray(rows.sum(axis=1, dtype=np.float64)).reshape(-1)
-        finite = totals[np.isfinite(totals)]
-        least, median, largest = np.quantile(finite, (0, 0.5, 1)).tolist() if finite.size else (0.0, 0.0, 0.0)
-        return cls(_arrays.are_whole(rows), least, median, largest)
-
-    def doubts(self, rows: Rows, where: str) -> Iterator[str]:
-        """Yield what has changed in other rows, to be predicted by a model that was fitted on rows of these units."""
-        if rows.shape[0] < FEWEST_ROWS:
-            return
-        now = Units.of(rows)
-        if self.is_whole and not now.is_whole:
-            yield (
-                f"{where}: fractions, but the model was fitted on whole numbers. Are these shares, logarithms or "
-                "averages of counts? Give the counts themselves, or fit on rows of the same kind."
-            )
-        elif self.median > 0 and (
-            now.median > max(_RATIO_OF_OTHER_UNITS * self.median, self.largest)
-            or now.median < min(self.median / _RATIO_OF_OTHER_UNITS, self.least)
-        ):
-            yield Message(
-                "{}: rows sum to {:.3g} (the median), but to {:.3g} where the model was fitted. Are the units the "
-                "same? If totals mean nothing, fit with {normalize='l1'}.",
-                where,
-                now.median,
-                self.median,
-            )
 
 
 def doubts_at_fit(

@@ -24,9 +24,10 @@ from chimap._validation import checked_weights, rows_as_fitted
 from chimap._whole_fits import WholeFits
 from chimap.data import ArraySource, Source, matched
 from chimap.data.covariates import names_columns
-from chimap.data.doubts import Units, first_look
+from chimap.data.doubts import first_look, say
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import opener_of
+from chimap.data.units import Units
 from chimap.data.views import fitted_names
 from chimap.engines import Progress, RichProgress, current_engine
 from chimap.estimators.forwarding import (
@@ -42,6 +43,7 @@ from chimap.estimators.forwarding import (
 from chimap.estimators.rows import (
     bind_columns,
     check_source,
+    score_in_words,
     source_as_fitted,
     source_of,
     source_of_batch,
@@ -49,6 +51,8 @@ from chimap.estimators.rows import (
     source_to_predict,
     source_with_covariates,
     units_and_mass,
+    units_for,
+    units_of,
     with_columns_beside,
 )
 from chimap.features.base import FittedFeatures
@@ -261,9 +265,9 @@ class HistogramModel(WholeFits, BaseEstimator):
             races=True,
         )
         self._batches, self._stale, self.model_ = None, False, model
-        # shares are the same in all units, and rows with covariates behind their bins have none
-        has_units = model.recipe.normalize != "l1" and not model.recipe.n_covariates
-        self.units_ = units if has_units else None
+        self.units_ = units_for(units, model.normalization)
+        if self.units_ is not None:
+            say(self.units_.doubts_of_fit(source.name, score_in_words(model)))
         return self
 
     # --- rows in batches
@@ -305,9 +309,8 @@ class HistogramModel(WholeFits, BaseEstimator):
             )
         recipe = resolve(taken[0], source, task, gamma_of_sample, None, Request(True, is_batch=True))
         batches = batches_of(Method.of(recipe, source.column_names), task, source)
-        first = first_look(source)[0]
-        self.units_ = None if recipe.normalize == "l1" else Units.of(first)
-        self.mass_ = None if source.column_names is None else TrainingMass.of(first)
+        units, self.mass_ = units_of(first_look(source)[0], None)
+        self.units_ = units_for(units, batches.method.normalization)
         return batches
 
     # --- the fitted model

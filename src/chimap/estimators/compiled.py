@@ -14,8 +14,8 @@ from chimap._memory import parse_memory
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
-from chimap.data.doubts import Units
 from chimap.data.overlap import TrainingMass
+from chimap.data.units import Units
 from chimap.estimators.forwarding import outputs_of_rows, predict_chunks, predict_source
 from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_posterior, without_shares
 from chimap.features.covariates import check_takes_bins_only
@@ -368,6 +368,7 @@ def made_from(model: BaseEstimator, tolerance: float, memory: str | int) -> Comp
         "reading_",
         "feature_names_in_",
         "mass_",
+        "units_",
     )
     for name in copied:
         if hasattr(model, name):

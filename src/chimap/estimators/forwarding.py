@@ -20,12 +20,13 @@ from chimap._threads import threads
 from chimap._types import MatrixLike, Rows
 from chimap._validation import rows_as_fitted
 from chimap.data import ArraySource, Source
-from chimap.data.doubts import Units
+from chimap.data.doubts import first_look
+from chimap.data.units import RowTraits, Units
 from chimap.engines import Progress
 from chimap.estimators.rows import OfColumns, source_as_fitted, source_to_predict
 from chimap.models.attributes import attributes_of
 from chimap.models.model import Model
-from chimap.models.predict import OutputsOfRows, outputs_in_chunks, outputs_in_memory, outputs_of_source
+from chimap.models.predict import OutputsOfRows, RowsOfFit, outputs_in_chunks, outputs_in_memory, outputs_of_source
 from chimap.models.unassigned import checked_share, is_unassigned, marked, with_shares
 
 P = ParamSpec("P")
@@ -56,6 +57,22 @@ class ModelEstimator(Predictor, Protocol):
 # --- outputs
 
 
+def rows_of_fit(estimator: Predictor) -> RowsOfFit | None:
+    """Return what the rows of the fit are like; None if it is not known."""
+    if estimator.units_ is None:
+        return None
+    mass = estimator.mass_  # older files have it of rows with names only
+    return estimator.units_, np.zeros(estimator.n_features_in_, np.float32) if mass is None else mass.shares
+
+
+def doubts_of_new_rows(estimator: Predictor, source: Source) -> Iterator[str]:
+    """Yield how some rows of a source are unlike those of the fit."""
+    like = rows_of_fit(estimator)
+    if like is not None:
+        rows = first_look(source_as_fitted(estimator, source))[0]
+        yield from like[0].doubts(RowTraits.of(rows, like[1]), source.name)
+
+
 def outputs_of_rows(self: Predictor, X: MatrixLike) -> np.ndarray:
     """Return f(x) for rows X, (n, t) float64."""
     return _outputs_by(self.fitted, self, X)
@@ -73,10 +90,10 @@ def _outputs_by(model: OutputsOfRows, estimator: Predictor, X: MatrixLike) -> np
         rows = rows_as_fitted(estimator, X)
     with threads(estimator.n_jobs):
         if source is not None:
-            return outputs_of_source(model, source_as_fitted(estimator, source), units=estimator.units_)
+            return outputs_of_source(model, source_as_fitted(estimator, source), like=rows_of_fit(estimator))
         if rows.shape[0] > model.rows_at_once:
-            return outputs_of_source(model, ArraySource(rows), units=estimator.units_)
-        return outputs_in_memory(model, rows, estimator.units_)
+            return outputs_of_source(model, ArraySource(rows), like=rows_of_fit(estimator))
+        return outputs_in_memory(model, rows, rows_of_fit(estimator))
 
 
 def predict_source(self: Predictor, source: Source, progress: Progress | None = None) -> np.ndarray:
@@ -96,7 +113,7 @@ def predict_source(self: Predictor, source: Source, progress: Progress | None = 
     """
     model, source = self.fitted, source_as_fitted(self, source)
     with threads(self.n_jobs):
-        return outputs_of_source(model, source, progress, self.units_)
+        return outputs_of_source(model, source, progress, rows_of_fit(self))
 
 
 def predict_chunks(
@@ -118,7 +135,7 @@ def predict_chunks(
     """
     model, source = self.fitted, source_as_fitted(self, source)
     with threads(self.n_jobs):
-        yield from outputs_in_chunks(model, source, progress, self.units_)
+        yield from outputs_in_chunks(model, source, progress, rows_of_fit(self))
 
 
 def labels_in_chunks(
@@ -143,7 +160,7 @@ def labels_in_chunks(
     share, model = checked_share(unassigned), with_shares(self.fitted)
     source = source_as_fitted(self, source)
     with threads(self.n_jobs):
-        for start, both in outputs_in_chunks(model, source, progress, self.units_):
+        for start, both in outputs_in_chunks(model, source, progress, rows_of_fit(self)):
             outputs = both[:, :-1]
             labels = self.fitted.answers.predicted(outputs)
             yield start, outputs, marked(labels, is_unassigned(both[:, -1], share))

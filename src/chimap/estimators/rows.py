@@ -11,9 +11,10 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._errors import InputError
+from chimap._formatting import measure_in_words
 from chimap._frames import is_frame, names_of
 from chimap._messages import Message
-from chimap._types import JSON, ArrayLike, MatrixLike
+from chimap._types import JSON, ArrayLike, MatrixLike, Rows
 from chimap._unicode import composed_names, composed_texts
 from chimap._validation import DataError, validated
 from chimap.data import ArraySource, Source, matched
@@ -25,7 +26,7 @@ from chimap.data.covariates import (
     table_of_columns,
     table_of_values,
 )
-from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
+from chimap.data.doubts import doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.frames import FrameSource, frame_rows
 from chimap.data.label_kinds import as_array, is_text
 from chimap.data.labels import (
@@ -39,8 +40,11 @@ from chimap.data.labels import (
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import check_rows_order, opener_of, readers
 from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order
+from chimap.data.units import RowTraits, Units
 from chimap.data.views import ChosenRows, choice_like, fitted_names
 from chimap.kernels.plain import Precomputed
+from chimap.models.model import Model
+from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec, checked_batch, is_matrix
 from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
@@ -179,7 +183,30 @@ def units_and_mass(source: Source, recipe: Recipe, has_groups: bool) -> tuple[Un
     say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))
     if not has_groups:
         say(doubts_of_groups(source, rows))
-    return Units.of(rows), None if source.column_names is None else TrainingMass.of(rows, source.other_names)
+    return units_of(rows, y if recipe.is_classifier else None, source.other_names)
+
+
+def units_of(
+    rows: Rows, y: np.ndarray | None, other_names: tuple[str, ...] | None = None
+) -> tuple[Units, TrainingMass]:
+    """Return what rows of a fit are like, with classes y if they have any, and what their bins hold."""
+    mass = TrainingMass.of(rows, other_names)
+    return Units.of(RowTraits.of(rows, mass.shares), y), mass
+
+
+def units_for(units: Units | None, normalization: Normalization | None) -> Units | None:
+    """Return what rows of a fit are like, without their totals where the machine sees none."""
+    if units is None or normalization is None or not normalization.ignores_totals:
+        return units
+    return replace(units, totals=None)
+
+
+def score_in_words(model: Model) -> str:
+    """Return the score of a model on held-out rows, as its fit knows it."""
+    raced, selection = model.learned.get("race_"), model.learned.get("selection_")
+    if raced is not None:
+        return f"the machine: {measure_in_words(raced.measure)} {raced.trials[0].score:.3f} in its race"
+    return "the machine: not scored" if selection is None else f"the machine: {selection.describe()}"
 
 
 def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON, **others: object) -> Source:

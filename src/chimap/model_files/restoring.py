@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._types import JSON, Shape
+from chimap.data.units import Quantiles
 from chimap.model_files import attributes
 
 Agreeing = list[tuple[str, object, object]]
@@ -154,6 +155,13 @@ def _with_errors_by_output(state: JSON) -> None:
         state["errors"] = np.repeat(errors[:, :, None], lines.shape[3], axis=2)
 
 
+def _with_spread_of_totals(state: JSON) -> None:
+    """Units were those of totals alone: the smallest, the median and the largest."""
+    if "least" in state:
+        least, median, largest = (state.pop(name) for name in ("least", "median", "largest"))
+        state["totals"] = Quantiles(least, least, median, largest, largest)
+
+
 def _without(cls: str, **defaults: object) -> Callable[[JSON], None]:
     """A class had parameters that it did not use, which were as by default; files have them no longer."""
 
@@ -172,6 +180,7 @@ MIGRATIONS: dict[str, list[Callable[[JSON], None]]] = {
     "MorganKeys": [_with_min_count],
     "FourierFeatures": [_with_centre(lambda state: np.zeros(state["projection_"].n_inputs))],
     "SkewedFourierFeatures": [_with_centre(lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c))],
+    "Units": [_with_spread_of_totals],
     "LineTables": [_with_errors_by_output],
     "HistogramClassifier": [_without("HistogramClassifier", quantile=0.5)],
     **{

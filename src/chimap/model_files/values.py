@@ -23,9 +23,9 @@ from chimap._catalogue import at_address
 from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.data.doubts import Units
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import READINGS, Reading
+from chimap.data.units import Quantiles, Units
 from chimap.kernels import (
     Anisotropic,
     ArccosKernel,
@@ -102,7 +102,7 @@ def register(
 
 register(Linear, MinMax, PQKernel, SkewedChi2, SkewedIntersection, ArccosKernel, Exponential, Gaussian, Anisotropic)
 register(OnColumns, Precomputed, Sum, Product)
-register(*LOSSES.values(), Observed, TrainingMass, Units)
+register(*LOSSES.values(), Observed, TrainingMass, Quantiles, Units)
 
 
 def register_addresses(addresses: Mapping[str, str]) -> None:

@@ -12,12 +12,17 @@ from chimap._progress import compilation
 from chimap._types import Rows
 from chimap._validation import finite_outputs
 from chimap.data import Source
-from chimap.data.doubts import FEWEST_ROWS, Units, say
+from chimap.data.doubts import say
 from chimap.data.labels import note_on_unread
 from chimap.data.source import chunks_ahead
+from chimap.data.units import RowTraits, Units
 from chimap.engines import Progress, Stopwatch
 
-_LOOKED_AT = 256  # rows whose units are compared with those of the fit
+_LOOKED_AT = 256  # rows of a chunk that are compared with those of the fit
+_MOST_LOOKED_AT = 2**16  # of all chunks
+
+RowsOfFit = tuple[Units, np.ndarray]
+"""What the rows of the fit are like, and the share of each bin in their mass."""
 
 
 class OutputsOfRows(Protocol):
@@ -42,37 +47,41 @@ class OutputsOfRows(Protocol):
         ...
 
 
-def outputs_in_memory(model: OutputsOfRows, rows: Rows, units: Units | None = None) -> np.ndarray:
+def outputs_in_memory(model: OutputsOfRows, rows: Rows, like: RowsOfFit | None = None) -> np.ndarray:
     """Return f(x) (n, t), float64, of at most ``rows_at_once`` rows in memory.
 
-    units: those of the rows of the fit; other units are said.
+    like: what the rows of the fit are like; it is said if these are unlike them.
     """
-    _say_doubts(units, rows, "X")
+    if like is not None:
+        say(like[0].doubts(_looked_at(rows, like[1]), "X"))
     return finite_outputs(model.scores(rows, 0, "X", model.room(rows.shape[0])))
 
 
 def outputs_in_chunks(
-    model: OutputsOfRows, source: Source, progress: Progress | None = None, units: Units | None = None
+    model: OutputsOfRows, source: Source, progress: Progress | None = None, like: RowsOfFit | None = None
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the first row of each chunk of a source with the columns of the fit, and its outputs (rows, t), float64.
 
     Rows whose record could not be read, such as a broken image, have NaN for outputs, with a warning.
 
-    units: those of the rows of the fit; other units are said.
+    like: what the rows of the fit are like; it is said if these are unlike them.
     """
     progress = progress or Progress()
     room = model.room(min(model.rows_at_once, source.n_rows))
     with progress, compilation(Stopwatch(), progress):
         progress.stage("predicting", source.n_rows)
+        seen: list[RowTraits] = []
         if source.unread:
             say([f"{note_on_unread(source)}. They have no prediction."])
         for chunk in chunks_ahead(source, model.rows_at_once):
-            if chunk.start == 0:
-                _say_doubts(units, chunk.X, source.name)
+            if like is not None and len(seen) * _LOOKED_AT < _MOST_LOOKED_AT:
+                seen.append(_looked_at(chunk.X, like[1]))
             outputs = model.scores(chunk.X, chunk.start, source.name, room)
             outputs = finite_outputs(outputs, chunk.start, source.name)
             yield chunk.start, _without_unread(outputs, chunk.start, source)
             progress.advance(chunk.X.shape[0])
+        if like is not None and seen:
+            say(like[0].doubts(RowTraits.joined(seen), source.name))
 
 
 def _without_unread(outputs: np.ndarray, first: int, source: Source) -> np.ndarray:
@@ -85,16 +94,17 @@ def _without_unread(outputs: np.ndarray, first: int, source: Source) -> np.ndarr
 
 
 def outputs_of_source(
-    model: OutputsOfRows, source: Source, progress: Progress | None = None, units: Units | None = None
+    model: OutputsOfRows, source: Source, progress: Progress | None = None, like: RowsOfFit | None = None
 ) -> np.ndarray:
     """Return f(x) (n, t), float64, of every row of a source with the columns of the fit."""
     out = np.empty((source.n_rows, model.n_outputs))
-    for start, outputs in outputs_in_chunks(model, source, progress, units):
+    for start, outputs in outputs_in_chunks(model, source, progress, like):
         out[start : start + outputs.shape[0]] = outputs
     return out
 
 
-def _say_doubts(units: Units | None, rows: Rows, name: str) -> None:
-    """Warn if rows have other units than those of the fit."""
-    if units is not None and rows.shape[0] >= FEWEST_ROWS:
-        say(units.doubts(_arrays.take_rows(rows, slice(_LOOKED_AT)), name))
+def _looked_at(rows: Rows, shares: np.ndarray) -> RowTraits:
+    """Return what some rows are like, spread over all of them."""
+    n = rows.shape[0]
+    places = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.intp))
+    return RowTraits.of(_arrays.take_rows(rows, places), shares)

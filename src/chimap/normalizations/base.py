@@ -31,6 +31,8 @@ class Normalization(Protocol):
         Whether a normalised entry depends on the other entries of its row, or of its block.
     learns : bool
         Whether it learns from the rows of a fit, so that batches to come would change it.
+    ignores_totals : bool
+        Whether rows times a number are normalised to the same.
     """
 
     name: ClassVar[str]
@@ -38,6 +40,7 @@ class Normalization(Protocol):
     takes_signs: ClassVar[bool]
     joins_bins: ClassVar[bool]
     learns: ClassVar[bool]
+    ignores_totals: ClassVar[bool]
 
     def fitted(self, source: Source) -> Self:
         """Return the normalisation with all that it learns from the rows of a source, in one pass over them."""
@@ -67,6 +70,7 @@ class OfRows:
     """Base of normalisations whose values are not taken back; what learns has a ``fitted`` of its own."""
 
     learns: ClassVar[bool] = False
+    ignores_totals: ClassVar[bool] = False
 
     def fitted(self, source: Source) -> Self:
         """See ``Normalization``."""

@@ -72,6 +72,7 @@ class Presence(OfRows):
     about: ClassVar[str] = "1 for each entry above 0"
     takes_signs: ClassVar[bool] = False
     joins_bins: ClassVar[bool] = False
+    ignores_totals: ClassVar[bool] = True
 
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         """See ``Normalization``."""

@@ -24,6 +24,7 @@ class Shares(OfRows):
     about: ClassVar[str] = "each row divided by its sum"
     takes_signs: ClassVar[bool] = True
     joins_bins: ClassVar[bool] = True
+    ignores_totals: ClassVar[bool] = True
 
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         """See ``Normalization``."""
@@ -45,6 +46,7 @@ class LogShares(OfRows):
     total: ClassVar[float]
     takes_signs: ClassVar[bool] = False
     joins_bins: ClassVar[bool] = True
+    ignores_totals: ClassVar[bool] = True
 
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         """See ``Normalization``."""

@@ -15,6 +15,7 @@ from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import Source
 from chimap.data.labels import Labels, check_labels
 from chimap.engines import Progress
+from chimap.estimators.forwarding import doubts_of_new_rows
 from chimap.features.covariates import Covariates
 from chimap.readers import open_source
 from chimap.reports.classification import ClassificationMetrics, Reliability, most_confused
@@ -282,6 +283,7 @@ def _evaluation(model: BaseEstimator, source: Source, score: Score, which: str, 
         "trained on": training.get("file"),
         "trained at": training.get("date"),
         "rows unassigned": score.unassigned and str(score.unassigned),
+        "unlike the training rows": next(iter(doubts_of_new_rows(model, source)), None),
     }
     selection = None if fitted is None else fitted.selection_
     covariates: Covariates | None = learned.get("covariates_")
