@@ -1,4 +1,4 @@
-"""What a new kernel, map, normalisation and feature family touch: a file of its own and a line of its catalogue.
+"""What a new kernel, map, normalisation, family and kind of file touch: a file of its own and a line of its catalogue.
 
 They are written into a copy of these files that lies over the package. A process that sees this copy fits models by
 their names, saves, opens and exports them.
@@ -110,6 +110,32 @@ class SignSketch(Features):
 
 register(SignSketch)
 """,
+    "readers/bytes.py": """
+from contextlib import contextmanager
+
+import numpy as np
+from chimap.data.labels import Labels
+from chimap.data.source import RangeSource
+from chimap.readers.io.files import existing_file
+from chimap.readers.label_files import read_labels
+
+class ByteSource(RangeSource):
+    is_sparse = False
+    n_features = 6
+    row_bytes = 24.0
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, path: str, labels: Labels = None):
+        self.path = self._stored = existing_file(path)
+        self.name, self.n_rows = self.path.name, self.path.size // 6
+        self._y = read_labels(labels, self.n_rows)
+
+    @contextmanager
+    def _reading(self):
+        with self.path.open() as file:
+            values = np.frombuffer(file.read(), np.uint8).reshape(-1, 6).astype(self.dtype)
+        yield lambda start, stop: values[start:stop]
+""",
 }
 
 LINES = {  # file of the catalogue, a text there, what a new entry makes of it, and the import that it needs
@@ -136,6 +162,12 @@ LINES = {  # file of the catalogue, a text there, what a new entry makes of it, 
         "tuple[type[Features], ...]] = {",
         'tuple[type[Features], ...]] = {"sketch": (SignSketch,),',
         "from chimap.features.sketch import SignSketch",
+    ),
+    "readers/bytes.py": (
+        "readers/catalogue.py",
+        "READERS: dict[str, Reader] = {",
+        'READERS: dict[str, Reader] = {"bytes": Reader(of_file(ByteSource), (".bytes",)),',
+        "from chimap.readers.bytes import ByteSource",
     ),
 }
 
@@ -178,6 +210,10 @@ models = {
     "normalization": chimap.HistogramClassifier("chi2", normalize="halves", alpha=0.1),
     "family": chimap.HistogramClassifier("linear", features="sketch", n_components=32, alpha=0.1),
 }
+(out / "rows.bytes").write_bytes((255 * X).astype(np.uint8).tobytes())
+source = chimap.open_source(out / "rows.bytes", y, columns="0:4")
+assert source.n_features == 4
+print("file", chimap.HistogramClassifier("chi2", alpha=0.1).fit_source(source).n_rows_)
 from chimap.features.additive import CATALOGUE
 psi = CATALOGUE["root"]().fit(X)
 psi.save(out / "map.model")
@@ -211,7 +247,7 @@ def lay_over(folder: Path) -> dict[str, set[str]]:
 
 
 @pytest.mark.slow
-def test_a_new_kernel_map_normalisation_and_family_touch_two_files(tmp_path):
+def test_a_new_kernel_map_normalisation_family_and_kind_of_file_touch_two_files(tmp_path):
     pytest.importorskip("onnxruntime")
     over = tmp_path / "over"
     touched = lay_over(over)
@@ -220,4 +256,4 @@ def test_a_new_kernel_map_normalisation_and_family_touch_two_files(tmp_path):
         [sys.executable, "-c", OVERLAY + WORK, str(over), str(PACKAGE)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split() == ["kernel", "True", "normalization", "True", "family", "True"]
+    assert done.stdout.split() == ["file", "80", "kernel", "True", "normalization", "True", "family", "True"]

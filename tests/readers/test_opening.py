@@ -5,7 +5,7 @@ import pytest
 
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.readers import ENDINGS, NpySource, NpzSource, SvmlightSource, open_source
+from chimap.readers import READERS, NpySource, NpzSource, SvmlightSource, open_source
 
 from .small_sources import COUNTS, LABELS, N_ROWS
 
@@ -16,6 +16,9 @@ def folder(tmp_path):
     np.savez(tmp_path / "two.npz", x_train=COUNTS, y_train=LABELS.astype(np.int8), names=np.array([b"a", b"b"]))
     (tmp_path / "rows.libsvm").write_text("".join(f"{label} 1:1\n" for label in LABELS))
     return tmp_path
+
+
+ENDINGS = [ending for reader in READERS.values() for ending in reader.endings]
 
 
 def test_type_and_ending_choose_the_source(folder):

@@ -63,6 +63,8 @@ class ColumnChoice:
         Names of columns that are neither bins, labels nor ids, such as groups of rows. The table need not have them.
     rank : str, default=None
         The rank of the clades that are bins, "s__" for species; None takes all.
+    transpose : bool, default=None
+        Whether the columns of a table are the rows; None finds out.
     width, first_column : int, default=None
         The number of columns that a model was fitted on, and the number that their file gave the first of them, for
         files that state neither.
@@ -76,6 +78,7 @@ class ColumnChoice:
     other_names: tuple[str, ...] | None = None
     aside: tuple[str, ...] = ()
     rank: str | None = None
+    transpose: bool | None = None
     width: int | None = None
     first_column: int | None = None
 

@@ -27,6 +27,7 @@ from chimap.data.covariates import names_columns
 from chimap.data.doubts import first_look, say
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import opener_of
+from chimap.data.table import ColumnChoice
 from chimap.data.units import Units
 from chimap.data.views import fitted_names
 from chimap.engines import Progress, RichProgress, current_engine
@@ -187,7 +188,7 @@ class HistogramModel(WholeFits, BaseEstimator):
         """
         others: Parameters = {"groups": groups, "sample_weight": sample_weight}
         if is_collection(X) and (opener := opener_of(X)) is not None:
-            return self.fit_source(opener(X, y), engine=current_engine(), **others)
+            return self.fit_source(opener(X, y, ColumnChoice()), engine=current_engine(), **others)
         made = source_of if self.covariates is None else source_with_covariates
         return self.fit_source(made(self, X, y, self._y_checks, **others), **others)
 

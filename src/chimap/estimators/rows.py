@@ -222,7 +222,7 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON,
     if readers().task_words(X, y) is not None:
         return readers().open_source(X, y)
     if (opener := opener_of(X)) is not None:
-        source: Source = opener(X, y)
+        source: Source = opener(X, y, ColumnChoice())
         return source
     if isinstance(y, str) and is_frame(X):
         return FrameSource(X, y)

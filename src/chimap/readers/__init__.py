@@ -1,7 +1,8 @@
 """Readers of files and of objects of other libraries, as sources of rows.
 
 ``open_source`` finds the right source by the type of its argument and the ending of the file. To support a new kind of
-file, add one module with a ``Source`` and one line to ``ENDINGS`` in ``chimap.readers.catalogue``.
+file, add one module with a ``Source`` and one line to ``READERS`` in ``chimap.readers.catalogue``. Another package adds
+a reader by an entry point of the group ``chimap.readers``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from chimap.data.reading import READINGS, Reading
 from chimap.readers.arrow import ArrowSource
 from chimap.readers.batches import BatchSource
-from chimap.readers.catalogue import ENDINGS, check_rows_order, opener_of
+from chimap.readers.catalogue import READERS, Reader, check_rows_order, of_file, opener_of
 from chimap.readers.csv import CsvSource
 from chimap.readers.dask import DaskSource
 from chimap.readers.joins import table_of
@@ -47,7 +48,9 @@ __all__ = [
     "TorsionCounts",
     "NamedCounts",
     "read_labels",
-    "ENDINGS",
+    "READERS",
+    "Reader",
+    "of_file",
     "check_rows_order",
     "opener_of",
     "table_of",

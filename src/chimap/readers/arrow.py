@@ -32,7 +32,7 @@ from chimap.readers.arrow_files import (
     is_written_as_text,
     part_files,
 )
-from chimap.readers.io.files import base_name, plain_path
+from chimap.readers.io.files import base_name, plain_path, split_member
 from chimap.readers.label_files import labels_elsewhere
 
 if TYPE_CHECKING:
@@ -487,3 +487,9 @@ def _masked(column: pa.ChunkedArray) -> np.ma.MaskedArray:
 
 def _where(part: ArrowPart, group: int) -> str:
     return f"{part.file}, row group {group}"
+
+
+def arrow_table(path: str, labels: Labels, choice: ColumnChoice) -> ArrowSource:
+    """Return the rows of a Parquet, Feather or Arrow file, or of a folder; ``FILE::COLUMN`` names a column of lists."""
+    address, column = split_member(path)
+    return ArrowSource(address, labels, column, choice=choice)

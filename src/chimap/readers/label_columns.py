@@ -18,7 +18,7 @@ from chimap.data.table import ColumnChoice, is_path, places_of
 from chimap.data.views import WithLabels
 from chimap.readers.arrow_files import IPC, PARQUET, find_parts, may_be_classes
 from chimap.readers.batches import stream_columns
-from chimap.readers.catalogue import TEXT_TABLES, has_columns
+from chimap.readers.catalogue import READERS, has_columns
 from chimap.readers.csv import CsvSource, TextTable
 from chimap.readers.io.files import existing_file, is_address, uncompressed_name
 from chimap.readers.mothur import is_shared
@@ -107,8 +107,7 @@ def text_columns(path: str) -> list[str]:
     """
     if is_address(path) or not os.path.isfile(path):
         return []
-    name = uncompressed_name(path)
-    if name.endswith(TEXT_TABLES):
+    if path.lower().endswith(READERS["text"].endings):
         table = TextTable(existing_file(path))
         is_upright = not is_shared(table) and not is_transposed(table, None, ColumnChoice())
         return CsvSource(path, table=table).text_columns() if is_upright else []

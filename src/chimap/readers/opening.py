@@ -23,16 +23,12 @@ from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, words_of
 from chimap.data.totals import without_margins
 from chimap.data.views import choice_like, fitted_names, matched, select_columns
-from chimap.readers.arrow import ArrowSource
 from chimap.readers.batches import BatchSource
-from chimap.readers.catalogue import CONTAINERS, WITH_IDS, WITH_MEMBERS, has_columns, opener_of, opener_of_path
-from chimap.readers.csv import CsvSource
+from chimap.readers.catalogue import has_columns, reader_of, reader_of_path
 from chimap.readers.io.files import split_member
 from chimap.readers.joins import NoSharedIdsError, is_join, joined, values_by_id
 from chimap.readers.label_columns import task_words, with_tasks
 from chimap.readers.label_files import marked, with_label_hints
-from chimap.readers.matrix_market import MatrixMarketSource
-from chimap.readers.svmlight import SvmlightSource
 from chimap.readers.text_tables import text_table
 from chimap.readers.words import WordCounts
 
@@ -64,7 +60,7 @@ def open_source(
     ----------
     path_or_array : object
         One of: a numpy array or scipy sparse matrix; a data frame of pandas or polars, or an Arrow table; a Dask array
-        or data frame; the path or address (``s3://...``) of a file whose ending is in ``ENDINGS``, of a folder of
+        or data frame; the path or address (``s3://...``) of a file whose ending is in ``READERS``, of a folder of
         Parquet or Feather files, or of a Zarr store; a function that returns an iterator of batches, see
         ``BatchSource``. In a file that holds several arrays, ``file.npz::member`` names one of them, or the column of
         lists in a Parquet file.
@@ -144,13 +140,14 @@ def open_source(
             raise InputError("labels must be None for a Source, because a source brings its labels.")
         return _matched(path_or_array, like, missing_columns)
     aside_names = () if aside is None else tuple(map(str, words_of(aside)))
-    choice = choice_like(like, ColumnChoice(id, columns, exclude, missing, aside=aside_names, rank=rank))
+    given = ColumnChoice(id, columns, exclude, missing, aside=aside_names, rank=rank, transpose=transpose)
+    choice = choice_like(like, given)
     if not (like is None or labels is not None if with_labels is None else with_labels):
         named = words_of(labels) if isinstance(labels, str | int) else []
         usual = (name for name in LABEL_NAMES if name not in (choice.names or ()))
         choice = replace(choice, aside=(*choice.aside, *map(str, named), *usual))
         labels = IGNORE_LABELS
-    opening = _Opening(path_or_array, choice, reading or _reading_of(like, path_or_array), transpose)
+    opening = _Opening(path_or_array, choice, reading or _reading_of(like, path_or_array))
     words = task_words(path_or_array, labels)
     source = opening.with_labels(labels) if words is None else opening.with_tasks(words)
     source = _matched(source, like, missing_columns)
@@ -211,22 +208,21 @@ class _Opening:
     data: Any
     choice: ColumnChoice
     reading: Reading | None
-    transpose: bool | None
 
     def with_labels(self, labels: Labels) -> Source:
         """Return all rows of the data, with labels of their own or joined by ids; None looks for labels in the data."""
         try:
             return self._with_labels(labels)
         except NoSharedIdsError:
-            if self.transpose is None and _is_text_table(self.data):  # perhaps its lines are no rows
+            if self.choice.transpose is None and _is_text_table(self.data):  # perhaps its lines are no rows
                 with suppress(DataError):
-                    return replace(self, transpose=True)._with_labels(labels)
+                    return replace(self, choice=replace(self.choice, transpose=True))._with_labels(labels)
             raise
 
     def _with_labels(self, labels: Labels) -> Source:
         join = labels if is_join(labels) else None
         inside = None if join else marked(labels, self.choice.missing)
-        source = with_label_hints(self.source, inside, self.data, lambda path: opener_of_path(path) in CONTAINERS)
+        source = with_label_hints(self.source, inside, self.data, lambda path: reader_of_path(path).has_arrays)
         if has_columns(self.data):
             source.read_column = _ColumnReader(replace(self, reading=source.reading), labels)
         return source if join is None else joined(source, str(join), self.choice.id, self.choice.missing)
@@ -243,14 +239,16 @@ class _Opening:
         data, choice = self.data, choice or self.choice
         if self.reading is not None:  # a word may be called as a column of the table that is set aside
             return select_columns(self.reading.source(data, labels, choice.id), replace(choice, id=None, aside=()))
-        if self.transpose is not None and not _is_text_table(data):
-            return select_columns(_matrix_market(data, labels, self.transpose), choice)
-        if is_path(data):
-            return _of_file(*split_member(data), labels, choice, self.transpose)
+        reader = None if is_frame(data) else reader_of(data)
+        if choice.transpose is not None and (reader is None or not reader.can_transpose):
+            raise InputError(
+                "transpose is for text tables (.csv, .tsv, .txt) and Matrix Market files (.mtx) only; transpose other "
+                "data where they are written."
+            )
+        if reader is not None:
+            return reader.open(data, labels, choice)
         if is_frame(data):
             return FrameSource(data, labels, choice)
-        if (opener := opener_of(data)) is not None:
-            return opener(data, labels, choice)
         if callable(data) and (labels is None or labels is IGNORE_LABELS):
             return select_columns(BatchSource(data, reads_labels=labels is None), choice)
         return select_columns(ArraySource(data, labels), choice)
@@ -291,40 +289,5 @@ def _nothing() -> None:
     """Stand for a reader of columns in another process, where ``source.read_column`` is None."""
 
 
-def _of_file(path: str, member: str | None, labels: Labels, choice: ColumnChoice, transpose: bool | None) -> Source:
-    """Return the source of a file, or of a member of it, with the columns that were chosen."""
-    kind = opener_of_path(path)
-    if member is not None and kind not in WITH_MEMBERS:
-        raise DataError(
-            f"{path}: only .npz, .h5, .h5ad, .zarr, .parquet and .shared files have members, leave '::{member}' out."
-        )
-    if kind is CsvSource:
-        return text_table(path, labels, choice, transpose, member)
-    if kind is ArrowSource:
-        return ArrowSource(path, labels, member, choice=choice)
-    if kind is SvmlightSource:
-        return select_columns(_svmlight(path, labels, choice), choice)
-    given = (path, labels) if member is None else (path, labels, member)
-    if kind in WITH_IDS:
-        return select_columns(kind(*given, id=choice.id), replace(choice, id=None))
-    return select_columns(kind(*given), choice)
-
-
-def _svmlight(path: str, labels: Labels, choice: ColumnChoice) -> SvmlightSource:
-    """Return the rows of svmlight text, with the first column and the width of the model that they are read for."""
-    zero_based: bool | str = "auto" if choice.first_column is None else choice.first_column == 0
-    return SvmlightSource(path, labels, zero_based=zero_based, least_features=choice.width or 1)
-
-
 def _is_text_table(data: object) -> bool:
-    return is_path(data) and opener_of_path(split_member(str(data))[0]) is CsvSource
-
-
-def _matrix_market(data: Any, labels: Labels, transpose: bool) -> Source:
-    """Return the rows of a Matrix Market file, or its columns as rows."""
-    if not is_path(data) or opener_of_path(split_member(data)[0]) is not MatrixMarketSource:
-        raise InputError(
-            "transpose is for text tables (.csv, .tsv, .txt) and Matrix Market files (.mtx) only; transpose other data "
-            "where they are written."
-        )
-    return MatrixMarketSource(data, labels, transpose=transpose)
+    return is_path(data) and reader_of_path(split_member(data)[0]).open is text_table

@@ -14,7 +14,7 @@ from chimap.data.labels import Labels
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice
 from chimap.readers.csv import CsvSource, TextTable
-from chimap.readers.io.files import existing_file
+from chimap.readers.io.files import existing_file, split_member
 from chimap.readers.mothur import is_shared, shared_source
 from chimap.readers.transposed import FIELDS_LOOKED_AT, TransposedSource, no_samples
 
@@ -22,13 +22,12 @@ _SAME_KIND = 0.9  # share of the fields of a line that are of one kind
 _FEWEST_SAMPLES = 3  # from which lines of text above lines of numbers show that samples are columns
 
 
-def text_table(
-    path: str, labels: Labels, choice: ColumnChoice, transpose: bool | None = None, member: str | None = None
-) -> Source:
-    """Return the samples of a text table, which are its lines or, if ``transpose``, its columns; None finds out.
+def text_table(path: str, labels: Labels, choice: ColumnChoice) -> Source:
+    """Return the samples of a text table, which are its lines or its columns.
 
-    ``member`` is a distance of a shared file of mothur. Raises DataError for that of any other table.
+    ``FILE::MEMBER`` names a distance of a shared file of mothur. Raises DataError for a member of any other table.
     """
+    path, member = split_member(path)
     said = (labels, *choice.said())
     table = TextTable(existing_file(path), said=said, known=choice.names)
     if is_shared(table):
@@ -38,8 +37,7 @@ def text_table(
             f"{path}: of text tables, only the shared files of mothur have members, one for each distance, so leave "
             f"'::{member}' out."
         )
-    if transpose is None:
-        transpose = is_transposed(table, labels, choice)
+    transpose = is_transposed(table, labels, choice) if choice.transpose is None else choice.transpose
     kind = TransposedSource if transpose else CsvSource
     return kind(path, labels, choice=choice, table=table)
 
