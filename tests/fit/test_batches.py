@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError, MemoryBudgetError
+from chimap.recipe import Recipe
 
 from ..histograms import classes
 
@@ -144,7 +145,7 @@ def test_a_first_batch_may_lack_classes():
     assert model.score(X, Y) > 0.8
 
 
-def test_memory_that_is_full_is_named_and_the_machine_stays():
+def test_memory_that_is_full_is_named_and_the_machine_stays(monkeypatch):
     X, Y = classes(6000, 12)
     model = HistogramClassifier("exp-chi2", features="exact", memory="6MiB", random_state=0)
     with pytest.raises(
@@ -156,6 +157,9 @@ def test_memory_that_is_full_is_named_and_the_machine_stays():
     assert 1000 < model._batches.count < 6000
     assert model.score(X, Y) > 0.8
     assert model.n_rows_ == model._batches.count
+    monkeypatch.setattr(Recipe, "most_memory", 2**28)  # of an automatic budget, which grows with the rows
+    n_before = model._batches.count
+    assert model.partial_fit(X[:500], Y[:500])._batches.count == n_before + 500
 
 
 def test_a_batch_that_is_refused_is_not_added():

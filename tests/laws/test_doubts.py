@@ -327,7 +327,7 @@ def test_real_tables_are_not_accused(path):
         assert [*doubts_at_fit(source, rows, labels, None, y.dtype.kind != "f")] == []
         told = None if y.dtype.kind == "f" else discrimination(np.asarray(rows.sum(axis=1), float).reshape(-1), labels)
         assert told is None or told < 0.8  # by totals alone
-    n, X = X.shape[0], sp.csr_matrix(X)
+    n = X.shape[0]
     tests = [np.random.default_rng(0).random(n) < 0.3]
     tests += [~file[name].astype(bool) for name in ("is_train",) if name in file.files]
     tests += [*file["is_test"].astype(bool)] if "is_test" in file.files else []

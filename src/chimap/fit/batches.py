@@ -357,15 +357,15 @@ class KeptBatches:
             self._gathered = []
 
     def _check_memory(self, n_rows: int) -> None:
-        """Raise MemoryBudgetError unless the budget holds so many rows and a block of their kernel matrix."""
-        least = self._bytes(n_rows, min(n_rows, FEWEST_BLOCK_ROWS))
-        if least > room_in(self.method.recipe.budget):
+        """Raise MemoryBudgetError unless the largest budget holds so many rows and a block of their kernel matrix."""
+        least, budget = self._bytes(n_rows, min(n_rows, FEWEST_BLOCK_ROWS)), self.method.recipe.most_memory
+        if least > room_in(budget):
             raise MemoryBudgetError(
                 Message(
                     "{memory} of {} is too small for an exact machine of {:,} rows and the {:,} of this batch: with a "
                     "block of their kernel matrix they take {}. The batch was not added. Begin with {memory=}, or use "
                     "{features='landmarks'}, whose memory does not grow.",
-                    format_bytes(self.method.recipe.budget),
+                    format_bytes(budget),
                     self.count,
                     n_rows - self.count,
                     format_bytes(budget_for(least)),

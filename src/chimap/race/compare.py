@@ -245,7 +245,7 @@ def compare(
 def _check_memory(racing: Race, source: Source) -> None:
     """Raise MemoryBudgetError if the largest kernel matrix of the race does not fit."""
     needed = exact_bytes(max(racing.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
-    budget = racing.asked.budget
+    budget = racing.asked.most_memory
     if needed > budget:
         raise MemoryBudgetError(
             Message(
