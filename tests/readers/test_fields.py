@@ -182,7 +182,7 @@ def test_lines_of_another_encoding_are_left_out(tmp_path):
     path.write_bytes(b"\n".join(line.encode(how) for line, how in zip(lines, encodings, strict=True)))
     source = open_source(path, "kind", reading=WordCounts())
     assert source.row_ids.tolist() == ["a", "c", "d"]
-    assert "1 of 4 records cannot be read: 'b' (not text in UTF-8: byte 0xe9 in position 3 (as in" in source.notes[0]
+    assert "1 of 4 records cannot be read: 'b' (not text in UTF-8: byte 0xe9 in position 3, as in" in source.notes[0]
     for column, text in (("kind", "x,a red fox,caf\u00e9"), ("id", "caf\u00e9,a red fox,hen")):
         path.write_bytes("\n".join([*lines[:2], text]).encode("latin-1"))
         with pytest.raises(DataError, match=rf"column '{column}', record 1: not text in UTF-8: byte 0xe9"):

@@ -158,9 +158,11 @@ def _about_fit(model: BaseEstimator | None) -> JSON:
 def _options_of_fit(model: BaseEstimator | None) -> JSON:
     """Return the table options of the training data that apply to new data.
 
-    If the model knows its columns by name, options that select columns are dropped, since names match the columns.
+    If the model knows its columns by name, options that select columns are dropped, since names match the columns. The
+    encoding is that of the training file, and others have their own.
     """
-    given: JSON = _about_fit(model).get("table") or {}
+    given: JSON = {**(_about_fit(model).get("table") or {})}
+    given.pop("encoding", None)
     is_named = fitted_names(model) is not None
     return {name: value for name, value in given.items() if name in _NOT_ABOUT_BINS or not is_named}
 

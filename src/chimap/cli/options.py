@@ -261,6 +261,9 @@ class TableOptions:
         genes by cells. Text tables are recognised; --no-transpose reads their lines as samples.
     rank : RANK
         Keep the clades of one rank, such as s__ for species, of bins that are named k__Bacteria|p__Firmicutes|...
+    encoding : NAME
+        Encoding of text files, such as cp1252: DATA, and tables and files of labels. By default UTF-8, or UTF-16 where
+        a file begins with its mark.
     missing_columns : zero|refuse
         What to do about bins of MODEL that DATA lacks: take them as zero where the columns that are there hold at least
         80 % of the training mass, or refuse. By default, zero for models of counts.
@@ -286,6 +289,7 @@ class TableOptions:
     missing: str | None = None
     transpose: bool | None = None
     rank: str | None = None
+    encoding: str | None = None
     missing_columns: str | None = None
     groups: str | None = None
     split: str | None = None

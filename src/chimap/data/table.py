@@ -65,6 +65,8 @@ class ColumnChoice:
         The rank of the clades that are bins, "s__" for species; None takes all.
     transpose : bool, default=None
         Whether the columns of a table are the rows; None finds out.
+    encoding : str, default=None
+        The encoding of text files; None is UTF-8.
     width, first_column : int, default=None
         The number of columns that a model was fitted on, and the number that their file gave the first of them, for
         files that state neither.
@@ -79,6 +81,7 @@ class ColumnChoice:
     aside: tuple[str, ...] = ()
     rank: str | None = None
     transpose: bool | None = None
+    encoding: str | None = None
     width: int | None = None
     first_column: int | None = None
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import chain, islice, pairwise
 from typing import IO, TYPE_CHECKING, Any
 
@@ -23,15 +22,8 @@ from chimap.data.rows import check_distinct
 from chimap.data.source import BLOCK_BYTES, StreamSource
 from chimap.data.table import ColumnChoice, IdCandidate, named_rows, readings_of, roles_of
 from chimap.readers.decimals import COMMA, POINT, Marks, MarksInUse
-from chimap.readers.io.files import (
-    COMPRESSIONS,
-    DataFile,
-    decompressed,
-    existing_file,
-    is_folder,
-    read_piece,
-    uncompressed_name,
-)
+from chimap.readers.io.encodings import as_utf8, encoding_of, first_fault, no_text, why_no_text
+from chimap.readers.io.files import COMPRESSIONS, DataFile, existing_file, is_folder, read_piece, uncompressed_name
 from chimap.readers.label_files import labels_elsewhere
 
 if TYPE_CHECKING:
@@ -41,7 +33,6 @@ if TYPE_CHECKING:
 _OTHER_DELIMITERS = ";\t|"
 _SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # with which spreadsheets name the delimiter
 _QUOTED_NAMES = re.compile(r'"[^"]*"( "[^"]*")+')  # as R's write.table writes them
-_WIDE_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _LOOK_LINES, _LOOK_BYTES, _FEWEST_LOOK_LINES = 100, 2**18, 3  # lines below the first that are looked at
 _FEWEST_NUMBERS_OF_HEADING, _FEWEST_ABOVE_FRACTIONS = 8, 3
 _MOST_DISTINCT_OF_ROW = 0.5  # share of different numbers in rows that have repeats
@@ -92,7 +83,7 @@ class TextTable:
     Raises
     ------
     DataError
-        For a file without lines or not in UTF-8 (or, with a byte order mark, UTF-16).
+        For a file without lines, or not in its encoding; see ``encodings``.
     """
 
     def __init__(
@@ -107,8 +98,7 @@ class TextTable:
         self.file = file
         self.notes: tuple[str, ...] = ()
         self.comments: list[str] = []
-        with decompressed(file) as stream:
-            self._encoding = _WIDE_BOMS.get(read_piece(file, stream, 0, "line 1")[:2])
+        self._encoding = encoding_of(file)
         with self._stream() as stream:
             head = _FirstLines(file, stream)
             number, self.delimiter = self._first_line(head, delimiter)
@@ -216,7 +206,7 @@ class TextTable:
                         return self._no_number(line, place, record[place])
         except DataError as error:
             return error
-        return DataError(f"{self.file}: cannot be read ({reason}). Is it damaged, cut off or not text in UTF-8?")
+        return DataError(f"{self.file}: cannot be read ({reason}). Is it damaged or cut off?")
 
     @contextmanager
     def _opened(self, *, strict: bool = False) -> Iterator[Iterator[tuple[int, list[str]]]]:
@@ -231,9 +221,8 @@ class TextTable:
                     (records.line_num, record) for record in records if record and records.line_num > self._n_skipped
                 )
             except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
-                raise DataError(
-                    f"{self.file}: cannot be read ({error}). It is cut off, damaged or not text in UTF-8; copy it "
-                    "again."
+                raise first_fault(self.file, self._encoding) or DataError(
+                    f"{self.file}: cannot be read ({error}). It is cut off or damaged; copy it again."
                 ) from error
             finally:
                 lines.detach()
@@ -271,14 +260,8 @@ class TextTable:
             )
         )
 
-    @contextmanager
-    def _stream(self) -> Iterator[IO[bytes]]:
-        """Open the text of the file as UTF-8, which is made of UTF-16 where the file begins with its mark."""
-        with decompressed(self.file) as stream:
-            if self._encoding is None:
-                yield stream
-            else:
-                yield io.BufferedReader(_Recoded(self.file, stream, self._encoding))
+    def _stream(self) -> AbstractContextManager[IO[bytes]]:
+        return as_utf8(self.file, self._encoding)
 
     def _first_line(self, head: _FirstLines, delimiter: str | None) -> tuple[int, str]:
         """Return the number of the line that begins the table, and its delimiter.
@@ -367,10 +350,7 @@ class _FirstLines:
             try:
                 line = piece.decode("utf-8").removeprefix("\ufeff")
             except UnicodeDecodeError as error:
-                raise DataError(
-                    f"{self._file}, line {number}: not text in UTF-8 ({error}). Save it in UTF-8, or give the file the "
-                    "ending of its kind."
-                ) from error
+                raise no_text(self._file, number, str(why_no_text(piece))) from error
             if "\r" in line.strip("\r\n"):
                 raise DataError(
                     f"{self._file}, line {number}: a CR within the line. Lines that end in CR alone are not read; "
@@ -610,10 +590,8 @@ def is_text_table(address: str) -> bool:
     if not address.lower().endswith(_TEXT_ENDINGS) or is_folder(address):
         return False
     file = existing_file(address)
-    with decompressed(file) as stream:
+    with as_utf8(file, encoding_of(file)) as stream:
         piece = read_piece(file, stream, 0, "line 1")
-        if piece[:2] in _WIDE_BOMS:
-            return True
         while piece and (piece.isspace() or piece.startswith(b"#")):
             piece = read_piece(file, stream, 0, "its first lines")
     line = piece.decode("utf-8", "replace").removeprefix("\ufeff").strip()
@@ -678,33 +656,6 @@ def _have_row_names(rows: Sequence[Sequence[str]], width: int) -> bool:
 
 def _all_end_blank(rows: Sequence[Sequence[str]]) -> bool:
     return bool(rows) and all(not row[-1].strip() for row in rows)
-
-
-class _Recoded(io.RawIOBase):
-    """The bytes of a text in UTF-8, made of a stream in another encoding."""
-
-    def __init__(self, file: DataFile, stream: IO[bytes], encoding: str) -> None:
-        self._file, self._stream, self._rest = file, stream, b""
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        is_open = True
-        while is_open and not self._rest:
-            piece = self._stream.read(2**16)
-            is_open = bool(piece)
-            try:
-                self._rest = self._decoder.decode(piece, final=not piece).encode()
-            except ValueError as error:
-                raise DataError(
-                    f"{self._file}: its first bytes say UTF-16, but it is not text in UTF-16 ({error}). Save it in "
-                    "UTF-8."
-                ) from error
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
 
 
 def _fields(line: str, delimiter: str) -> list[str]:

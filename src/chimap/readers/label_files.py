@@ -15,15 +15,8 @@ from chimap.data.label_kinds import numbers_or_text
 from chimap.data.labels import IGNORE_LABELS, Labels, MarkedLabels, clean_labels
 from chimap.data.source import Source
 from chimap.data.table import NoColumnError, instead, is_path
-from chimap.readers.io.files import (
-    DataFile,
-    decompressed,
-    existing_file,
-    is_address,
-    is_folder,
-    split_member,
-    uncompressed_name,
-)
+from chimap.readers.io.encodings import as_utf8, encoding_of, first_fault
+from chimap.readers.io.files import DataFile, existing_file, is_address, is_folder, split_member, uncompressed_name
 from chimap.readers.io.numpy_files import Archive, fill, read_header
 from chimap.readers.remedies import remedy_after
 
@@ -168,12 +161,11 @@ def _check_single(record: list[str], path: DataFile, line: int) -> None:
 
 def _read_text(path: DataFile) -> str:
     try:
-        with decompressed(path) as file:
+        encoding = encoding_of(path)
+        with as_utf8(path, encoding) as file:
             return file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"labels in {path}: not text in UTF-8 ({error}). Use text, plain or compressed, or .npy or .npz."
-        ) from error
+        raise first_fault(path, encoding) or error from error
     except (EOFError, OSError) as error:
         raise DataError(
             f"labels in {path}: cannot be read ({error}). The file is damaged or cut off; copy it again."

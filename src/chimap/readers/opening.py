@@ -25,6 +25,7 @@ from chimap.data.totals import without_margins
 from chimap.data.views import choice_like, fitted_names, matched, select_columns
 from chimap.readers.batches import BatchSource
 from chimap.readers.catalogue import has_columns, reader_of, reader_of_path
+from chimap.readers.io.encodings import text_in
 from chimap.readers.io.files import split_member
 from chimap.readers.joins import NoSharedIdsError, is_join, joined, values_by_id
 from chimap.readers.label_columns import task_words, with_tasks
@@ -44,6 +45,7 @@ def open_source(
     aside: Columns | None = None,
     transpose: bool | None = None,
     rank: str | None = None,
+    encoding: str | None = None,
     like: object = None,
     missing_columns: str | None = None,
     with_labels: bool | None = None,
@@ -89,6 +91,9 @@ def open_source(
         featureCounts and mothur; None finds out, and ``notes`` tell.
     rank : str, default=None
         For bins that are clades, such as ``k__Bacteria|p__Firmicutes``, the rank to keep: "s__", "s" or "species".
+    encoding : str, default=None
+        The encoding of text files, such as "cp1252": of the data, and of tables and files that hold labels. None is
+        UTF-8, or UTF-16 where a file begins with its mark.
     like : fitted model, default=None
         The source takes the columns that this model was fitted on, by name where both have names, and ignores all
         others. Text, molecules and named counts become rows in the same way as those that the model was fitted on, and
@@ -140,8 +145,8 @@ def open_source(
             raise InputError("labels must be None for a Source, because a source brings its labels.")
         return _matched(path_or_array, like, missing_columns)
     aside_names = () if aside is None else tuple(map(str, words_of(aside)))
-    given = ColumnChoice(id, columns, exclude, missing, aside=aside_names, rank=rank, transpose=transpose)
-    choice = choice_like(like, given)
+    given = ColumnChoice(id, columns, exclude, missing, aside=aside_names, rank=rank)
+    choice = choice_like(like, replace(given, transpose=transpose, encoding=encoding))
     if not (like is None or labels is not None if with_labels is None else with_labels):
         named = words_of(labels) if isinstance(labels, str | int) else []
         usual = (name for name in LABEL_NAMES if name not in (choice.names or ()))
@@ -149,7 +154,8 @@ def open_source(
         labels = IGNORE_LABELS
     opening = _Opening(path_or_array, choice, reading or _reading_of(like, path_or_array))
     words = task_words(path_or_array, labels)
-    source = opening.with_labels(labels) if words is None else opening.with_tasks(words)
+    with text_in(encoding):
+        source = opening.with_labels(labels) if words is None else opening.with_tasks(words)
     source = _matched(source, like, missing_columns)
     source = without_margins(source, keeps_columns=columns is not None or hasattr(like, "n_features_in_"))
     source = without_unlabelled(source, missing)
@@ -267,11 +273,12 @@ class _ColumnReader:
     def __call__(self, name: str, source: Source, missing: object) -> np.ndarray:
         """Return the values of a column; ``missing`` marks missing ones. See ``Source.column_with_gaps``."""
         values, reading = None, self.opening.reading
-        if not is_join(name):
-            kept = source.kept_column(name, missing)
-            values = kept if reading is None else reading.column_of(self.opening.data, name)
-        if values is None:
-            values = self._as_labels(name, missing)
+        with text_in(self.opening.choice.encoding):
+            if not is_join(name):
+                kept = source.kept_column(name, missing)
+                values = kept if reading is None else reading.column_of(self.opening.data, name)
+            if values is None:
+                values = self._as_labels(name, missing)
         return values[source.places_in_file()]
 
     def _as_labels(self, name: str, missing: object) -> np.ndarray:

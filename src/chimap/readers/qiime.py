@@ -22,12 +22,12 @@ from chimap.data.rows import check_distinct
 from chimap.data.source import Source
 from chimap.readers.biom import BiomJsonSource, BiomSource
 from chimap.readers.io.containers import Hdf5Container
+from chimap.readers.io.encodings import as_utf8, encoding_of, no_text, why_no_text
 from chimap.readers.io.files import (
     LARGEST_RATIO,
     LEAST_UNPACKED,
     DataFile,
     base_name,
-    decompressed,
     existing_file,
     needed,
     plain_path,
@@ -147,13 +147,12 @@ def _is_remark(cells: list[str]) -> bool:
 def _lines(file: DataFile) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the cells of each line that is not blank, without blank cells at its end."""
     number = 0
-    with decompressed(file) as stream:
+    with as_utf8(file, encoding_of(file)) as stream:
         while line := read_piece(file, stream, 0, f"line {number + 1}"):
             number += 1
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise DataError(f"{file}, line {number}: not text in UTF-8 ({error}). Save it in UTF-8.") from error
+            if reason := why_no_text(line):
+                raise no_text(file, number, reason)
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             cells = [cell.strip() for cell in next(csv.reader([text], dialect="excel-tab"), [])]
             while cells and not cells[-1]:
                 cells.pop()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from chimap._frames import is_frame
+from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.frames import checked_names_of, column_of, naming_index
@@ -24,6 +25,7 @@ from chimap.data.table import instead
 from chimap.readers.arrow_files import IPC, PARQUET, as_written, files_of, find_parts
 from chimap.readers.batches import Tables, tables_of
 from chimap.readers.csv import TextTable
+from chimap.readers.io.encodings import REMEDY, as_utf8, encoding_in, encoding_of, odd_byte
 from chimap.readers.io.files import (
     COMPRESSIONS,
     StoredFiles,
@@ -95,30 +97,29 @@ class Undecoded:
 
 
 def text_or_undecoded(content: bytes) -> str | Undecoded:
-    """Return bytes as text in UTF-8.
+    """Return bytes as text, in UTF-8 unless ``encodings`` know better.
 
-    >>> text_or_undecoded(b"a"), text_or_undecoded("caf\u00e9".encode("latin-1")).reason
-    ('a', "not text in UTF-8: byte 0xe9 in position 3 (as in Latin-1, where it is 'é')")
+    >>> text_or_undecoded(b"a"), text_or_undecoded("caf\u00e9".encode("cp1252")).reason
+    ('a', "not text in UTF-8: byte 0xe9 in position 3, as in cp1252, where it is 'é'")
     """
-    if 0 in content:
+    encoding = encoding_in(content)
+    if encoding is None and 0 in content:
         return Undecoded(f"no text: byte {content.index(0)} is 0, as in files that are not text")
     try:
-        return content.decode("utf-8-sig")
+        return content.decode(encoding or "utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        return _undecoded(content[error.start], error.start)
+        return _undecoded(content[error.start], error.start) if encoding is None else Undecoded(str(error))
 
 
 def _undecoded(byte: int, position: int) -> Undecoded:
-    return Undecoded(
-        f"not text in UTF-8: byte 0x{byte:02x} in position {position} (as in Latin-1, where it is {chr(byte)!r})"
-    )
+    return Undecoded(f"not text in UTF-8: {odd_byte(byte, position)}")
 
 
 def refuse_undecoded(values: list[Any], first: int, where: str) -> None:
     """Refuse values of which one is not text; ``first`` is the number of the first record, ``where`` the column."""
     for record, value in enumerate(values, first):
         if isinstance(value, Undecoded):
-            raise DataError(f"{where}, record {record}: {value.reason}. Save the file as UTF-8.")
+            raise DataError(Message("{}, record {}: {}. {}", where, record, value.reason, REMEDY))
 
 
 def why_no_text(field: object) -> str:
@@ -221,7 +222,7 @@ class JsonRecords(Records):
 
     def __init__(self, address: str) -> None:
         self._file = self.stored = existing_file(address)
-        self.address = self._file.address
+        self.address, self._encoding = self._file.address, encoding_of(self._file)
         keys: dict[str, None] = {}
         for record in self._objects():
             keys.update(dict.fromkeys(record))
@@ -245,7 +246,7 @@ class JsonRecords(Records):
 
     def _objects(self) -> Iterator[JSON]:
         number = 0
-        with decompressed(self._file) as stream:
+        with as_utf8(self._file, self._encoding) as stream:
             while line := read_piece(self._file, stream, 0, f"line {number + 1}"):
                 number += 1
                 if not line.isspace():
