@@ -17,7 +17,6 @@ from sklearn.svm import SVC, LinearSVC
 from chimap import HistogramClassifier, HomogeneousMap, KernelClassifier, MomentsRidgeClassifier, OptimalMap, chi2
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
-from chimap.estimators.kernel_machine import with_features
 from chimap.export import export_model
 
 from ..held_out import watched
@@ -245,26 +244,6 @@ def test_any_transformer_is_a_map(digits):
 def test_several_tasks_are_refused(digits):
     with pytest.raises(DataError, match=r"KernelClassifier takes one label per row, shape \(300,\); got \(300, 2\)"):
         KernelClassifier().fit(digits[0], np.column_stack([digits[1] == "a", digits[1] == "b"]))
-
-
-@pytest.mark.parametrize(
-    "settings", [{"kernel": "exp-chi2"}, {"kernel": "precomputed"}, {"map": OptimalMap()}], ids=str
-)
-@pytest.mark.parametrize("loss", ["hinge", "square"])
-def test_files_from_before_machines_were_models(digits, settings, loss):
-    """They hold rows or a map, and weights, under the names that machines show."""
-    X, y, new = digits
-    rows, others = (chi2(X), chi2(new, X)) if settings == {"kernel": "precomputed"} else (X, new)
-    model = KernelClassifier(alpha=1.0, loss=loss, **settings).fit(rows, y)
-    names = ("dual_coef_", "intercept_", "scale_", "alpha_", "selection_", "classes_", "n_features_in_", "_codec")
-    names += ("_calibration", "_conformal", "multilabel_", "class_weight_")
-    of_kind = {"precomputed": (), "exp-chi2": ("kernel_", "rows_")}.get(settings.get("kernel"), ("map_", "coef_"))
-    state = model.get_params(deep=False) | {name: getattr(model, name) for name in (*names, *of_kind)}
-    with_features(state)
-    again = KernelClassifier()
-    again.__setstate__(state)
-    np.testing.assert_allclose(again.predict_proba(others), model.predict_proba(others), atol=1e-12)
-    np.testing.assert_array_equal(again.dual_coef_, model.dual_coef_)
 
 
 def test_a_machine_is_exported_and_one_of_a_map_is_compiled(digits, tmp_path):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from chimap import HistogramClassifier, KernelClassifier, load, report
 from chimap.data import ArraySource
 from chimap.data.doubts import DataWarning
-from chimap.data.units import Quantiles, RowTraits, Units, discrimination
+from chimap.data.units import discrimination
 from chimap.normalizations import CATALOGUE
 
 pd = pytest.importorskip("pandas")
@@ -125,17 +125,6 @@ def test_notes_are_kept_in_the_file_in_tables_and_for_covariates(fitted, tmp_pat
     assert model.fitted.recipe.n_covariates
     assert said(lambda: model.predict(frame)) == []
     assert FILLED in said(lambda: model.predict(frame.assign(**dict.fromkeys(frame.columns[:60], 7.0))))[0]
-
-
-def test_units_of_an_older_file_still_tell_totals(fitted, tmp_path, monkeypatch):
-    from chimap.model_files import restoring
-
-    state = {"is_whole": True, "least": 900.0, "median": 2000.0, "largest": 3000.0}
-    restoring.check(Units, state, (Quantiles,))
-    older = Units(**state)
-    assert older.totals == Quantiles(900.0, 900.0, 2000.0, 3000.0, 3000.0)
-    traits = [RowTraits.of(NEW[name], np.zeros(60)) for name in ("fresh", "filled", "thinned")]
-    assert [len([*older.doubts(each, "X")]) for each in traits] == [0, 0, 1]
 
 
 def test_an_evaluation_shows_the_note(fitted):

@@ -194,27 +194,6 @@ def test_files_that_were_written_before_are_read(name):
         assert found.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize(
-    ("name", "unused", "wrong"),
-    [
-        ("additive", {"quantile": 0.5}, {"quantile": 0.9}),
-        ("regression", {"class_weight": None, "threshold": None, "positive": None}, {"threshold": "f1"}),
-        ("ridge-from-moments", {"class_weight": None}, {"class_weight": "balanced"}),
-    ],
-)
-def test_older_files_have_parameters_that_a_class_did_not_use(name, unused, wrong, tmp_path):
-    model = MODELS[name]()
-    vars(model).update(unused)  # and so has the file
-    model.save(tmp_path / "older")
-    found = chimap.load(tmp_path / "older")
-    assert not unused.keys() & vars(found).keys()
-    assert found.predict(X).tolist() == model.predict(X).tolist()
-    vars(model).update(wrong)
-    model.save(tmp_path / "wrong")
-    with pytest.raises(DataError, match=f"{type(model).__name__} has no {next(iter(wrong))}"):
-        chimap.load(tmp_path / "wrong")
-
-
 @pytest.mark.parametrize("name", ANSWERS)
 def test_files_that_were_written_before_answer_the_same(name):
     """To 1e-6, by which products of float32 differ among processors."""

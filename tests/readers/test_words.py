@@ -12,7 +12,6 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 import chimap
 from chimap import HistogramClassifier
 from chimap._validation import DataError
-from chimap.model_files.restoring import MIGRATIONS
 from chimap.readers import MorganCounts, WordCounts, open_source
 from chimap.readers.words import tokens_in
 
@@ -180,11 +179,3 @@ def test_no_words_at_all_and_none_that_is_common_enough():
         WordCounts().source(["", "!", "- -"])
     with pytest.raises(DataError, match="no word is in 61 texts or more; the most common, 'bucket"):
         WordCounts(min_count=61, n_buckets=8).source(TEXTS[:3])
-
-
-@pytest.mark.parametrize("reading", ["WordCounts", "MorganKeys"])
-def test_files_of_before_name_the_fewest_records_otherwise(reading):
-    state = {"column": "text", "least_rows": 3}
-    for migrate in MIGRATIONS[reading]:
-        migrate(state)
-    assert state == {"column": "text", "min_count": 3}

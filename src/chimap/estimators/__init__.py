@@ -3,8 +3,7 @@
 from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
 from chimap.estimators.from_moments import MomentsGroupLasso, MomentsLasso, MomentsRidge, MomentsRidgeClassifier
 from chimap.estimators.histogram import HistogramClassifier, HistogramRegressor
-from chimap.estimators.kernel_machine import KernelClassifier, with_features
-from chimap.features.families import gather_features
+from chimap.estimators.kernel_machine import KernelClassifier
 from chimap.model_files.model_file import load, register, save
 
 __all__ = [
@@ -21,7 +20,7 @@ __all__ = [
     "save",
 ]
 
-register(HistogramClassifier, HistogramRegressor, migrate=gather_features)
+register(HistogramClassifier, HistogramRegressor)
 register(CompiledClassifier, CompiledRegressor)
-register(KernelClassifier, migrate=with_features)
+register(KernelClassifier)
 register(MomentsRidge, MomentsRidgeClassifier, MomentsLasso, MomentsGroupLasso)

@@ -61,7 +61,7 @@ def rows_of_fit(estimator: Predictor) -> RowsOfFit | None:
     """Return what the rows of the fit are like; None if it is not known."""
     if estimator.units_ is None:
         return None
-    mass = estimator.mass_  # older files have it of rows with names only
+    mass = estimator.mass_
     return estimator.units_, np.zeros(estimator.n_features_in_, np.float32) if mass is None else mass.shares
 
 

@@ -10,16 +10,14 @@ import numpy as np
 from sklearn.base import TransformerMixin
 
 from chimap import _arrays
-from chimap._types import JSON, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows
+from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows
 from chimap._validation import check_choice
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.targets import ClassTargets
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features, FittedFeatures
 from chimap.features.exact import FormulaValues, MapProducts, PrecomputedValues, TransformerFeatures
-from chimap.kernels import Kernel, Linear
-from chimap.kernels.plain import Precomputed
-from chimap.losses import Square
+from chimap.kernels import Kernel
 from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_alpha
 from chimap.recipe.weights import checked_sample_weight
@@ -219,18 +217,3 @@ class KernelClassifier(ClassTargets, HistogramModel):
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.positive_only = not self._values.exact_kernel.is_signed
         return tags
-
-
-def with_features(state: JSON) -> None:
-    """Turn the state of a machine in an older file, which has rows or a map and weights, into that of a model."""
-    if "dual_coef_" not in state or "features_" in state:
-        return
-    coef, kernel = state["dual_coef_"], state.get("kernel_", Linear())
-    if state["map"] is not None:
-        state["features_"], coef = state.pop("map_"), state.pop("coef_")
-    elif "rows_" in state:
-        state["features_"] = FormulaValues.of_rows(kernel, state.pop("rows_"))
-    else:
-        state["features_"], kernel = PrecomputedValues.of_size(state["n_features_in_"]), Precomputed()
-    loss = Square() if state["loss"] == Square.name else None
-    state |= {"kernel_": kernel, "loss_": loss, "_coef": coef.T, "_intercept": state.pop("intercept_"), "_seed": 0}

@@ -588,10 +588,7 @@ def answers_of(model: object) -> ClassAnswers | RealAnswers:
     if "classes_" not in state:
         return RealAnswers(state.get("_conformal"), state.get("noise_variance_"), state.get("loss_") or Square())
     classes, is_multilabel = state["classes_"], state.get("multilabel_", False)
-    usual = Calibration(1.0, np.zeros(1 if classes.size == 2 else classes.size))  # of older files, which have none
-    return ClassAnswers(
-        classes, is_multilabel, state.get("_calibration", usual), state.get("_conformal"), state.get("threshold_")
-    )
+    return ClassAnswers(classes, is_multilabel, state["_calibration"], state.get("_conformal"), state.get("threshold_"))
 
 
 def held_out_in_memory(

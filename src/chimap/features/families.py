@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, clone
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import JSON, MatrixLike, Parameters
+from chimap._types import MatrixLike, Parameters
 from chimap._validation import AUTO, check_choice, is_auto
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
@@ -259,12 +259,6 @@ def _completed(features: Features, given: Parameters) -> Features:
     if own.get("n_components", 0) is None and not isinstance(given["n_components"], str):
         named["n_components"] = given["n_components"]
     return clone(features).set_params(**named) if named else features
-
-
-def gather_features(state: JSON) -> None:
-    """Put the settings of features in the state of an estimator, where older files have them, into ``features``."""
-    settings = {name: state.pop(name) for name in OPEN if name in state}
-    state["features"] = features_with(settings | {"features": state.get("features", "auto")})
 
 
 def _prescription_of(features: Prescribed) -> Parameters:

@@ -1,6 +1,5 @@
 """Kernels that are learned with the weights of the model: their widths, and the weights of several."""
 
-from chimap.features.families import gather_features
 from chimap.kernel_learning.estimators import (
     FourierKernelLearner,
     FourierKernelRegressor,
@@ -11,10 +10,4 @@ from chimap.model_files.model_file import register
 
 __all__ = ["FourierKernelLearner", "FourierKernelRegressor", "MultipleKernelLearner", "MultipleKernelRegressor"]
 
-register(
-    FourierKernelLearner,
-    FourierKernelRegressor,
-    MultipleKernelLearner,
-    MultipleKernelRegressor,
-    migrate=gather_features,
-)
+register(FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor)

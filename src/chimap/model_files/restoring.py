@@ -1,4 +1,4 @@
-"""The state of a saved object before the object is restored: migrated from older files, completed, and checked.
+"""The state of a saved object before the object is restored: completed, and checked.
 
 Compiled loops trust the shapes of their arguments, so a table with fewer rows than bins would be read beyond its end.
 Each class has a ``Shape`` beside the annotation of every array that a prediction reads, and an entry here for what
@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._types import JSON, Shape
-from chimap.data.units import Quantiles
 from chimap.model_files import attributes
 
 Agreeing = list[tuple[str, object, object]]
@@ -132,75 +131,15 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
 
 
-def _with_min_count(state: JSON) -> None:
-    """The fewest records with a word or a substructure had another name."""
-    if "least_rows" in state:
-        state["min_count"] = state.pop("least_rows")
-
-
-def _with_centre(centre: Callable[[JSON], np.ndarray]) -> Callable[[JSON], None]:
-    """Inputs of the projection were not centred, unlike those of today: ``centre(state)`` has no effect on them."""
-
-    def migrate(state: JSON) -> None:
-        if "centre_" not in state and "n_features_in_" in state:  # templates that are not fitted have none
-            state["centre_"] = centre(state)
-
-    return migrate
-
-
-def _with_errors_by_output(state: JSON) -> None:
-    """Error bounds (bins, pieces) were those of all outputs together, which hold for each: (bins, pieces, t)."""
-    errors, lines = state.get("errors"), state.get("lines")
-    if isinstance(errors, np.ndarray) and isinstance(lines, np.ndarray) and (errors.ndim, lines.ndim) == (2, 4):
-        state["errors"] = np.repeat(errors[:, :, None], lines.shape[3], axis=2)
-
-
-def _with_spread_of_totals(state: JSON) -> None:
-    """Units were those of totals alone: the smallest, the median and the largest."""
-    if "least" in state:
-        least, median, largest = (state.pop(name) for name in ("least", "median", "largest"))
-        state["totals"] = Quantiles(least, least, median, largest, largest)
-
-
-def _without(cls: str, **defaults: object) -> Callable[[JSON], None]:
-    """A class had parameters that it did not use, which were as by default; files have them no longer."""
-
-    def migrate(state: JSON) -> None:
-        for name, default in defaults.items():
-            if state.pop(name, default) != default:
-                raise InputError(f"{cls} has no {name}")
-
-    return migrate
-
-
-_OF_CLASSES = {"class_weight": None, "threshold": None, "positive": None}  # which regressions had, but did not use
-
-MIGRATIONS: dict[str, list[Callable[[JSON], None]]] = {
-    "WordCounts": [_with_min_count],
-    "MorganKeys": [_with_min_count],
-    "FourierFeatures": [_with_centre(lambda state: np.zeros(state["projection_"].n_inputs))],
-    "SkewedFourierFeatures": [_with_centre(lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c))],
-    "Units": [_with_spread_of_totals],
-    "LineTables": [_with_errors_by_output],
-    "HistogramClassifier": [_without("HistogramClassifier", quantile=0.5)],
-    **{
-        name: [_without(name, **_OF_CLASSES)]
-        for name in ("HistogramRegressor", "FourierKernelRegressor", "MultipleKernelRegressor", "MomentsRidge")
-    },
-}
-"""Functions by class name that turn the state in an older file into that of today, in place."""
-
 # The weights of the features, for every estimator that has them.
 _WEIGHTS = {"_coef": Shape("D", "t"), "_intercept": Shape("t")}
 
 
 def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
-    """Turn the state into that of today, with defaults for parameters that it lacks, and check it.
+    """Give parameters that the state lacks their defaults, and check it.
 
     ``known`` are all classes that files hold. Raises ValueError saying what is wrong.
     """
-    for migrate in MIGRATIONS.get(cls.__name__, []):
-        migrate(state)
     _complete_parameters(cls, state)
     attributes.check(cls, state, known)
     if state.get("n_jobs") == 0:

@@ -82,22 +82,14 @@ _classes: MutableMapping[str, type] = ChainMap({}, READINGS)
 _addresses: dict[str, str] = {}
 
 
-def register(
-    *classes: type,
-    migrate: Callable[[JSON], None] | None = None,
-    agreeing: Callable[[JSON, dict[str, int]], restoring.Agreeing] | None = None,
-) -> None:
+def register(*classes: type, agreeing: Callable[[JSON, dict[str, int]], restoring.Agreeing] | None = None) -> None:
     """Let objects of these classes be written to model files and restored from them.
 
-    ``migrate`` turns the state in an older file into that of today, in place. ``agreeing`` says what must agree in a
-    state besides the shapes of its arrays; see ``restoring``.
+    ``agreeing`` says what must agree in a state besides the shapes of its arrays; see ``restoring``.
     """
     _classes.update({cls.__name__: cls for cls in classes})
     if agreeing is not None:
         restoring.AGREEMENTS.update({cls.__name__: agreeing for cls in classes})
-    if migrate is not None:
-        for cls in classes:
-            restoring.MIGRATIONS.setdefault(cls.__name__, []).append(migrate)
 
 
 register(Linear, MinMax, PQKernel, SkewedChi2, SkewedIntersection, ArccosKernel, Exponential, Gaussian, Anisotropic)

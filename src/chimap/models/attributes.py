@@ -11,20 +11,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from chimap._types import JSON
 from chimap.features.covariates import Covariates
 from chimap.losses import Square
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.model import Model
-from chimap.normalizations import CATALOGUE
 from chimap.recipe import Recipe
-from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, SeveralCodec, TaskCodec
 from chimap.recipe.task import Task
-from chimap.selection.calibration import Calibration
-
-_FORGOTTEN = ("_ends_at", "_made")  # what older estimators had among their attributes
 
 
 def attributes_of(model: Model) -> Mapping[str, Any]:
@@ -71,38 +64,22 @@ def _attributes(model: Model) -> JSON:
     return found | dict(model.learned)
 
 
-def _codec_of(attributes: JSON) -> Codec:
-    """Return a codec of the targets of a model whose file has none, as older ones."""
-    n_targets = attributes["_coef"].shape[1]
-    if "classes_" not in attributes:
-        return RealCodec(0.0) if n_targets == 1 else SeveralCodec(np.zeros(n_targets), False)
-    if attributes.get("multilabel_", False):
-        return TaskCodec(n_targets, False)
-    return ClassCodec(np.asarray(attributes["classes_"]))
-
-
 def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns: Sequence[str] | None) -> Model:
-    """Return the model with these attributes; those that older files lack have the values that they stood for.
+    """Return the model with these attributes.
 
     asked: the settings that the parameters of the estimator ask for. columns: names of the bins.
     """
-    left = {name: value for name, value in attributes.items() if name not in _FORGOTTEN}
+    left = dict(attributes)
 
     def take(name: str, usual: Any = None) -> Any:
         return left.pop(name, usual)
 
     recipe = asked.with_raced(**(take("chosen_") or {}))
-    usual_values = {"precision": "float32"} if recipe.leaves_open("precision") else {}
-    recipe = recipe.with_values(**usual_values | (take("_taken") or {}))
+    recipe = recipe.with_values(**(take("_taken") or {}))
     recipe = replace(recipe, seed=take("_seed", recipe.seed))
     recipe = replace(recipe, bin_weights=take("bin_weights_", recipe.given_bin_weights))
-    name = recipe.normalize
-    normalization = take("normalization_")
-    if normalization is None and isinstance(name, str):  # older files hold its name alone
-        normalization = CATALOGUE[name]
-    codec = take("_codec") or _codec_of(left)
     task = Task(
-        codec,
+        left.pop("_codec"),
         take("task_names_"),
         take("class_weight_"),
         bool(take("_has_gaps", False)),
@@ -112,11 +89,10 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns:
     coef, conformal = take("_coef"), take("_conformal")
     answers: ClassAnswers | RealAnswers
     if recipe.is_classifier:
-        usual = Calibration(1.0, np.zeros(coef.shape[1]))
         answers = ClassAnswers(
             take("classes_"),
             bool(take("multilabel_", False)),
-            take("_calibration", usual),
+            left.pop("_calibration"),
             conformal,
             take("threshold_"),
             take("_novelty"),
@@ -139,7 +115,7 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns:
         coef,
         take("_intercept"),
         answers,
-        normalization,
+        take("normalization_"),
         take("_posterior"),
         left,
     )

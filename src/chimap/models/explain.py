@@ -238,8 +238,7 @@ def rows_like_fit(model: Model) -> np.ndarray:
     deviation: np.ndarray | None = model.learned.get("deviation_row_")
     if deviation is None:
         raise DataError("this model does not know the means and deviations of its fit's rows: give rows X.")
-    largest = model.learned.get("largest_row_", np.inf)  # files of earlier versions have none
-    return rows_like(mean_row_of_fit(model), deviation, largest, model.takes_signs)
+    return rows_like(mean_row_of_fit(model), deviation, model.learned["largest_row_"], model.takes_signs)
 
 
 def places_of_bins(names: np.ndarray, bins: Sequence[int] | Sequence[str], estimator: str) -> list[int]:
