@@ -347,3 +347,60 @@ def test_rows_that_had_a_say_are_not_left_out_again(data, weighted, monkeypatch)
     taken = problem.held_out(solution, same)
     np.testing.assert_allclose(taken.outputs, computed.outputs, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(taken.noise, computed.noise, rtol=1e-6)
+
+
+WEIGHTS = {
+    "a heavy class": lambda rng, n: np.where(rng.random(n) < 0.1, 20.0, 1.0),
+    "precisions": lambda rng, n: rng.lognormal(0, 1.5, n),
+    "few rows that matter": lambda rng, n: np.where(rng.random(n) < 0.2, 1.0, 0.01),
+}
+
+
+def weighed_rows(Z, Y, w, moments, counts=None):
+    shift, target = moments.shifts
+    return ScoredRows(Z - shift, Y - target, target, lambda outputs: 0.0, "none", None, w, counts=counts)
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_rows_of_unequal_weights_are_left_out_by_their_own_leverages(kind):
+    rng = np.random.default_rng(0)
+    Z, Y, w = rng.standard_normal((30, 4)), rng.standard_normal((30, 2)), WEIGHTS[kind](rng, 30)
+    moments = Moments(4, 2).update(Z, Y, w)
+    scorer = GcvScorer(moments, 0, None, scored_rows=weighed_rows(Z, Y, w, moments))
+    squares = []
+    for row in range(30):
+        others = np.arange(30) != row
+        machine = ridge(Moments(4, 2).update(Z[others], Y[others], w[others]), 0.7)
+        squares.append(np.square(Z[row] @ machine.coef + machine.intercept - Y[row]).sum())
+    assert scorer.at(0.7).score == pytest.approx(w @ np.array(squares) / w.sum(), rel=1e-8)
+    up, down = (scorer.at(0.7 * np.exp(step)).score for step in (1e-5, -1e-5))
+    assert scorer.at(0.7).slope == pytest.approx(np.log(up / down) / 2e-5, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_unequal_weights_choose_a_strength_near_the_best(kind):
+    """With more features than the effective number of rows, whose df is above it at the best strength."""
+    rng = np.random.default_rng(0)
+    n, D = 400, 120
+    scales, truth = np.arange(1, D + 1) ** -0.7, rng.standard_normal((D, 1))
+    Z, new, w = rng.standard_normal((n, D)) * scales, rng.standard_normal((2000, D)) * scales, WEIGHTS[kind](rng, n)
+    Y = Z @ truth + rng.standard_normal((n, 1))
+    moments = Moments(D, 1).update(Z, Y, w)
+    assert w.sum() ** 2 / np.square(w).sum() < D
+
+    def error(**settings):
+        solution = choose_by_gcv(moments, **settings)[0]
+        return 1 + np.square(new @ (solution.coef - truth) + solution.intercept).mean()
+
+    least = min(error(alphas=[alpha]) for alpha in 10.0 ** np.arange(-2, 4, 0.5))
+    assert error(scored_rows=weighed_rows(Z, Y, w, moments)) < 1.05 * least
+
+
+def test_frequencies_leave_one_of_the_equal_rows_out():
+    rng = np.random.default_rng(0)
+    Z, Y, times = rng.standard_normal((40, 4)), rng.standard_normal((40, 1)), rng.integers(1, 5, 40).astype(float)
+    moments = Moments(4, 1).update(Z, Y, times)
+    scorer = GcvScorer(moments, 0, None, n_rows=times.sum(), scored_rows=weighed_rows(Z, Y, times, moments, times))
+    many = np.repeat(np.arange(40), times.astype(int))
+    repeated = GcvScorer(Moments(4, 1).update(Z[many], Y[many]), 0, None)
+    assert scorer.at(2.0).score == pytest.approx(repeated.at(2.0).score, rel=1e-10)

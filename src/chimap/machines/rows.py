@@ -351,7 +351,15 @@ class PreparedRows:
         score = self.codec.score(self.labels[witnesses.rows], scoring, witnesses.counted)
         shift = np.asarray(self.codec.shift)
         return ScoredRows(
-            witnesses.Z, witnesses.Y, shift, score, score.name, score.sample_weight, witnesses.weights, self.codec.units
+            witnesses.Z,
+            witnesses.Y,
+            shift,
+            score,
+            score.name,
+            score.sample_weight,
+            witnesses.weights,
+            self.codec.units,
+            witnesses.counts,
         )
 
     def over(self, source: Source, n_folds: int, groups: np.ndarray | None = None) -> PreparedRows:

@@ -65,9 +65,12 @@ class GcvScorer:
         on_score: Callable[[float, float], None] | None,
         precision: float = float(np.finfo(np.float64).eps),
         n_rows: float | None = None,
+        scored_rows: ScoredRows | None = None,
     ):
         self.whole, self.on_score, self.precision = whole, on_score, precision
-        self.n_rows = float(whole.n_rows) if n_rows is None else n_rows
+        unequal = scored_rows is not None and len(scored_rows) and np.ptp(scored_rows.weights_of_one) > 0
+        self.unequal_rows = scored_rows if unequal else None
+        self.n_rows = float(whole.n_rows) if n_rows is None or unequal else n_rows
         n = whole.n_features
         self.dtype = np.dtype(np.float32 if n > _FEATURES_IN_SINGLE else np.float64)
         self.square = np.empty((n, n), dtype=self.dtype)
@@ -153,9 +156,41 @@ class GcvScorer:
         if not left > 1e-6 * n:
             return None  # no degrees of freedom are left to estimate the error from
         rss = max(rss, 1e-15 * self.total)  # not below rounding
-        score = rss / self.whole.count / (left / n) ** 2
-        slope = rss_slope / rss - 2 * trace_slope / left if rss > 0 else 0.0
+        if self.unequal_rows is None:
+            rise, rise_slope = (n / left) ** 2, -2 * trace_slope / left
+        else:
+            rise, rise_slope = self._rise(self.unequal_rows, alpha, roots, W, twice_divided)
+        score = rss / self.whole.count * rise
+        slope = rss_slope / rss + rise_slope if rss > 0 else 0.0
         return GcvScore(alpha, float(score), float(slope), float(n - left), W)
+
+    def _rise(
+        self, rows: ScoredRows, alpha: float, roots: np.ndarray, W: np.ndarray, twice_divided: np.ndarray
+    ) -> tuple[float, float]:
+        """Return the factor by which squared errors rise as weighted rows are left out, and the slope of its logarithm.
+
+        A mean leverage says little of rows whose weights differ: that of a heavy row is larger, and so are its errors
+        where a class is heavy. So these rows are left out with the leverages of their own.
+        """
+        weights, whole = np.asarray(rows.weights, dtype=np.float64), self.whole
+        origin, mean = whole.feature_sum / whole.count, whole.target_sum / whole.count
+        errors = rows.Y - rows.outputs(W, origin, mean)
+        errors_slope = alpha * rows.outputs(twice_divided, origin, np.zeros(mean.size))
+        leverages, falls = (np.empty(len(rows)) for _ in range(2))
+        for block in rows.blocks():
+            X = (rows.Z[block] - origin).astype(np.float64)
+            divided = self._divide(X.T, roots)
+            leverages[block] = 1 / whole.count + (X * divided.T).sum(axis=1)
+            falls[block] = alpha * np.square(divided).sum(axis=0)
+        ones = rows.weights_of_one
+        kept = np.maximum(1 - ones * leverages, _LEAST_REMAINDER)
+        inside, across = np.square(errors).sum(axis=1), 2 * (errors * errors_slope).sum(axis=1)
+        left_out = weights * inside / kept**2
+        slopes = weights * across / kept**2 - 2 * left_out * ones * falls / kept
+        total, within = left_out.sum(), weights @ inside
+        if not total > 0 < within:
+            return 1.0, 0.0
+        return float(total / within), float(slopes.sum() / total - weights @ across / within)
 
     def _factorised(self, alpha: float) -> np.ndarray | None:
         """Factorise at a strength, unless the buffer holds that factor; return roots (D,), or None if singular."""
@@ -353,9 +388,10 @@ def choose_by_gcv(
     strengths: it goes downhill by decades until the slope turns, and ends at the minimum of the cubic between the last
     two. From 4000 features on, it searches with half of them and confirms the strength with all.
 
-    With weighted rows, n is the effective number of rows, (sum w)^2 / sum w^2: equal weights change nothing, and a few
-    heavy rows count as few rows. Where weights are numbers of equal rows, n is their sum. Moments do not contain it, so
-    it is given as ``n_rows``.
+    Where weights differ, the leverages do: RSS is then multiplied by the factor by which the squared errors of
+    ``scored_rows`` rise when each of them is left out by its own leverage. Without such rows, n is the effective number
+    of rows, (sum w)^2 / sum w^2, or the sum of the weights where these are numbers of equal rows, given as ``n_rows``;
+    it is below df at strengths that are best where a few rows are heavy.
 
     A strength scores infinite if rounding errors of the sums could be as large as the residuals or n - df.
 
@@ -435,7 +471,7 @@ def with_left_out(
     coarse = None
     if alphas is None and whole.n_features >= FEWEST_FEATURES_TO_HALVE:
         coarse = _of_half(whole, usual, seed, scored_rows, precision, n_rows)
-    scorer = GcvScorer(whole, seed, on_score, precision, n_rows)
+    scorer = GcvScorer(whole, seed, on_score, precision, n_rows, scored_rows)
     if alphas is None:
         if coarse is None or not _confirm(scorer, coarse, usual):
             coarse = None
@@ -475,7 +511,8 @@ def _of_half(
     """Choose by half of the features; None where they do not say how the score bends at its least."""
     chosen = half_of(whole.n_features)
     half = whole.of_features(chosen)
-    scorer = GcvScorer(half, seed, None, precision, n_rows)
+    of_half = None if scored_rows is None else scored_rows.of_features(chosen)
+    scorer = GcvScorer(half, seed, None, precision, n_rows, of_half)
     _descend(scorer, 0.1 * scale, scale)
     if not any(np.isfinite(score.score) for score in scorer.scores.values()):
         return None
@@ -484,8 +521,8 @@ def _of_half(
     if not curvature > 0:
         return None
     share = 1.0
-    if scored_rows is not None:
-        share = FinalChoice(scorer, scored_rows.of_features(chosen)).between(top, None).alpha / top.alpha
+    if of_half is not None:
+        share = FinalChoice(scorer, of_half).between(top, None).alpha / top.alpha
     return CoarseChoice(top.alpha * alpha_ratio(half, whole), curvature, share)
 
 

@@ -51,6 +51,8 @@ class ScoredRows:
         Weights of the rows in the sums that they are part of.
     units : array of shape (t,) or None, default=None
         Units of the targets, which outputs are multiplied by before they are scored; None for 1.
+    counts : array of shape (h,) or None, default=None
+        Numbers of equal rows that the rows stand for; None for 1.
     """
 
     Z: np.ndarray
@@ -61,9 +63,16 @@ class ScoredRows:
     counted: np.ndarray | None = None
     weights: np.ndarray | None = None
     units: np.ndarray | None = None
+    counts: np.ndarray | None = None
 
     def __len__(self) -> int:
         return int(self.Z.shape[0])
+
+    @property
+    def weights_of_one(self) -> np.ndarray:
+        """Weights (h,) of one of the equal rows that each row stands for."""
+        weights = np.ones(len(self)) if self.weights is None else self.weights
+        return np.asarray(weights if self.counts is None else weights / self.counts)
 
     def outputs(self, coef: np.ndarray, origin: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """Return (z - origin)'coef + intercept, (h, t) float64, for the shifted targets."""
