@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from chimap._messages import Message
+from chimap._types import JSON
 from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
 from chimap.data.label_kinds import TextLabels, as_number, is_number, is_text, numbers_or_text, stands_for_missing
@@ -25,6 +26,7 @@ from chimap.readers.decimals import COMMA, POINT, Marks, MarksInUse
 from chimap.readers.io.encodings import as_utf8, encoding_of, first_fault, no_text, why_no_text
 from chimap.readers.io.files import COMPRESSIONS, DataFile, existing_file, is_folder, read_piece, uncompressed_name
 from chimap.readers.label_files import labels_elsewhere
+from chimap.readers.row_file import BlockFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -363,10 +365,11 @@ class _FirstLines:
 class CsvSource(StreamSource):
     """The rows of a table of numbers, one row per line, with or without a heading.
 
-    The file is read once when the source is made, to count rows and read labels; each pass converts the numbers again,
-    a few MiB at a time. Rows are float64. Blank lines are skipped. Fields may be quoted and then hold line breaks. A
-    column without a name, or one that pandas writes for an index, is set aside as the ids, and so is a first column of
-    text without repeats.
+    The file is read twice: when the source is made, to count rows and read labels and ids, and by the first whole pass,
+    which converts the numbers a few MiB at a time and keeps them on a temporary file for all passes behind it. Where
+    ``TMPDIR`` has too little room for that, or in another process, each pass reads the file. Rows are float64. Blank
+    lines are skipped. Fields may be quoted and then hold line breaks. A column without a name, or one that pandas
+    writes for an index, is set aside as the ids, and so is a first column of text without repeats.
 
     Parameters
     ----------
@@ -407,6 +410,7 @@ class CsvSource(StreamSource):
     is_sparse = False
     dtype = np.dtype(np.float64)
     held_bytes = 4.0 * BLOCK_BYTES
+    _kept: BlockFile | None = None  # the rows, once a pass has read all of them
 
     def __init__(
         self,
@@ -494,7 +498,25 @@ class CsvSource(StreamSource):
         plain = [None if word is np.ma.masked else COMMA.plain(word) for word in np.ma.asarray(y)]
         return numbers_or_text(plain, f"{self.path}, labels", missing)
 
+    def __getstate__(self) -> JSON:
+        # A copy in another process reads the original file: the temporary file cannot be sent.
+        return {**self.__dict__, "_kept": None}
+
     def _blocks(self) -> Iterator[np.ndarray]:
+        if self._kept is not None:
+            yield from self._kept.blocks(self.dtype)
+            return
+        kept: BlockFile | None = BlockFile()
+        n_rows = 0
+        for block in self._parsed():
+            n_rows += block.shape[0]
+            kept = kept if kept is not None and kept.add(block) else None
+            # Before the last block is given away: who looks at some rows may not come back for more.
+            self._kept = kept if n_rows == self.n_rows else None
+            yield block
+
+    def _parsed(self) -> Iterator[np.ndarray]:
+        """Yield the rows as the file has them."""
         kind = "float64" if self._marks is None else "string"
         for batch in self._table.batches(self._bins, kind):
             out = np.empty((batch.num_rows, self.n_features))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -106,6 +107,37 @@ class RowFile:
             done += count
         block = sp.csr_matrix((values, (rows, columns)), shape=shape)
         return csr_rows(block.data, block.indices, block.indptr, shape[1], self._dtype)
+
+
+class BlockFile:
+    """Dense blocks of rows on a temporary file, each in the narrowest type that holds its numbers exactly.
+
+    It takes at most half of the room that was free in ``TMPDIR``, and is deleted with this object.
+    """
+
+    def __init__(self) -> None:
+        self._file, self._end = _temporary(), 0
+        self._most = shutil.disk_usage(tempfile.gettempdir()).free // 2
+        self._stored: list[tuple[int, tuple[int, ...], np.dtype]] = []
+
+    def add(self, block: np.ndarray) -> bool:
+        """Add a block of floats; return whether there was room for it."""
+        exact = (np.uint8, np.uint16, np.float32) if not np.signbit(block).any() else (np.float32,)
+        with np.errstate(all="ignore"):
+            narrow = next((cast for cast in map(block.astype, exact) if np.array_equal(cast, block)), block)
+        if self._end + narrow.nbytes > self._most:
+            return False
+        self._stored.append((self._end, narrow.shape, narrow.dtype))
+        self._end += _write(self._file, narrow)
+        return True
+
+    def blocks(self, dtype: np.dtype) -> Iterator[np.ndarray]:
+        """Yield the blocks in the order in which they were added, as one type."""
+        _flush(self._file)
+        for offset, shape, stored_dtype in self._stored:
+            block = np.empty(shape, stored_dtype)
+            _read_into(self._file, block, offset)
+            yield block.astype(dtype)
 
 
 def _temporary() -> IO[bytes]:
