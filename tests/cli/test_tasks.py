@@ -113,7 +113,7 @@ def test_predictions_have_a_column_a_task(folder):
         [
             ["predict", "tox.model", "tox.csv", "--labels", "task_*", "--probabilities", "--sets", "-o", "tox-out.csv"],
             ["predict", "doses.model", "tox.parquet", "--intervals", "--coverage", "0.8", "-o", "doses-out.csv"],
-            ["predict", "tox.model", "tox.csv", "--sets", "--scores", "-o", "tox-out.npz"],
+            ["predict", "tox.model", "tox.csv", "--sets", "--class-conditional-sets", "--scores", "-o", "tox-out.npz"],
         ],
         folder,
     )
@@ -133,6 +133,7 @@ def test_predictions_have_a_column_a_task(folder):
     assert np.allclose(doses[["low_potency", "high_potency"]], ends[:, 1], atol=1e-5)
     kept = np.load(folder / "tox-out.npz")
     assert np.array_equal(kept["sets"], sets)
+    assert np.array_equal(kept["class_conditional_sets"], model.predict_set(X, class_conditional=True))
     assert np.array_equal(kept["predictions"], model.predict(X))
     assert np.allclose(kept["scores"], model.decision_function(X), atol=1e-5)
 
@@ -140,18 +141,18 @@ def test_predictions_have_a_column_a_task(folder):
 def test_models_of_one_task_have_sets_and_intervals(folder):
     results = run_many(
         [
-            ["predict", "kind.model", "kinds.csv", "--labels", "kind", "--sets", "-o", "-"],
+            ["predict", "kind.model", "kinds.csv", "--labels", "kind", "--sets", "--class-conditional-sets", "-o", "-"],
             ["predict", "dose.model", "tox.csv", "--intervals", "--coverage", "0.95", "-o", "-"],
             ["predict", "dose.model", "tox.csv", "--sets", "-o", "-"],
             ["predict", "kind.model", "kinds.csv", "--intervals", "-o", "-"],
             ["predict", "kind.model", "kinds.csv", "--sets", "--coverage", "1.5", "-o", "-"],
-            ["predict", "kind.model", "kinds.csv", "--sets", "-o", "a.npy"],
+            ["predict", "kind.model", "kinds.csv", "--class-conditional-sets", "-o", "a.npy"],
         ],
         folder,
     )
     lines = results[0].out.splitlines()
-    assert lines[0] == "id,prediction,set"
-    assert {line.split(",")[2] for line in lines[1:]} <= {"", "acid", "base", "acid|base"}
+    assert lines[0] == "id,prediction,set,class_conditional_set"
+    assert {entry for line in lines[1:] for entry in line.split(",")[2:]} <= {"", "acid", "base", "acid|base"}
     assert results[1].out.startswith("id,prediction,low,high\n")
     for result, said in zip(
         results[2:],
@@ -159,7 +160,7 @@ def test_models_of_one_task_have_sets_and_intervals(folder):
             "--sets: the model is a regression, which has none",
             "--intervals: the model is a classifier, which has none",
             "--coverage must be above 0 and below 1, such as 0.9; got 1.5",
-            ".npy holds one array, so it cannot take --sets",
+            ".npy holds one array, so it cannot take --class-conditional-sets",
         ],
         strict=True,
     ):

@@ -11,6 +11,9 @@ from sklearn.utils import shuffle
 
 import chimap
 from chimap import FourierKernelRegressor, HistogramClassifier, HistogramRegressor, KernelClassifier, PrincipalFeatures
+from chimap.models.answers import ClassAnswers
+from chimap.recipe.codecs import ClassCodec
+from chimap.recipe.task import HeldOutRows, Task
 from chimap.selection.conformal import Conformal
 
 FEATURES = {
@@ -203,6 +206,47 @@ def test_sets_of_several_tasks_are_of_labels_0_and_1(rows):
     several = HistogramRegressor("chi2").fit(X, np.column_stack([y, -y])).predict_set(X)
     assert several.shape == (600, 2, 2)
     assert np.allclose(several[:, 1], -several[:, 0, ::-1], atol=1e-5)
+
+
+def test_class_thresholds_are_those_of_the_rows_of_each_class():
+    rng = np.random.default_rng(0)
+    scores, places = rng.random((200, 2)), rng.integers(0, 3, (200, 2))
+    scores[::7, 1] = np.nan
+    weights = rng.integers(1, 4, (200, 2)).astype(float)
+    found = Conformal(scores, None, places, weights).class_thresholds(0.2, 4)
+    for task, k in np.ndindex(2, 3):
+        own = places[:, task] == k
+        assert found[task, k] == Conformal(scores[own][:, [task]], weights[own, task]).threshold(0.2)[0]
+    assert np.isinf(found[:, 3]).all()  # a class without rows is in all sets
+    with pytest.raises(ValueError, match="fit it again"):
+        Conformal(scores).class_thresholds(0.2, 3)
+    with pytest.raises(ValueError, match="places of shape"):
+        Conformal(scores, None, places[:, :1])
+
+
+def test_rows_of_a_group_count_as_one_in_each_class():
+    groups, places = np.repeat(np.arange(20), 6), np.tile([0, 0, 0, 0, 0, 1], 20)[:, None]
+    held_out = HeldOutRows(np.zeros((120, 1)), places[:, 0], groups=groups)
+    counts = held_out.counted_by_class(held_out.counted(None), places)
+    assert [counts[places == k].sum() for k in (0, 1)] == pytest.approx([20, 20])
+    assert HeldOutRows(np.zeros((120, 1)), places[:, 0]).counted_by_class(None, places) is None
+
+
+@pytest.mark.parametrize("share", [0.1, 0.03, 0.5])
+def test_sets_of_each_class_hold_the_share_of_its_rows(share):
+    """Of made outputs of left-out rows: no fit comes between. Marginal sets leave a rare class out."""
+    held, marginal = [], []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = (rng.random(4000) < share).astype(int)
+        outputs = (y + 1.0 * rng.standard_normal(4000) - 1)[:, None]
+        task = Task(ClassCodec(np.array([0, 1])))
+        answers = ClassAnswers.of(HeldOutRows(outputs[:2000], y[:2000]), task)
+        members = answers.sets(outputs[2000:], 0.1, class_conditional=True)
+        held.append([members[y[2000:] == k, k].mean() for k in (0, 1)])
+        marginal.append(answers.sets(outputs[2000:], 0.1)[y[2000:] == 1, 1].mean())
+    np.testing.assert_allclose(np.mean(held, axis=0), 0.9, atol=0.035)
+    assert share == 0.5 or np.mean(marginal) < 0.5
 
 
 def test_compiled_models_and_learners_have_sets(rows):

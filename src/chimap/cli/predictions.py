@@ -12,6 +12,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -80,11 +81,12 @@ def writer(
     if write is None:
         raise InputError(f"--output {output}: the ending must be one of {', '.join(FORMATS)}; or give - for stdout.")
     for name in wanted:
+        flag = "--" + name.replace("_", "-")
         if (name == "intervals") == is_classifier(model):
             kind, instead = ("a classifier", "--sets") if is_classifier(model) else ("a regression", "--intervals")
-            raise InputError(f"--{name}: the model is {kind}, which has none; leave --{name} out, or use {instead}.")
+            raise InputError(f"{flag}: the model is {kind}, which has none; leave {flag} out, or use {instead}.")
         if ending == ".npy":
-            raise InputError(f"--output {output}: .npy holds one array, so it cannot take --{name}; use .npz or .csv.")
+            raise InputError(f"--output {output}: .npy holds one array, so it cannot take {flag}; use .npz or .csv.")
     extras = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
 
     if unassigned is not None:
@@ -143,13 +145,14 @@ def _probabilities(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra
     return _numbers(model, "probabilities", model.probabilities_of, n_kinds)
 
 
-def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
+def _sets(model: BaseEstimator, coverage: float, n_kinds: int, class_conditional: bool = False) -> Extra:
     """Return the sets of possible classes. In text, classes are separated by bars."""
-    model.sets_of(np.zeros((1, model.n_outputs)), 1 - coverage)  # raises early if the model cannot form sets
-    tasks = task_names(model)
+    tasks, name = task_names(model), "class_conditional_set" if class_conditional else "set"
 
     def of(outputs: np.ndarray) -> np.ndarray:
-        return np.asarray(model.sets_of(outputs, 1 - coverage))
+        return np.asarray(model.sets_of(outputs, 1 - coverage, class_conditional))
+
+    of(np.zeros((1, model.n_outputs)))  # raises early if the model cannot form sets
 
     def text(outputs: np.ndarray) -> list[list[str]]:
         sets = of(outputs)
@@ -158,8 +161,8 @@ def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
         return [["|".join(itertools.compress(labels, row)) for row in task] for task in by_task]
 
     if tasks is not None:
-        return Extra(of, [f"set_{name}" for name in tasks], text, (len(tasks), 2), "bool")
-    return Extra(of, ["set"], text, (model.classes_.size,), "bool")
+        return Extra(of, [f"{name}_{task}" for task in tasks], text, (len(tasks), 2), "bool")
+    return Extra(of, [name], text, (model.classes_.size,), "bool")
 
 
 def _intervals(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
@@ -182,6 +185,7 @@ EXTRAS: dict[str, Callable[[BaseEstimator, float, int], Extra]] = {
     "scores": _scores,
     "probabilities": _probabilities,
     "sets": _sets,
+    "class_conditional_sets": partial(_sets, class_conditional=True),
     "intervals": _intervals,
 }
 """What can be written next to predictions, by the name of its flag."""

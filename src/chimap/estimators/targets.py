@@ -235,12 +235,13 @@ class ClassTargets(ClassifierMixin):
         weights = None if sample_weight is None else np.asarray(sample_weight)[seen]
         return float(np.average(right[seen], weights=weights))
 
-    def predict_set(self, X: MatrixLike, alpha: float = 0.1) -> np.ndarray:
+    def predict_set(self, X: MatrixLike, alpha: float = 0.1, class_conditional: bool = False) -> np.ndarray:
         """Return the set of classes that each row of X may have.
 
         The true class is in the set with a probability of at least 1 - alpha if future rows are like those of the fit.
         The set contains every class whose probability is at least as large as that of the true classes of most held-out
-        rows; it is empty if no class is that probable.
+        rows; it is empty if no class is that probable. That probability is over all rows: those of a rare class may lie
+        outside far more often, unless the sets are class-conditional.
 
         Parameters
         ----------
@@ -248,6 +249,9 @@ class ClassTargets(ClassifierMixin):
             Rows to classify.
         alpha : float, default=0.1
             Share of rows whose true class may lie outside the set, between 0 and 1.
+        class_conditional : bool, default=False
+            Whether the share is that of the rows of each class. A class with fewer than 1 / alpha - 1 held-out rows, or
+            groups, is then in all sets.
 
         Returns
         -------
@@ -275,9 +279,9 @@ class ClassTargets(ClassifierMixin):
         True
         """
         checked_level(alpha)
-        return self.sets_of(self._outputs(X), alpha)
+        return self.sets_of(self._outputs(X), alpha, class_conditional)
 
-    def sets_of(self, outputs: np.ndarray, alpha: float = 0.1) -> np.ndarray:
+    def sets_of(self, outputs: np.ndarray, alpha: float = 0.1, class_conditional: bool = False) -> np.ndarray:
         """Return the sets of ``predict_set`` for linear outputs, such as those of ``predict_source``.
 
         Parameters
@@ -286,13 +290,15 @@ class ClassTargets(ClassifierMixin):
             Linear outputs.
         alpha : float, default=0.1
             Share of rows whose true class may lie outside the set, between 0 and 1.
+        class_conditional : bool, default=False
+            Whether the share is that of the rows of each class.
 
         Returns
         -------
         boolean ndarray of shape (n, classes) or, with several tasks, (n, t, 2)
             Membership of the classes.
         """
-        return self._answers.sets(outputs, alpha)
+        return self._answers.sets(outputs, alpha, class_conditional)
 
 
 class RealTargets(RegressorMixin):

@@ -64,12 +64,15 @@ class ClassAnswers:
             calibration = TaskCalibration.of(held_out.outputs, held_out.y, held_out.counted(weights))
             logs = calibration.logs(held_out.outputs)
             scores = np.where(held_out.y == 1, -logs[:, :, 1], -logs[:, :, 0])
-            conformal = Conformal(np.where(np.isnan(held_out.y), np.nan, scores), counts)
+            is_missing = np.isnan(held_out.y)
+            place = np.where(is_missing, -1, held_out.y == 1).astype(np.intp)
+            scores = np.where(is_missing, np.nan, scores)
+            conformal = Conformal(scores, counts, place, held_out.counted_by_class(counts, place))
         else:
             place = np.searchsorted(classes, held_out.y)
             calibration = Calibration.of(held_out.outputs, place, held_out.counted(held_out.weights))
-            scores = -calibration.log(held_out.outputs)[np.arange(place.size), place]
-            conformal = Conformal(scores[:, None], counts)
+            scores, place = -calibration.log(held_out.outputs)[np.arange(place.size), place, None], place[:, None]
+            conformal = Conformal(scores, counts, place, held_out.counted_by_class(counts, place))
         chosen = None
         if task.threshold is not None:
             chosen = chosen_threshold(task.threshold, held_out, classes, counts, task.positive)
@@ -104,10 +107,13 @@ class ClassAnswers:
             return self.calibration.logs(outputs)
         return self.calibration.log(outputs)
 
-    def sets(self, outputs: np.ndarray, alpha: float) -> np.ndarray:
+    def sets(self, outputs: np.ndarray, alpha: float, class_conditional: bool = False) -> np.ndarray:
         """Return which classes each row may have: (n, classes) or, with several tasks, (n, t, 2)."""
-        threshold = known(self.conformal).threshold(alpha)
-        return -self.log_probabilities(outputs) <= (threshold[:, None] if self.is_multilabel else threshold[0])
+        conformal, n_classes = known(self.conformal), 2 if self.is_multilabel else self.classes.size
+        threshold = (
+            conformal.class_thresholds(alpha, n_classes) if class_conditional else conformal.threshold(alpha)[:, None]
+        )
+        return -self.log_probabilities(outputs) <= (threshold if self.is_multilabel else threshold[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -333,6 +334,21 @@ class HeldOutRows:
             return None
         weights = np.ones(self.outputs.shape[0]) if weights is None else weights
         return as_counts(weights, self.counts, self.groups)
+
+    def counted_by_class(self, weights: np.ndarray | None, places: np.ndarray) -> np.ndarray | None:
+        """Return weights (m, t) that add up to the number of independent rows, or groups, of each class of each task.
+
+        ``weights`` (m,) are those of ``counts_of``, ``places`` (m, t) the indices of the classes. None if all rows
+        count once.
+        """
+        if weights is None:
+            return None
+        out = np.zeros(places.shape)
+        for task, k in product(range(places.shape[1]), np.unique(places)):
+            rows = places[:, task] == k
+            parts = (None if each is None else each[rows] for each in (self.counts, self.groups))
+            out[rows, task] = as_counts(weights[rows], *parts)
+        return out
 
 
 def counts_of(held_out: HeldOutRows | None, class_weight: np.ndarray | None, classes: np.ndarray) -> np.ndarray | None:

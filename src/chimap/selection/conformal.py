@@ -40,13 +40,17 @@ class Conformal:
         Scores of the truths of held-out rows, for every task or target; NaN where one is missing.
     weights : array of shape (m,) or None, default=None
         How many independent rows each row counts as (``moments.as_counts``): rows of a group count as one together.
+    places : array of int of shape (m, t) or None, default=None
+        Indices of the true classes, of which each has a threshold of its own; None for regressions.
+    class_weights : array of shape (m, t) or None, default=None
+        How many independent rows of its class each row counts as; None for one.
 
     References
     ----------
     Vovk, Gammerman and Shafer, Algorithmic learning in a random world (2005); Lei, G'Sell, Rinaldo, Tibshirani and
     Wasserman, Distribution-free predictive inference for regression (2018); Lee, Barber and Willett, Distribution-free
     inference with hierarchical data (2023), for groups; Sadinle, Lei and Wasserman, Least ambiguous
-    set-valued classifiers with bounded error levels (2019).
+    set-valued classifiers with bounded error levels (2019), also for thresholds by class.
 
     Examples
     --------
@@ -58,8 +62,14 @@ class Conformal:
 
     scores: np.ndarray
     weights: Annotated[np.ndarray | None, Shape("m")] = None
+    places: np.ndarray | None = None
+    class_weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
+        for name in ("places", "class_weights"):
+            values = getattr(self, name)
+            if values is not None and values.shape != self.scores.shape:
+                raise InputError(f"Conformal: {name} of shape {values.shape} for scores of shape {self.scores.shape}")
         if self.scores.ndim != 2 or (self.weights is not None and self.weights.size != self.scores.shape[0]):
             raise InputError(f"Conformal: scores of shape {self.scores.shape} must be a matrix with a row per weight")
 
@@ -81,16 +91,34 @@ class Conformal:
     def threshold(self, alpha: float) -> np.ndarray:
         """Return the largest scores (t,) that are included at a share alpha; raise ValueError for an invalid share."""
         level = checked_level(alpha)
-        return np.array([self._of(task, level) for task in range(self.scores.shape[1])])
+        return np.array([_threshold(own, self.weights, level) for own in self.scores.T])
 
-    def _of(self, task: int, alpha: float) -> float:
-        """Return the threshold of one task."""
-        scored = np.flatnonzero(~np.isnan(self.scores[:, task]))
-        order = scored[np.argsort(self.scores[scored, task], kind="stable")]
-        weights = np.ones(order.size) if self.weights is None else self.weights[order]
-        target_weight = (1 - alpha) * (weights.sum() + 1)
-        place = int(np.searchsorted(weights.cumsum(), target_weight * (1 - 1e-12)))
-        return float(self.scores[order[place], task]) if place < order.size else np.inf
+    def class_thresholds(self, alpha: float, n_classes: int) -> np.ndarray:
+        """Return the largest scores (t, classes) that are included at a share alpha of the rows of each class.
+
+        Raise ValueError for an invalid share, and for a model whose file does not tell the classes of held-out rows.
+        """
+        level = checked_level(alpha)
+        if self.places is None:
+            raise InputError(
+                "this model was fitted before sets by class were kept: fit it again, or ask for sets of all classes."
+            )
+        out = np.empty((self.scores.shape[1], n_classes))
+        for task, k in np.ndindex(out.shape):
+            rows = self.places[:, task] == k
+            weights = None if self.class_weights is None else self.class_weights[rows, task]
+            out[task, k] = _threshold(self.scores[rows, task], weights, level)
+        return out
+
+
+def _threshold(scores: np.ndarray, weights: np.ndarray | None, alpha: float) -> float:
+    """Return the threshold of scores (m,), which may be missing, for rows that count so often."""
+    scored = np.flatnonzero(~np.isnan(scores))
+    order = scored[np.argsort(scores[scored], kind="stable")]
+    weights = np.ones(order.size) if weights is None else weights[order]
+    target_weight = (1 - alpha) * (weights.sum() + 1)
+    place = int(np.searchsorted(weights.cumsum(), target_weight * (1 - 1e-12)))
+    return float(scores[order[place]]) if place < order.size else np.inf
 
 
 @dataclass(frozen=True)

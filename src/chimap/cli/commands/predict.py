@@ -24,6 +24,7 @@ def predict(
     scores: bool = False,
     probabilities: bool = False,
     sets: bool = False,
+    class_conditional_sets: bool = False,
     intervals: bool = False,
     coverage: float = 0.9,
     unassigned: float | None = None,
@@ -50,6 +51,8 @@ def predict(
         Add the probability of every class. Probabilities sum to 1.
     sets
         Add a set of possible classes, which holds the true class for a --coverage share of the rows.
+    class_conditional_sets
+        Add a set of possible classes, which holds the true class for a --coverage share of the rows of each class.
     intervals
         Add the ends of an interval, for regressions, which holds the truth for a --coverage share of the rows.
     coverage : SHARE
@@ -83,7 +86,13 @@ def predict(
     fitted = load(model, kind="model")
     if not 0 < coverage < 1:
         raise InputError(f"--coverage must be above 0 and below 1, such as 0.9; got {coverage:g}.")
-    extras = {"scores": scores, "probabilities": probabilities, "sets": sets, "intervals": intervals}
+    extras = {
+        "scores": scores,
+        "probabilities": probabilities,
+        "sets": sets,
+        "class_conditional_sets": class_conditional_sets,
+        "intervals": intervals,
+    }
     write = writer(output, fitted, [name for name, is_wanted in extras.items() if is_wanted], coverage, unassigned)
     began = time.perf_counter()
     source = data_rows.open_data(data, labels, model=fitted, part=part, silent=json, reads_labels=False, table=table)
