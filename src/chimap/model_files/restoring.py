@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._types import JSON, Shape
+from chimap.kernels import as_kernel
 from chimap.model_files import attributes
 
 Agreeing = list[tuple[str, object, object]]
@@ -144,6 +145,8 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
     attributes.check(cls, state, known)
     if state.get("n_jobs") == 0:
         raise InputError(f"{cls.__name__}.n_jobs is 0")
+    if {"kernel", "kernel_"} <= state.keys():
+        as_kernel(state["kernel"])  # which features ask whether bins may be negative
     sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
     shapes = attributes.shapes_of(cls, known)
     for name, axes in (_WEIGHTS | shapes).items():

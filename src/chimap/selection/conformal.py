@@ -96,13 +96,11 @@ class Conformal:
     def class_thresholds(self, alpha: float, n_classes: int) -> np.ndarray:
         """Return the largest scores (t, classes) that are included at a share alpha of the rows of each class.
 
-        Raise ValueError for an invalid share, and for a model whose file does not tell the classes of held-out rows.
+        Raise ValueError for an invalid share, and where the classes of held-out rows are not known.
         """
         level = checked_level(alpha)
         if self.places is None:
-            raise InputError(
-                "this model was fitted before sets by class were kept: fit it again, or ask for sets of all classes."
-            )
+            raise InputError("this model does not hold the classes of its held-out rows: fit it again.")
         out = np.empty((self.scores.shape[1], n_classes))
         for task, k in np.ndindex(out.shape):
             rows = self.places[:, task] == k
