@@ -59,7 +59,8 @@ class Settings:
     test_fraction : F
         Share of the rows to hold out and score the model on.
     memory : SIZE
-        Memory budget of the fit, such as 512MiB. It includes the libraries.
+        Memory budget of the fit, such as 512MiB. It includes the libraries. auto is 1GiB, and more where the machine
+        that won the race needs it, up to half of what is free.
     precision
         Precision of the features. Sums are always float64.
     device : DEVICE
