@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import chimap
-from chimap import HistogramClassifier
+from chimap import HistogramClassifier, with_covariates
 from chimap._validation import DataError
 
 from ..fit.test_covariates import AGE, SEX, TELLING, X, Y
@@ -63,3 +63,15 @@ def test_values_are_not_kept_in_files(tmp_path):
     again, rows = chimap.load(tmp_path / "a.model"), chimap.with_covariates(X, TELLING)
     assert again.covariates == ["age", "sex"]
     np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
+
+
+def test_rows_with_covariates_are_fitted_as_they_are_predicted():
+    rng = np.random.default_rng(0)
+    X, age = rng.poisson(3.0, (60, 4)).astype(float), rng.normal(size=60)
+    y = np.where(age > 0, "old", "young")
+    rows = with_covariates(X, {"age": age})
+    model = HistogramClassifier("linear", alpha=1.0).fit(rows, y)
+    given = HistogramClassifier("linear", alpha=1.0, covariates={"age": age}).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(rows), given.decision_function(rows))
+    with pytest.raises(ValueError, match="y: 59 labels for 60 rows"):
+        HistogramClassifier("linear", alpha=1.0).fit(rows, y[:59])

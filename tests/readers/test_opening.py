@@ -137,3 +137,9 @@ def test_bad_label_files_name_the_place(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
     with pytest.raises(DataError, match=message):
         open_source(np.ones((3, 2)), tmp_path / name)
+
+
+def test_a_name_with_colons_is_that_of_the_file_that_exists(tmp_path):
+    (tmp_path / "a::b.csv").write_text("a,b,kind\n1,2,x\n3,1,y\n")
+    (tmp_path / "a").write_text("")
+    assert open_source(tmp_path / "a::b.csv", "kind").labels().tolist() == ["x", "y"]

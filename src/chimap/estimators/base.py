@@ -25,11 +25,12 @@ from chimap._whole_fits import WholeFits
 from chimap.data import ArraySource, Source, matched
 from chimap.data.covariates import names_columns
 from chimap.data.doubts import first_look, say
+from chimap.data.labels import clean_labels
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import opener_of
 from chimap.data.table import ColumnChoice
 from chimap.data.units import Units
-from chimap.data.views import fitted_names
+from chimap.data.views import WithLabels, fitted_names
 from chimap.engines import Progress, RichProgress, current_engine
 from chimap.estimators.forwarding import (
     forwarded,
@@ -168,7 +169,8 @@ class HistogramModel(WholeFits, BaseEstimator):
         X : array, sparse matrix, data frame or Dask collection of shape (n, bins)
             Rows. pandas and polars data frames, Arrow tables, and objects that ``open_source`` takes, such as AnnData,
             are read as they are; a column that a data frame wrote as its index (``Unnamed: 0``) is set aside. The
-            cluster of the current client, if there is one, works on Dask collections.
+            cluster of the current client, if there is one, works on Dask collections. A source, such as
+            ``with_covariates(X, values)``, is fitted with y as its labels.
         y : array of shape (n,) or (n, t), or str
             Labels or targets. With shape (n, t): labels 0 and 1 of t tasks for a classifier, or t targets for a
             regressor; a missing entry (NaN, None, masked) is left out for its task only, and a row without any entry is
@@ -189,6 +191,8 @@ class HistogramModel(WholeFits, BaseEstimator):
         others: Parameters = {"groups": groups, "sample_weight": sample_weight}
         if is_collection(X) and (opener := opener_of(X)) is not None:
             return self.fit_source(opener(X, y, ColumnChoice()), engine=current_engine(), **others)
+        if isinstance(X, Source):
+            return self.fit_source(WithLabels(X, clean_labels(y, X.n_rows, "y")), **others)
         made = source_of if self.covariates is None else source_with_covariates
         return self.fit_source(made(self, X, y, self._y_checks, **others), **others)
 

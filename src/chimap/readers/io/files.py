@@ -138,7 +138,7 @@ def base_name(address: str) -> str:
     >>> base_name("data/rows.npy"), base_name("simplecache::s3://bucket/rows.npy"), base_name("zip://rows.npy::a.zip")
     ('rows.npy', 'rows.npy', 'rows.npy')
     """
-    parts, k = _parts_of(address)
+    parts, k = ([address], 0) if os.path.isfile(address) else _parts_of(address)
     return parts[k].rstrip("/").replace(os.sep, "/").rpartition("/")[2]
 
 
@@ -154,7 +154,7 @@ def plain_path(path: str | os.PathLike[str]) -> str:
 def split_member(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     """Split a path at ``::`` into the file and the member; the member is None where there is no ``::``.
 
-    Addresses of several parts, which are joined by ``::`` too, stay whole.
+    Addresses of several parts, which are joined by ``::`` too, stay whole, and so does the name of a file that exists.
 
     >>> split_member("mnist.npz::x_train")
     ('mnist.npz', 'x_train')
@@ -166,7 +166,8 @@ def split_member(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     text = plain_path(path)
     file, mark, member = text.rpartition("::")
     in_archive = file.rpartition("::")[2].startswith(_ARCHIVES)
-    return (file, member) if mark and not is_address(member) and not in_archive else (text, None)
+    is_whole = not mark or is_address(member) or in_archive or os.path.isfile(text)
+    return (text, None) if is_whole else (file, member)
 
 
 def existing_file(path: str | os.PathLike[str]) -> DataFile:
