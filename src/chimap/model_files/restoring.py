@@ -108,6 +108,20 @@ def _of_exact(state: JSON, sizes: dict[str, int]) -> Agreeing:
     ]
 
 
+def _of_selection(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    n, n_folds = state["scores"].shape
+    tried = [values.size for values in state["settings"].values()]
+    return [
+        ("settings", tried, [n] * len(tried)),
+        ("weights of its folds", np.size(state["weights"]), n_folds),
+        ("whether its choice is one of them", 0 <= state["chosen"] < n, True),
+    ]
+
+
+def _of_curve(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    return [("scores", np.shape(state["scores"]), np.shape(state["rows"]))]
+
+
 def _of_kept_rows(state: JSON, sizes: dict[str, int]) -> Agreeing:
     shape = (sizes["n"], state["n_columns"])
     sp.csc_matrix((state["data"], state["rows"], state["starts"]), shape).check_format(full_check=True)
@@ -128,6 +142,8 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "FormulaValues": _of_exact,
     "ExactBlocks": _of_exact_blocks,
     "KeptRows": _of_kept_rows,
+    "LearningCurve": _of_curve,
+    "SelectionResult": _of_selection,
 }
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
 
@@ -184,7 +200,7 @@ def _check_array(name: str, array: object, axes: Shape, sizes: dict[str, int]) -
 
 def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
     """Check that all parts of an object have the same number of bins, features and outputs."""
-    bins, features, classes = state.get("n_features_in_"), state.get("features_"), state.get("classes_")
+    bins, features = state.get("n_features_in_"), state.get("features_")
     tables: object = state.get("tables_")
     projection: object = state.get("projection_")
     agreeing: Agreeing = []
@@ -194,7 +210,10 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
             ("bins of its features", getattr(features, "n_features_in_", columns), columns),
             ("bins of its map", getattr(state.get("map_"), "n_features_in_", bins), bins),
             ("bins of its tables", getattr(tables, "n_bins", bins), bins),
+            ("frequencies of words", np.size(getattr(state.get("normalization_"), "idf", range(bins))), bins),
+            ("names of its bins", np.size(state.get("feature_names_in_", range(bins))), bins),
         ]
+        agreeing += [(name, state[name].shape, (columns,)) for name in _OF_COLUMNS if name in state]
     if "D" in sizes:
         agreeing.append(("features", getattr(features, "_n_features_out", sizes["D"]), sizes["D"]))
     if hasattr(projection, "n_inputs") and hasattr(projection, "n_frequencies"):
@@ -208,9 +227,8 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
         fits = padded & (padded - 1) == 0 and state["n_inputs"] <= padded and sizes["m"] <= sizes["blocks"] * padded
         agreeing.append(("whether the sizes of its transforms fit", fits, True))
     outputs = sizes.get("t", getattr(tables, "n_outputs", None))
-    if isinstance(classes, np.ndarray) and outputs is not None:
-        is_single = classes.size <= 2 and not state.get("multilabel_", False)
-        agreeing.append(("outputs", outputs, 1 if is_single else classes.size))
+    if outputs is not None:
+        agreeing += _of_answers(state, outputs)
     if name in AGREEMENTS and ("n_features_in_" in state or name in _FITTED):  # templates lack these attributes
         agreeing += AGREEMENTS[name](state, sizes)
     for what, actual, wanted in agreeing:
@@ -218,5 +236,29 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
             raise InputError(f"{name}: {what}: {actual}, but the other attributes need {wanted}")
 
 
+def _of_answers(state: JSON, outputs: int) -> Agreeing:
+    """Return what has to agree of the classes or tasks of an estimator with so many outputs."""
+    classes, conformal, tasks = state.get("classes_"), state.get("_conformal"), state.get("task_names_")
+    agreeing: Agreeing = [] if tasks is None else [("names of its tasks", np.size(tasks), outputs)]
+    if not isinstance(classes, np.ndarray):
+        return agreeing
+    is_multilabel, offsets = state.get("multilabel_", False), getattr(state.get("_calibration"), "offsets", None)
+    wanted = 2 if outputs == 1 and not is_multilabel else outputs
+    agreeing.append(("classes", classes.size, wanted))
+    if offsets is not None:
+        agreeing.append(("offsets of its probabilities", offsets.size, outputs))
+    if conformal is not None:
+        agreeing.append(("columns of its held-out scores", conformal.scores.shape[1], outputs if is_multilabel else 1))
+    if not is_multilabel:
+        known = getattr(state.get("_codec"), "classes", classes)
+        agreeing.append(("classes of its targets", np.size(known), wanted))
+    return agreeing
+
+
+# Arrays with a value for each column of prepared rows.
+_OF_COLUMNS = ("mean_row_", "deviation_row_", "largest_row_")
+
 # Classes whose objects are always fitted.
-_FITTED = frozenset({"CodeTables", "Covariates", "KeptRows", "LineTables", "UnitGaussianMap"})
+_FITTED = frozenset(
+    {"CodeTables", "Covariates", "KeptRows", "LearningCurve", "LineTables", "SelectionResult", "UnitGaussianMap"}
+)
