@@ -10,8 +10,13 @@ import typer.main
 from chimap.cli.commands.compare import fit_command
 from chimap.cli.main import app
 from chimap.cli.options import CountedColumn, TableOptions
-from chimap.race.candidates import Look, candidates_of_kernel, entries, features_of_kernel, recipe_for_all
+from chimap.machines.base import Facts, Request, Winner
+from chimap.machines.catalogue import for_all_rows
+from chimap.race.candidates import Look, candidates_of_kernel, entries, features_of_kernel
 from chimap.recipe import Recipe
+from chimap.recipe.task import Task
+
+from ..machines.choices import source_of
 
 FLAGS = {flag for p in typer.main.get_command(app).commands["fit"].params for flag in (*p.opts, *p.secondary_opts)}
 LOOK = Look(is_signed=False, density=0.05, has_sums=True, has_counts=True, n_classes=3)
@@ -27,8 +32,10 @@ def every_settings():
     for candidate in entered:
         yield candidate.settings
         yield from (c.settings for c in features_of_kernel(asked, candidate, LEARNED, LOOK, [64], 3000))
-        for n_rows, n_bins in ((100, 10), (100_000, 10), (100_000, 100_000)):
-            recipe = recipe_for_all(candidate.recipe, asked, LEARNED, n_rows=n_rows, n_bins=n_bins, fits=True)
+        for rows in ("100 x 10, 2 classes", "100000 x 10, 2 classes", "100000 x 100000, 2 classes"):
+            source = source_of(rows)
+            facts = Facts.of(source, Task.of(source, asked)[0], None, Request(can_keep=True))
+            recipe = for_all_rows(candidate.recipe, facts, asked, Winner(LEARNED, False, None))
             yield recipe.with_raced(scoring="roc_auc").raced_settings
 
 

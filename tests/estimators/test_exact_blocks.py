@@ -12,8 +12,10 @@ from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor, l
 from chimap.data import ArraySource
 from chimap.features.exact import ExactBlocks
 from chimap.kernels import Exponential, chi2
-from chimap.machines.sizes import bytes_of_exact
+from chimap.machines.base import Facts, Request
+from chimap.machines.keeps_rows import bytes_of_exact
 from chimap.recipe import Recipe
+from chimap.recipe.task import Task
 
 DIGITS, LABELS = load_digits(return_X_y=True)
 X, Y, TEST = DIGITS[:200], LABELS[:200], DIGITS[200:260]
@@ -116,9 +118,10 @@ def test_groups_and_weights():
 def test_columns_in_several_blocks_take_memory_for_each():
     recipe = Recipe.of(HistogramClassifier("exp-chi2"))
     source = ArraySource(X, Y)
-    twice = bytes_of_exact(replace(recipe, blocks=[slice(0, 64), slice(0, 64)]), source)
-    once = bytes_of_exact(replace(recipe, blocks=BLOCKS), source)
-    assert once == bytes_of_exact(recipe, source)
+    facts = Facts.of(source, Task.of(source, recipe)[0], None, Request(can_keep=True))
+    twice = bytes_of_exact(replace(recipe, blocks=[slice(0, 64), slice(0, 64)]), facts)
+    once = bytes_of_exact(replace(recipe, blocks=BLOCKS), facts)
+    assert once == bytes_of_exact(recipe, facts)
     assert twice - once == pytest.approx(3 * 2 * 200 * source.row_bytes, abs=1)
 
 

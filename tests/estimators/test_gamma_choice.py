@@ -7,8 +7,9 @@ import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap.data import ArraySource
-from chimap.fit.fit import gamma_of_sample
-from chimap.machines import resolve
+from chimap.fit import gamma
+from chimap.fit.fit import fit_candidate
+from chimap.fit.gamma import gamma_of_sample
 from chimap.recipe import Recipe
 
 from ..histograms import classes
@@ -40,7 +41,7 @@ def test_it_is_that_of_the_exact_machine_of_the_sample():
 
 
 def test_only_some_rows_are_looked_at(monkeypatch):
-    monkeypatch.setattr(resolve, "GAMMA_ROWS", 50)
+    monkeypatch.setattr(gamma, "GAMMA_ROWS", 50)
     model = HistogramClassifier("exp-chi2", gamma="auto", random_state=0)
     taken = []
 
@@ -49,7 +50,7 @@ def test_only_some_rows_are_looked_at(monkeypatch):
             taken.append(len(places))
             return super().take(places)
 
-    gamma_of_sample(Recipe.of(model), Watched(X, Y), None)
+    gamma_of_sample(Recipe.of(model), Watched(X, Y), None, fit_candidate)
     assert taken == [50]
 
 
@@ -57,9 +58,9 @@ def test_groups_are_left_out_together():
     """Copies of rows under other labels mislead whoever leaves out single rows."""
     model = HistogramClassifier("exp-chi2", gamma="auto", random_state=0)
     rows, y, groups = np.repeat(X[:60], 3, axis=0), np.repeat(Y[:60], 3), np.repeat(np.arange(60), 3)
-    alone = gamma_of_sample(Recipe.of(model), ArraySource(rows, y), None)
-    together = gamma_of_sample(Recipe.of(model), ArraySource(rows, y), groups)
-    single = gamma_of_sample(Recipe.of(model), ArraySource(X[:60], Y[:60]), None)
+    alone = gamma_of_sample(Recipe.of(model), ArraySource(rows, y), None, fit_candidate)
+    together = gamma_of_sample(Recipe.of(model), ArraySource(rows, y), groups, fit_candidate)
+    single = gamma_of_sample(Recipe.of(model), ArraySource(X[:60], Y[:60]), None, fit_candidate)
     assert alone > together == pytest.approx(single, rel=0.5)
 
 

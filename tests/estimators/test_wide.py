@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import MemoryBudgetError
-from chimap.machines.sizes import MOST_SUMMED
+from chimap.machines.explicit import MOST_SUMMED
 from chimap.solvers.wide_ridge import WideRidgeSolver
 
 

@@ -197,9 +197,9 @@ def test_counted_work_limits_the_rows(monkeypatch):
 
 @pytest.mark.parametrize("n_landmarks", [1000, 10])
 def test_landmarks_for_all_rows_win_where_they_predict_better(n_landmarks, monkeypatch):
-    monkeypatch.setattr("chimap.machines.sizes.MOST_ROWS", 400)
+    monkeypatch.setattr("chimap.machines.keeps_rows.MOST_ROWS", 400)
     monkeypatch.setattr(block_plan, "USUAL_SECONDS", 7e-4)
-    monkeypatch.setattr("chimap.fit.landmarks.landmarks_in", lambda seconds, n_rows: n_landmarks)
+    monkeypatch.setattr("chimap.machines.blocks.landmarks_in", lambda seconds, n_rows: n_landmarks)
     model = HistogramClassifier("exp-chi2", random_state=0).fit(DIGITS[:1500], LABELS[:1500])
     takes_all = n_landmarks == 1000
     assert isinstance(model.features_, LandmarkFeatures if takes_all else ExactFeatures)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor
-from chimap.fit import landmarks
-from chimap.machines import sizes
+from chimap.machines import explicit, sums
 
 RNG = np.random.default_rng(0)
 TOPICS = RNG.dirichlet(np.full(12, 0.4), size=60)
@@ -17,7 +16,7 @@ FEW = 12  # of 60 topics: twice as many help
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    monkeypatch.setattr(sizes, "landmarks_of", lambda n_rows: FEW)
+    monkeypatch.setattr(explicit, "landmarks_of", lambda n_rows: FEW)
 
 
 def fitted(rows=slice(0, 1200), y=LABELS, make=HistogramClassifier, groups=None, **settings):
@@ -49,7 +48,7 @@ def test_they_stay_where_more_gain_no_more_than_the_error():
 
 @pytest.mark.parametrize("most", [FEW, 2 * FEW, 4 * FEW])
 def test_they_stay_within_the_work(most, monkeypatch):
-    monkeypatch.setattr(landmarks, "landmarks_in", lambda seconds, n_rows: most)
+    monkeypatch.setattr(sums, "landmarks_in", lambda seconds, n_rows: most)
     assert n_landmarks(fitted()) == most
 
 

@@ -150,7 +150,7 @@ def test_components(numbers):
 
 @pytest.mark.parametrize("selection", ["fixed", "auto"])
 def test_words_whose_features_stay_in_memory(selection, monkeypatch):
-    monkeypatch.setattr("chimap.machines.sizes.MOST_SUMMED", 10)
+    monkeypatch.setattr("chimap.machines.wide.MOST_SUMMED", 10)
     held = []
     for seed in SEEDS:
         X, y, _, groups = grouped(N_GROUPS, seed)

@@ -63,7 +63,7 @@ def test_targets_of_any_unit(name, has_gaps):
 
 
 def test_words_whose_features_stay_in_memory(monkeypatch):
-    monkeypatch.setattr("chimap.machines.sizes.MOST_SUMMED", 10)
+    monkeypatch.setattr("chimap.machines.wide.MOST_SUMMED", 10)
     X, Y = rows()
     X = sp.csr_matrix(X)
     model = HistogramRegressor(random_state=0, precision="float64", **ADDITIVE).fit(X, Y)

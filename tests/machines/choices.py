@@ -24,10 +24,10 @@ from chimap.data.source import Chunk
 from chimap.engines import Progress
 from chimap.fit.collecting import COLLECTORS, FitRun
 from chimap.fit.fit import _prepared_rows, check_request
-from chimap.machines.base import Request
+from chimap.machines.base import Facts, Request
+from chimap.machines.catalogue import machine_for
 from chimap.machines.method import Method
 from chimap.machines.objective import objective_of
-from chimap.machines.resolve import resolve
 from chimap.race.candidates import KernelSpec
 from chimap.race.choose import final_recipe
 from chimap.race.trials import Trial
@@ -202,14 +202,14 @@ def cases() -> Iterator[Case]:
     yield Case("12,000 x 64, 100 classes", {}, "gaussian exact margins")
 
 
-def raced(recipe: Recipe, won: str, source: Source, may_keep_rows: bool) -> Recipe:
+def raced(recipe: Recipe, won: str, facts: Facts) -> Recipe:
     """Return the recipe for all rows of the winner of a race, which chose a strength of .5 and, if it can, gamma 2."""
     kernel, method = won.split(" ", 1)
     candidate = KernelSpec(kernel, None, method).candidate(recipe)  # type: ignore[arg-type]
     learned = {"alpha": 0.5} | ({"gamma": 2.0} if kernel.startswith(("exp-", "gaussian")) else {})
     trial = Trial(candidate, 0, 200, 0.9, 1.0, learned)
-    running = SimpleNamespace(asked=recipe, scoring=None, leaves_out=source.n_rows < 500)
-    return final_recipe(running, trial, source, may_keep_rows)
+    running = SimpleNamespace(asked=recipe, scoring=None, leaves_out=facts.n_rows < 500)
+    return final_recipe(running, trial, facts)
 
 
 def choice(case: Case) -> str:
@@ -222,17 +222,21 @@ def choice(case: Case) -> str:
     )
     try:
         task, source, _ = Task.of(source, recipe)
+        won, facts = recipe, Facts.of(source, task, None, request)
         check_request(objective_of(recipe, task.has_gaps), recipe, request)
         if case.won:
-            recipe = raced(recipe, case.won, source, request.may_keep_rows)
-        recipe = resolve(recipe, source, task, lambda *_: 2.0, None, request)
+            won = raced(recipe, case.won, facts)
+        plan = machine_for(won, facts, recipe)
+        recipe = plan.recipe
+        if recipe.leaves_open("gamma") and not recipe.is_exact:
+            recipe = recipe.with_values(gamma=2.0)
         method = Method.of(recipe, source.column_names, has_gaps=task.has_gaps)
         collectors = COLLECTORS[method.objective.solver.needs]
         collectors.check(request)
         engine = SimpleNamespace(n_waiting=0)
         run = FitRun(engine, Progress(), Stopwatch(), request)  # type: ignore[arg-type]
         if not request.is_batch:
-            collectors.planned(method, _prepared_rows(method, task, source, None, None), run, None)
+            collectors.planned(method, plan, _prepared_rows(method, task, source, None, None), run, None)
     except ValueError as error:
         return f"{type(error).__name__}: {error}"
     features = recipe.features if isinstance(recipe.features, str) else type(recipe.features).__name__

@@ -8,9 +8,11 @@ import scipy.sparse as sp
 
 from chimap import HistogramRegressor
 from chimap.data import ArraySource
+from chimap.machines.base import Facts, Request
 from chimap.machines.block_plan import MOST_BLOCK_ROWS, block_plan
 from chimap.moments.kept_rows import KeptRows
 from chimap.recipe import Recipe
+from chimap.recipe.task import Task
 
 
 @pytest.mark.parametrize(("columns", "block_rows"), [(20, 9500), (2000, 10_000)], ids=["cheap", "dear"])
@@ -18,8 +20,9 @@ def test_blocks_are_smaller_where_work_is_short_and_most_of_it_would_be_factors(
     recipe = Recipe.of(HistogramRegressor("exp-chi2", memory="64GiB"))
 
     def plan(n_rows):
-        rows, y = np.broadcast_to(np.float32(1), (n_rows, columns)), np.broadcast_to(0.0, n_rows)
-        return block_plan(recipe, ArraySource(rows, y))
+        rows, y = np.broadcast_to(np.float32(1), (n_rows, columns)), np.arange(n_rows) % 7.0
+        source = ArraySource(rows, y)
+        return block_plan(recipe, Facts.of(source, Task.of(source, recipe)[0], None, Request(can_keep=True)))
 
     assert plan(10**6).block_rows == block_rows
     assert block_rows < plan(10**6).n_rows < 10**6

@@ -14,9 +14,9 @@ from chimap.features.exact import ExactFeatures
 from chimap.features.families import FAMILIES
 from chimap.features.fourier import FourierFeatures
 from chimap.features.landmarks import LandmarkFeatures
-from chimap.machines import sizes
-from chimap.machines.base import Request
-from chimap.machines.resolve import resolve
+from chimap.machines import explicit, keeps_rows
+from chimap.machines.base import Facts, Request
+from chimap.machines.catalogue import machine_for
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 
@@ -26,9 +26,9 @@ X, Y = classes(300)
 
 
 def resolved(recipe, source, request=None):
-    """The recipe with values for these rows; gamma is 2 where it is to be chosen."""
+    """The recipe with values for these rows."""
     task, source, _ = Task.of(source, recipe)
-    return resolve(recipe, source, task, lambda *_: 2.0, None, request or Request(can_keep=True))
+    return machine_for(recipe, Facts.of(source, task, None, request or Request(can_keep=True))).recipe
 
 
 EXP = {"kernel": "exp-chi2", "random_state": 0}
@@ -46,7 +46,7 @@ def test_rows_that_fit_are_all_kept():
 def test_kernels_without_a_map_keep_rows_whose_pairs_take_seconds(kernel, monkeypatch):
     model = HistogramClassifier(kernel, random_state=0).fit(X, Y)
     assert isinstance(model.features_, ExactFeatures)
-    monkeypatch.setattr(sizes, "_MOST_LOOPED", X.size * len(X) - 1)
+    monkeypatch.setattr(keeps_rows, "_MOST_LOOPED", X.size * len(X) - 1)
     assert "n_components" in model.fit(X, Y).features_.get_params()
 
 
@@ -67,14 +67,15 @@ def test_what_the_exact_machine_does_not_have_takes_landmarks(asked):
 
 
 def test_more_rows_than_the_most_take_blocks_or_landmarks(monkeypatch):
-    monkeypatch.setattr(sizes, "MOST_ROWS", 299)
-    monkeypatch.setattr("chimap.machines.resolve.FEWEST_BLOCK_ROWS", 100)
+    monkeypatch.setattr(keeps_rows, "MOST_ROWS", 299)
+    for module in ("matrix", "blocks"):
+        monkeypatch.setattr(f"chimap.machines.{module}.FEWEST_BLOCK_ROWS", 100)
     model = HistogramRegressor(**{"kernel": "exp-chi2"} | EXP).fit(X, X[:, 0])
     assert model._taken["solver"] == "blocks"
     gaps = np.column_stack([X[:, 0], X[:, 1]])
     gaps[::7, 0] = np.nan  # each target has a matrix of its own
     assert isinstance(model.fit(X, gaps).features_, LandmarkFeatures)
-    monkeypatch.setattr(sizes, "MOST_ROWS", 300)
+    monkeypatch.setattr(keeps_rows, "MOST_ROWS", 300)
     assert isinstance(model.fit(X, X[:, 0]).features_, ExactFeatures)
 
 
@@ -89,7 +90,7 @@ def test_sampling_takes_random_features_and_additive_kernels_their_map():
 
 
 def test_the_number_of_landmarks_follows_rows_and_memory():
-    numbers = [sizes.landmarks_of(n) for n in (10, 20_000, 100_000, 10**8)]
+    numbers = [explicit.landmarks_of(n) for n in (10, 20_000, 100_000, 10**8)]
     assert numbers[0] == 1000 < numbers[1] < numbers[2] < numbers[3] == 8000
     rows = ArraySource(np.random.default_rng(0).dirichlet(np.ones(20), 40_000), np.arange(40_000) % 3)
 
@@ -97,7 +98,7 @@ def test_the_number_of_landmarks_follows_rows_and_memory():
         model = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, features="landmarks", memory=memory)
         return resolved(Recipe.of(model), rows).n_components
 
-    assert landmarks("1GiB") == sizes.landmarks_of(40_000)
+    assert landmarks("1GiB") == explicit.landmarks_of(40_000)
     assert 64 <= landmarks("20MiB") < landmarks("32MiB") < landmarks("1GiB")
 
 
@@ -142,7 +143,7 @@ def sketch(monkeypatch):
 def test_families_with_a_number_of_components(sketch):
     def taken(kernel, features="auto", **settings):
         recipe = Recipe("HistogramClassifier", True, kernel, features, **settings)
-        return sizes.takes_components(recipe), sizes.takes_landmarks(recipe)
+        return explicit.takes_components(recipe), explicit.takes_landmarks(recipe)
 
     assert taken("exp-chi2") == taken("pq") == taken("exp-chi2", n_components="auto") == (True, True)
     assert taken("exp-chi2", landmarks=X[:20]) == (True, True)
@@ -166,8 +167,8 @@ def test_open_settings_get_values_and_others_stay():
     assert exact.resolved == {"features", "precision"}
     assert (exact.features, exact.precision) == ("exact", "float32")
     landmarks = resolved(replace(recipe, features="landmarks"), ArraySource(X, Y))
-    assert landmarks.resolved == {"gamma", "n_components", "precision"}
-    assert (landmarks.gamma, landmarks.n_components) == (2.0, 1000)
+    assert landmarks.resolved == {"n_components", "precision"}
+    assert (landmarks.gamma, landmarks.n_components) == ("auto", 1000)  # a sample chooses gamma
     batch = resolved(recipe, ArraySource(X, Y), Request(can_keep=True, is_batch=True))
     assert batch.features == "fourier"  # too few rows for landmarks that serve later ones
     assert recipe.resolved == frozenset()

@@ -11,10 +11,9 @@ import pytest
 import chimap
 from chimap._validation import DataError
 from chimap.fit.checkpoint import Checkpoint
-from chimap.fit.fit import gamma_of_sample
-from chimap.machines.base import Request
+from chimap.machines.base import Facts, Request
+from chimap.machines.catalogue import machine_for
 from chimap.machines.method import Method
-from chimap.machines.resolve import resolve
 from chimap.recipe.task import Task
 
 from ..histograms import classes
@@ -51,7 +50,7 @@ def content(make, source, tmp_path_factory):
 def recipe_of(make, source):
     recipe = make()._recipe()
     task, source, _ = Task.of(source, recipe)
-    recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, has_checkpoint=True))
+    recipe = machine_for(recipe, Facts.of(source, task, None, Request(True, has_checkpoint=True))).recipe
     return Method.of(recipe, source.column_names, has_gaps=task.has_gaps)
 
 

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
-from chimap.race import choose
+from chimap.machines import blocks, matrix
+from chimap.machines.block_plan import BlockPlan
 from chimap.race.candidates import HISTOGRAM_KERNELS, Look, candidates_of_kernel, entries, features_of_kernel
 from chimap.race.compare import seconds_of_exact, seconds_of_pass
 from chimap.recipe import Recipe
@@ -119,8 +120,9 @@ def test_normalisations_are_those_that_suit_the_rows():
 
 
 def test_many_rows_are_told_what_they_will_be_fitted_with(monkeypatch):
-    for memory_holds in ("holds_matrix", "takes_blocks"):
-        monkeypatch.setattr(choose, memory_holds, lambda *given: False)
+    for module in (matrix, blocks):
+        monkeypatch.setattr(module, "holds_matrix", lambda *given: False)
+    monkeypatch.setattr(BlockPlan, "fits", lambda *given: False)
     monkeypatch.setattr("chimap.race.compare.landmarks_of", lambda n: 40)
     found = compare(model(), ArraySource(X, y), kernel="exp-chi2", sizes=[16])
     exact = [e for e in found.finalists if e.method == "exact"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,13 +16,18 @@ from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.fit.fit import fit_candidate
 from chimap.losses import SquaredHinge
-from chimap.race.candidates import Look, entries, most_candidates, recipe_for_all
+from chimap.machines.base import Facts, Request, Winner
+from chimap.machines.block_plan import BlockPlan
+from chimap.machines.catalogue import for_all_rows
+from chimap.race.candidates import Look, entries, most_candidates
 from chimap.race.rounds import successive_halving
 from chimap.race.rows import held_out_rows, n_repeated, rounds_of, rows_of_round
 from chimap.race.runner import Race, work_of_fit
 from chimap.race.trials import Candidate, Outcome
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task, scoring_of
+
+from ..machines.choices import source_of
 
 ASKED = Recipe("HistogramClassifier", True)
 
@@ -144,17 +151,18 @@ def test_auc_leads_where_a_class_is_rare():
 def test_exact_machines_of_many_rows_stay_or_become_landmarks_or_moments():
     asked, listed = (Recipe("HistogramClassifier", True), {entry.name: entry for entry in entries(look(), 5000)})
 
-    def of_all(name, n_rows, n_bins, fits, **more):
-        recipe = listed[name].candidate(asked).recipe
-        learned = {"gamma": 0.25, "alpha": 1.0}
-        return recipe_for_all(recipe, asked, learned, n_rows=n_rows, n_bins=n_bins, fits=fits, **more)
+    def of_all(name, n_rows, n_bins, filled=0, memory="1GiB"):
+        recipe = replace(listed[name].candidate(asked).recipe, memory=memory)
+        source = source_of(f"{n_rows} x {n_bins}" + f" with {filled} filled" * (filled > 0) + ", 3 classes")
+        facts = Facts.of(source, Task.of(source, asked)[0], None, Request(can_keep=True))
+        return for_all_rows(recipe, facts, asked, Winner({"gamma": 0.25, "alpha": 1.0}, False, None))
 
-    assert of_all("exp-chi2, l1 rows", 5000, 100, True).features == "exact"
-    assert of_all("exp-chi2, l1 rows", 50_000, 100, True).features == "exact"
-    beyond_memory = of_all("exp-chi2, l1 rows", 50_000, 100, False)
+    assert of_all("exp-chi2, l1 rows", 5000, 100).features == "exact"
+    assert of_all("exp-chi2, l1 rows", 50_000, 100).features == "exact"
+    beyond_memory = of_all("exp-chi2, l1 rows", 50_000, 100, memory="10MiB")
     assert (beyond_memory.features, beyond_memory.gamma) == ("landmarks", 0.25)
-    assert of_all("chi2, l1 rows", 50_000, 100, True).features == "additive"
-    wide = of_all("chi2, l1 rows", 50_000, 20_000, True, is_sparse=True)
+    assert of_all("chi2, l1 rows", 50_000, 100).features == "additive"
+    wide = of_all("chi2, l1 rows", 50_000, 20_000, 50)
     assert (wide.features, wide.loss, wide.n_terms) == ("additive", "square", 2)
 
 
@@ -287,7 +295,7 @@ def test_margins_that_win_are_fitted(monkeypatch):
 @pytest.mark.parametrize("given", [{}, {"alpha": [0.1, 1.0]}])
 def test_what_the_race_learned_of_many_rows_is_what_is_fitted(given, monkeypatch):
     monkeypatch.setattr("chimap.race.runner.FEW", 0)
-    monkeypatch.setattr("chimap.race.choose.FEW_ROWS", 100)
+    monkeypatch.setattr("chimap.machines.keeps_rows.FEW_ROWS", 100)
     X, y = digits(400)
     model = HistogramClassifier("auto", random_state=0, bin_weights=None, **given).fit(X, y)
     learned = model.race_.trials[0].learned
@@ -301,10 +309,8 @@ def test_what_the_race_learned_of_many_rows_is_what_is_fitted(given, monkeypatch
 def without_room(monkeypatch, landmarks):
     """Digits on which an exponential kernel wins, for a fit that may not keep all rows."""
     monkeypatch.setattr("chimap.race.runner.FEW", 0)
-    monkeypatch.setattr("chimap.race.candidates.MOST_ROWS", 100)
-    monkeypatch.setattr("chimap.machines.sizes.MOST_ROWS", 100)
-    monkeypatch.setattr("chimap.race.choose.takes_blocks", lambda *given: False)
-    monkeypatch.setattr("chimap.machines.resolve.takes_blocks", lambda *given: False)
+    monkeypatch.setattr("chimap.machines.keeps_rows.MOST_ROWS", 100)
+    monkeypatch.setattr(BlockPlan, "fits", lambda *given: False)
     monkeypatch.setattr("chimap.race.choose.landmarks_of", lambda n_rows: landmarks)
     return HistogramClassifier("auto", bin_weights=None, random_state=0).fit(*digits(400))
 

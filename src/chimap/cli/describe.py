@@ -201,17 +201,14 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     Raise MemoryBudgetError if the budget is too small.
     """
     from chimap.engines import chunk_rows_within
-    from chimap.fit.fit import gamma_of_sample
-    from chimap.machines.base import Request
-    from chimap.machines.block_plan import block_plan
+    from chimap.machines.base import Facts, Request
+    from chimap.machines.block_plan import BlockPlan
+    from chimap.machines.catalogue import machine_for
     from chimap.machines.jobs import largest_job
     from chimap.machines.method import Method
-    from chimap.machines.resolve import resolve
-    from chimap.machines.sizes import bytes_of_exact
     from chimap.recipe import Recipe
     from chimap.recipe.codecs import RealCodec
     from chimap.recipe.task import Task
-    from chimap.solvers.blocks import BlockSolver
 
     y = source.labels()
     task = TaskName.classify if y is None else data_rows.decide_task(y, TaskName.auto, source.name)[0]
@@ -220,37 +217,20 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
     recipe = Recipe.of(estimator)
     targets = Task(RealCodec(0.0)) if y is None else Task.of(source, recipe)[0]  # without labels, one target
-    recipe = resolve(recipe, source, targets, gamma_of_sample, None, Request(can_keep=True))
-    facts = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
-    if recipe.solver == BlockSolver.name:
-        plan = block_plan(recipe, source)
-        return {
-            **facts,
-            "components": plan.n_rows,
-            "features": "exact",
-            "chunk_rows": plan.block_rows,
-            "peak_bytes": plan.n_bytes,
-            "seconds": plan.first_seconds + plan.seconds,
-        }
-    if recipe.is_exact:
-        peak = bytes_of_exact(recipe, source)
-        return {
-            **facts,
-            "components": source.n_rows,
-            "features": "exact",
-            "chunk_rows": source.n_rows,
-            "peak_bytes": peak,
-        }
-    method = Method.of(recipe, source.column_names, has_gaps=targets.has_gaps)
-    job = largest_job(method, source, targets.n_targets)
-    chunk_rows = chunk_rows_within(job, parse_memory(memory))
-    return {
-        **facts,
-        "components": job.n_features,
-        "features": "landmarks",
-        "chunk_rows": min(chunk_rows, source.n_rows),
-        "peak_bytes": job.peak_bytes(chunk_rows),
-    }
+    plan = machine_for(recipe, Facts.of(source, targets, None, Request(can_keep=True)))
+    cost, budget = plan.cost, parse_memory(memory)
+    facts: JSON = {"memory_bytes": budget, "library_bytes": libraries, "peak_bytes": cost.n_bytes}
+    if isinstance(cost, BlockPlan):
+        seconds = cost.first_seconds + cost.seconds
+        sizes = {"components": cost.n_rows, "features": "exact", "chunk_rows": cost.block_rows, "seconds": seconds}
+    elif plan.recipe.is_exact:
+        sizes = {"components": source.n_rows, "features": "exact", "chunk_rows": source.n_rows}
+    else:
+        method = Method.of(plan.recipe, source.column_names, has_gaps=targets.has_gaps)
+        job = largest_job(method, source, targets.n_targets)
+        chunk_rows = min(chunk_rows_within(job, budget), source.n_rows)
+        sizes = {"components": job.n_features, "features": "landmarks", "chunk_rows": chunk_rows}
+    return facts | sizes
 
 
 def _plan_line(plan: JSON) -> str:

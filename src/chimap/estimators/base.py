@@ -59,21 +59,19 @@ from chimap.estimators.rows import (
 )
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import Covariates
-from chimap.fit.batches import Batches, batches_of
+from chimap.fit.batches import Batches, first_batches
 from chimap.fit.checkpoint import Checkpoint
-from chimap.fit.fit import fit, fit_candidate, gamma_of_sample
+from chimap.fit.fit import fit
 from chimap.kernels import Kernel
 from chimap.losses import Loss
-from chimap.machines.base import Request
+from chimap.machines.catalogue import check_settings
 from chimap.machines.method import Method
-from chimap.machines.resolve import resolve
 from chimap.model_files import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.attributes import attributes_of, model_of
 from chimap.models.explain import effects, explain, importance, nearest
 from chimap.models.model import Model
 from chimap.normalizations import Normalization
-from chimap.race.choose import race
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import Task
@@ -302,18 +300,7 @@ class HistogramModel(WholeFits, BaseEstimator):
         recipe = self._recipe()
         task = Task.of_batches(recipe, np.asarray(to_learn), rows)
         source = task.weighed(rows, recipe)
-        raced = [found for found, _ in race(recipe, source, task, None, fit_candidate, Progress(), False)]
-        taken = [found for found in raced if found.normalization is None or not found.normalization.learns]
-        if not taken:
-            raise InputError(
-                Message(
-                    "{normalize=} learns from all rows, and partial_fit has seen the first of them: use fit, or "
-                    "another of {normalize}.",
-                    raced[0].normalize,
-                )
-            )
-        recipe = resolve(taken[0], source, task, gamma_of_sample, None, Request(True, is_batch=True))
-        batches = batches_of(Method.of(recipe, source.column_names), task, source)
+        batches = first_batches(recipe, task, source)
         units, self.mass_ = units_of(first_look(source)[0], None)
         self.units_ = units_for(units, batches.method.normalization)
         return batches
@@ -384,9 +371,11 @@ class HistogramModel(WholeFits, BaseEstimator):
     def _check_parameters(self) -> None:
         """Refuse parameters that are out of range or, for a fitted model, do not fit its columns."""
         if "model_" not in vars(self):
-            Method.of(self._recipe(), fitted_names(self))
+            Method.of(recipe := self._recipe(), fitted_names(self))
+            check_settings(recipe)
             return
         model = self.model_
+        check_settings(model.recipe, model.task.has_gaps)
         Method.of(model.recipe, model.columns, has_gaps=model.task.has_gaps)
         _ = model.parts  # raises for a kernel or features that are not there
         if (weights := model.recipe.given_bin_weights) is not None:

@@ -99,6 +99,11 @@ def _first_of(classes: Sequence[type[Features]], kernel: Kernel) -> type[Feature
     return next((made for made in classes if made.takes(kernel)), None)
 
 
+def has_number(features: Features) -> bool:
+    """Whether features are as many as they are told to be: landmarks or random features."""
+    return "n_components" in features.settings
+
+
 OPEN: Parameters = {
     "n_terms": "auto",
     "map": None,

@@ -27,10 +27,12 @@ from chimap.fit.checkpoint import FittedDesign
 from chimap.fit.collecting import FitRun, Sample
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.collecting.sums import empty_moments, learning_pass, witnesses_and_scored
-from chimap.fit.fit import learn_features, model_of_fit
+from chimap.fit.fit import fit_candidate, learn_features, model_of_fit
+from chimap.fit.gamma import with_gamma
 from chimap.losses import Observed, Square
-from chimap.machines.base import Request
+from chimap.machines.base import Facts, Request
 from chimap.machines.block_plan import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, mapped_row_bytes, outputs_bytes
+from chimap.machines.catalogue import machine_for
 from chimap.machines.holding_out import HoldingOut
 from chimap.machines.jobs import largest_job
 from chimap.machines.method import Method
@@ -38,6 +40,8 @@ from chimap.machines.objective import PenalisedLoss
 from chimap.machines.rows import PreparedRows, sample_rows
 from chimap.models.model import Model
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
+from chimap.race.choose import race
+from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_alpha
 from chimap.recipe.task import HeldOutRows, Task
 from chimap.selection.base import USUAL_FOLDS, OpenSettings
@@ -78,6 +82,24 @@ class Batches(Protocol):
     def result(self) -> Model:
         """Return the features, and their weights learned from all rows so far."""
         ...
+
+
+def first_batches(recipe: Recipe, task: Task, first: Source) -> Batches:
+    """Return batches as a recipe asks for them: after a race, by the machine that the first batch gets."""
+    request = Request(True, is_batch=True)
+    raced = [found for found, _ in race(recipe, first, task, None, fit_candidate, Progress(), request)]
+    taken = [found for found in raced if found.normalization is None or not found.normalization.learns]
+    if not taken:
+        raise InputError(
+            Message(
+                "{normalize=} learns from all rows, and partial_fit has seen the first of them: use fit, or another of "
+                "{normalize}.",
+                raced[0].normalize,
+            )
+        )
+    plan = machine_for(taken[0], Facts.of(first, task, None, request), recipe)
+    plan = with_gamma(plan, first, None, fit_candidate)
+    return batches_of(Method.of(plan.recipe, first.column_names), task, first)
 
 
 def batches_of(method: Method, task: Task, first: Source) -> Batches:

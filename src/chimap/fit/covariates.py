@@ -24,7 +24,8 @@ from chimap.data import ArraySource, Source
 from chimap.data.covariates import Widened
 from chimap.data.source import choose_rows
 from chimap.features.covariates import Covariates
-from chimap.machines.resolve import exact_machine_of
+from chimap.fit.gamma import exact_machine_of
+from chimap.machines.base import named_settings
 from chimap.models.model import Model
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task, scoring_of
@@ -32,6 +33,7 @@ from chimap.recipe.weights import with_weights
 from chimap.selection.jackknife import deviations_of, error_of_mean, parts_of_rows, standard_error
 from chimap.selection.scoring import OutputScore
 
+REFUSED = {"n_principal": "principal components", "learner": "a learned kernel"}
 KERNELS = ("linear", "gaussian")
 WEIGHTS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # times the scatter of the counts over that of the covariates
 MOST_ROWS = 1500  # of the sample: a machine of so many takes a fraction of a second
@@ -74,15 +76,15 @@ def with_covariates(
     groups: np.ndarray | None,
     learn: Callable[[Recipe, Source, np.ndarray | None], Model],
     progress: Progress,
-) -> tuple[Recipe, Source, Covariates]:
-    """Return the recipe and the rows with the covariates that add to the counts, and what they add.
+) -> tuple[Recipe, Source, Covariates | None]:
+    """Return the recipe and the rows with the covariates that add to the counts, and what they add: None without any.
 
     Parameters
     ----------
     recipe : Recipe
         The settings of the counts, after the race.
     source : Source
-        The rows, with ``covariates``.
+        The rows, with ``covariates`` if there are any.
     task : Task
         The targets.
     groups : array of shape (n,) or None
@@ -92,7 +94,10 @@ def with_covariates(
     progress : Progress
         Is told of the machines.
     """
-    assert source.covariates is not None
+    if source.covariates is None:
+        return recipe, source, None
+    for name in named_settings(recipe).keys() & REFUSED.keys():
+        raise InputError(Message("{covariates} cannot be combined with {}: leave one of them out.", REFUSED[name]))
     progress.stage("covariates", 2 + len(KERNELS) * (1 + len(WEIGHTS)), "machines")
     places = choose_rows(source.n_rows, MOST_ROWS, recipe.seed)
     table, y = source.covariates.take(places), source.labels()
@@ -185,11 +190,3 @@ def _told(
         scores[name] = scores["both"] - scores[other]
         scores[f"error of {name}"] = standard_error(deviations["both"] - deviations[other])
     return replace(columns, scores=scores, measure=score.name, n_scored=places.size)
-
-
-def check_covariates(recipe: Recipe) -> None:
-    """Raise ValueError for settings that do not go with covariates."""
-    refused = {"principal components": recipe.n_principal is not None, "a learned kernel": recipe.learner is not None}
-    for name, is_refused in refused.items():
-        if is_refused:
-            raise InputError(Message("{covariates} cannot be combined with {}: leave one of them out.", name))

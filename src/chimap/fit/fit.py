@@ -1,16 +1,18 @@
 """Run a fit from beginning to end.
 
 ``fit`` is the trunk of the package: every estimator that learns from a source of rows ends up here, with a ``Recipe``.
-The task says what the labels are; a race chooses what is open, and ``resolve`` gives the rest its value for the rows at
-hand. Then ``learn`` makes a model: the collector (``fit.collecting``) for what the objective needs plans the memory and
-draws a sample; the design learns the features on it; passes over the rows collect the evidence; and the objective
-chooses the strength and solves for the weights.
+The task says what the labels are, the facts what the rows are like. A race chooses what is open, the machine that the
+rows get gives the rest its value, and ``learn`` makes a model: the collector (``fit.collecting``) for what the
+objective needs plans the memory and draws a sample; the design learns the features on it; passes over the rows collect
+the evidence; and the objective chooses the strength and solves for the weights. ``improved`` goes on to a larger
+machine while that predicts better.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,23 +30,25 @@ from chimap._types import JSON, ArrayLike, Scoring
 from chimap._validation import MemoryBudgetError, check_weights
 from chimap.backends import check_device, on_host
 from chimap.data import Source
-from chimap.data.doubts import say
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.explain import mean_and_deviation
+from chimap.features.covariates import Covariates
 from chimap.features.principal import PrincipalCoordinates
 from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
+from chimap.fit.chosen import chosen, first_within_memory
 from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Sample
-from chimap.fit.covariates import check_covariates, with_covariates
-from chimap.fit.landmarks import ModelAndOutputs, better_of, doubled
+from chimap.fit.covariates import with_covariates
+from chimap.fit.gamma import with_gamma
+from chimap.fit.improve import ModelAndOutputs, improved
 from chimap.losses import Observed
-from chimap.machines.base import Request
+from chimap.machines.base import Facts, Plan, Request
+from chimap.machines.catalogue import machine_for
+from chimap.machines.explicit import advice_on_components
 from chimap.machines.method import Method
 from chimap.machines.objective import PenalisedLoss, objective_of
-from chimap.machines.resolve import advice_on_components, gamma_sample, resolve
 from chimap.machines.rows import PreparedRows
 from chimap.models.answers import Distances, learned_answers
 from chimap.models.model import Model
-from chimap.race.choose import race
 from chimap.race.trials import RaceResult
 from chimap.recipe import Recipe
 from chimap.recipe.task import HeldOutRows, Task, scoring_of
@@ -106,39 +110,37 @@ def fit(
     shown = scoring_of(recipe.scoring, recipe.is_classifier, source.labels())
     request = Request(can_keep(engine), log is not None, unlabelled is not None, has_curve, has_distances=races)
     check_request(objective_of(recipe, task.has_gaps), recipe, request)
-    n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
-    asked = recipe
 
-    def fitted(recipe: Recipe, raced: RaceResult | None) -> Model:
+    def fitted(raced: Recipe, result: RaceResult | None) -> Model:
         if log is not None:
-            log.keep(asked, Choice(recipe.seed, recipe.raced_settings, recipe.memory, raced))
-        covariates, rows = None, source
-        if rows.covariates is not None:
-            check_covariates(recipe)
-            recipe, rows, covariates = with_covariates(recipe, rows, task, groups, fit_candidate, progress)
-        resolved = resolve(recipe, rows, task, gamma_of_sample, groups, request)
-        try:
-            with progress, engine_of(engine) as running, compilation(clock, progress):
-                run = FitRun(running, progress, clock, request, log)
-                first = learn(resolved, task, rows, run, groups, unlabelled, ends_at, shown)
-                again = partial(_learned_again, task, replace(run, checkpoint=None), shown)
-                model = first.model
-                if "n_components" in resolved.resolved and log is None:
-                    model = doubled(first, resolved, task, rows, groups, again, progress)
-                if model.learned.get("n_unlearned_"):
-                    model = better_of(model, asked, recipe, task, rows, groups, again, gamma_of_sample, progress)
-        except MemoryBudgetError as error:
-            advice = advice_on_components(resolved, rows, task)
-            raise MemoryBudgetError(Message("{}{}", error, advice)) from None
-        return model if covariates is None else replace(model, learned={**model.learned, "covariates_": covariates})
+            log.keep(recipe, Choice(raced.seed, raced.raced_settings, raced.memory, result))
+        raced, rows, covariates = with_covariates(raced, source, task, groups, fit_candidate, progress)
+        plan = machine_for(raced, Facts.of(rows, task, groups, request), recipe)
+        plan = with_gamma(plan, rows, groups, fit_candidate)
+        with advised(plan), progress, engine_of(engine) as running, compilation(clock, progress):
+            run = FitRun(running, progress, clock, request, log)
+            first = learn(plan, task, rows, run, groups, unlabelled, ends_at, shown)
+            learn_more = partial(_learned_again, task, replace(run, checkpoint=None), shown)
+            model = improved(first, plan, task, rows, groups, learn_more, progress)
+        return finished(model, result, covariates, source, clock)
 
-    with threads(suited(recipe.n_jobs, n_rows)):
-        choices = _raced(recipe, source, task, groups, progress, request, log, races)
-        model, raced = first_within_memory(choices, fitted)
+    with threads(suited(recipe.n_jobs, source.n_rows + (0 if unlabelled is None else unlabelled.n_rows))):
+        choices = chosen(recipe, source, task, groups, fit_candidate, progress, request, log, races)
+        model = first_within_memory(choices, fitted)
     if log is not None and log is not checkpoint:
         log.remove()
-    seconds = clock.seconds if raced is None else {"race": raced.seconds, **clock.seconds}
-    told: JSON = {"stage_seconds_": seconds} | ({} if raced is None else {"race_": raced})
+    return model
+
+
+def finished(
+    model: Model, race: RaceResult | None, covariates: Covariates | None, source: Source, clock: Stopwatch
+) -> Model:
+    """Return the model with what is known once the fit has ended."""
+    told: JSON = {"stage_seconds_": clock.seconds}
+    if race is not None:
+        told = {"stage_seconds_": {"race": race.seconds, **clock.seconds}, "race_": race}
+    if covariates is not None:
+        told["covariates_"] = covariates
     if "row_numbers_" in model.learned:  # rows without a label or a weight are no rows of the fit
         told["row_numbers_"] = source.places_in_file()[model.learned["row_numbers_"]]
     model = replace(model, learned={**model.learned, **told})
@@ -146,48 +148,13 @@ def fit(
     return model
 
 
-def _raced(
-    recipe: Recipe,
-    source: Source,
-    task: Task,
-    groups: np.ndarray | None,
-    progress: Progress,
-    request: Request,
-    checkpoint: Checkpoint | None,
-    races: bool,
-) -> Sequence[tuple[Recipe, RaceResult | None]]:
-    """Return the recipes that a race leads to, see ``race``, or the one that the checkpoint has of one."""
-    choice = None if checkpoint is None else checkpoint.choice(recipe)
-    if choice is not None:
-        resumed = replace(recipe, seed=choice.seed, memory=choice.memory)
-        return [(resumed.with_raced(**choice.chosen), choice.race)]
-    if not races:
-        return [(recipe, None)]
-    return race(recipe, source, task, groups, fit_candidate, progress, request.may_keep_rows)
-
-
-def first_within_memory(
-    choices: Sequence[tuple[Recipe, RaceResult | None]], fitted: Callable[[Recipe, RaceResult | None], Model]
-) -> tuple[Model, RaceResult | None]:
-    """Return the model of the first choice whose machine the memory holds, in the least budget that does; say if it is
-    not the first of all.
-
-    Raise the MemoryBudgetError of the first choice, in its largest budget, if no machine fits.
-    """
-    refusal: MemoryBudgetError | None = None
-    for place, (recipe, raced) in enumerate(choices):
-        for memory in budgets(recipe.memory):
-            try:
-                model = fitted(recipe if memory == recipe.memory else recipe.with_values(memory=memory), raced)
-            except MemoryBudgetError as error:
-                refusal = error if place == 0 else refusal
-                continue
-            if place and raced is not None and choices[0][1] is not None:
-                first, taken = choices[0][1].trials[0].candidate.name, raced.trials[0].candidate.name
-                say([Message("{} won the race, but {} The model is {}, the next that fits.", first, refusal, taken)])
-            return model, raced
-    assert refusal is not None  # there is a choice, and at least one budget
-    raise refusal
+@contextmanager
+def advised(plan: Plan) -> Iterator[None]:
+    """Say how many components would fit, where memory does not hold as many as were asked for."""
+    try:
+        yield
+    except MemoryBudgetError as error:
+        raise MemoryBudgetError(Message("{}{}", error, advice_on_components(plan.recipe, plan.facts))) from None
 
 
 def fit_candidate(recipe: Recipe, source: Source, groups: np.ndarray | None) -> Model:
@@ -195,17 +162,8 @@ def fit_candidate(recipe: Recipe, source: Source, groups: np.ndarray | None) -> 
     return fit(replace(recipe, memory=next(budgets(recipe.memory))), source, groups=groups)
 
 
-def gamma_of_sample(recipe: Recipe, source: Source, groups: np.ndarray | None) -> float | str:
-    """Return gamma of the exact machine of a sample; "mean" for kernels without one. See ``resolve.gamma_sample``."""
-    sample = gamma_sample(recipe, source, groups)
-    if sample is None:
-        return "mean"
-    exact, rows, of_rows = sample
-    return float(fit(exact, rows, groups=of_rows).kernel.gamma)  # type: ignore[attr-defined]
-
-
 def learn(
-    recipe: Recipe,
+    plan: Plan,
     task: Task,
     source: Source,
     run: FitRun,
@@ -215,6 +173,7 @@ def learn(
     shown: Scoring = None,
 ) -> ModelAndOutputs:
     """Learn features and weights, with a value for every setting. See ``fit``; ``shown`` is the score of the curve."""
+    recipe = plan.recipe
     method = Method.of(recipe, source.column_names, has_gaps=task.has_gaps, ends_at=ends_at)
     collectors, clock = COLLECTORS[method.objective.solver.needs], run.clock
     collectors.check(run.request)
@@ -226,7 +185,7 @@ def learn(
         else:
             method = method.resumed(saved.fitted.seed, saved.fitted.attributes["normalization_"])
         method = method if groups is None else method.of_groups()
-        collector = collectors.planned(method, _prepared_rows(method, task, source, groups, saved), run, saved)
+        collector = collectors.planned(method, plan, _prepared_rows(method, task, source, groups, saved), run, saved)
         rows = collector.rows
         sample = collector.sample(run.progress, saved)
     fitted = saved.fitted if saved is not None else learn_features(method, rows, sample, run)
@@ -258,10 +217,10 @@ def learn(
 
 
 def _learned_again(
-    task: Task, run: FitRun, shown: Scoring, recipe: Recipe, source: Source, groups: np.ndarray | None
+    task: Task, run: FitRun, shown: Scoring, plan: Plan, source: Source, groups: np.ndarray | None
 ) -> ModelAndOutputs:
-    """Return what is learned by another recipe, or from some of the rows."""
-    return learn(recipe, task, source, run, groups, shown=shown)
+    """Return what is learned by another plan, or from some of the rows."""
+    return learn(plan, task, source, run, groups, shown=shown)
 
 
 def model_of_fit(

@@ -1,8 +1,38 @@
-"""What a fit is told besides its recipe."""
+"""What a machine is, what it is told of the rows, and the plan that it makes.
+
+A machine is a way to solve a fit for the rows at hand: on the kernel matrix between all rows, in blocks of it, or from
+explicit features. Each has a file, and ``catalogue.plans`` asks all of them.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from chimap._errors import InputError
+from chimap._messages import Message
+from chimap._types import Parameters, Scoring
+from chimap._validation import check_positive
+from chimap.backends import on_host
+from chimap.data import Source
+from chimap.features.additive import check_map
+from chimap.features.families import check_features
+from chimap.moments.kept_rows import KeptRows
+from chimap.recipe import Recipe
+from chimap.recipe.task import Task
+from chimap.solvers.base import Needs
+from chimap.solvers.exact import is_shared
+from chimap.solvers.kernel_matrix import has_exact_machine
+
+Refusals = Mapping[str, Callable[[Recipe], Message]]
+"""Settings that contradict a machine, each with the message of the error."""
+
+_COUNTED_ROWS = 1000  # whose entries in each column are counted
 
 
 @dataclass(frozen=True)
@@ -36,3 +66,244 @@ class Request:
     def may_keep_rows(self) -> bool:
         """Whether the fit may keep all rows, as exact machines do."""
         return self.can_keep and not self.has_unlabelled and not self.is_batch
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What decides a machine, of the rows and of what is asked besides the recipe.
+
+    Parameters
+    ----------
+    source : Source
+        Its sizes, names and types: no rows are read.
+    request : Request
+        What is asked of the fit besides.
+    n_targets, n_outputs : int
+        Targets of the task, and outputs of an exact machine at most.
+    has_labels, is_shared, has_gaps : bool
+        Whether there are targets; whether they share rows and weights; see ``Task``.
+    has_groups : bool
+        Whether rows come in groups.
+    """
+
+    source: Source
+    request: Request
+    n_targets: int
+    n_outputs: int
+    has_labels: bool
+    is_shared: bool
+    has_gaps: bool
+    has_groups: bool
+
+    @classmethod
+    def of(cls, source: Source, task: Task, groups: np.ndarray | None, request: Request) -> Facts:
+        """Return the facts of the rows of a source, with the targets of a task."""
+        y = source.labels()
+        if y is None:
+            n_outputs = 1
+        elif y.ndim == 2:
+            n_outputs = int(y.shape[1])
+        else:
+            n_outputs = 1 if y.dtype.kind == "f" else max(1, np.unique(y).size)
+        return cls(
+            source,
+            request,
+            task.n_targets,
+            n_outputs,
+            y is not None,
+            y is not None and (y.ndim == 1 or is_shared(y, source.weights)),
+            task.has_gaps,
+            groups is not None,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.source.n_rows
+
+    @cached_property
+    def dense_columns(self) -> float:
+        """The dense columns whose products take as long as those of the rows, judged by the first of sparse ones."""
+        if not self.source.is_sparse:
+            return float(self.source.n_features)
+        n = min(self.n_rows, _COUNTED_ROWS)
+        return KeptRows.columns_of(next(iter(self.source.chunks_from(0, n, n))).X)
+
+
+@dataclass(frozen=True)
+class Winner:
+    """What a race found for the recipe that won.
+
+    Parameters
+    ----------
+    learned : dict
+        Strength and, of exponential kernels, gamma of its last trial.
+    knows_all : bool
+        Whether the trial left out every row of the fit.
+    scoring : str, callable or None
+        The score of the race.
+    """
+
+    learned: Parameters
+    knows_all: bool
+    scoring: Scoring
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a machine takes.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Bytes of memory.
+    seconds : float
+        Seconds of two cores, by the operations.
+    n_rows : int
+        Rows that it learns from.
+    """
+
+    n_bytes: int
+    seconds: float
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The machine of a fit, and its recipe.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    asked : Recipe
+        The settings as they were asked for.
+    raced : Recipe
+        The same with what a race chose for all rows.
+    recipe : Recipe
+        The same with a value for each setting that depends on the rows, but for a gamma to be chosen on a sample.
+    facts : Facts
+        The rows.
+    others : mapping of str to str
+        Why each machine that is preferred to this one was not taken, by name.
+    """
+
+    machine: Machine
+    asked: Recipe
+    raced: Recipe
+    recipe: Recipe
+    facts: Facts
+    others: Mapping[str, str]
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What the machine takes."""
+        return self.machine.cost(self.recipe, self.facts)
+
+    def chosen_by(self, name: str) -> str:
+        """Return who gave a setting its value: "user", "race" or "machine"."""
+        if not self.asked.leaves_open(name):
+            return "user"
+        return "machine" if self.raced.leaves_open(name) else "race"
+
+
+class Machine(ABC):
+    """An entry of the catalogue ``MACHINES``.
+
+    Attributes
+    ----------
+    name : str
+        Its name in tables.
+    needs : tuple of str
+        What its solvers need of the rows.
+    refuses : mapping of str to callable
+        Settings that contradict it, each with the message of the error for a recipe. See ``named_settings``.
+    declines : collection of str
+        Settings of which it makes nothing: where one is named it is taken only by name.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[tuple[Needs, ...]]
+    refuses: ClassVar[Refusals] = {}
+    declines: ClassVar[Collection[str]] = ()
+
+    @abstractmethod
+    def against(self, recipe: Recipe, facts: Facts, asked: Recipe) -> str:
+        """Return why it is not taken for a recipe; empty if it can be. asked: the recipe before the race."""
+
+    @abstractmethod
+    def raced(self, recipe: Recipe, facts: Facts, asked: Recipe, winner: Winner | None) -> Recipe:
+        """Return the recipe with the features of this machine, and what it takes over from the winner of a race."""
+
+    def settled(self, recipe: Recipe, facts: Facts) -> Recipe:
+        """Return a recipe with values for its open settings.
+
+        Raise MemoryBudgetError if the memory does not hold even its smallest form.
+        """
+        check_sizes(recipe)
+        return recipe.with_values(precision="float32") if recipe.leaves_open("precision") else recipe
+
+    @abstractmethod
+    def cost(self, recipe: Recipe, facts: Facts) -> Cost:
+        """Return what it takes for a settled recipe."""
+
+    def larger(self, plan: Plan, facts: Facts, n_features: int, gamma: float | None) -> Recipe | None:
+        """Return the recipe of a larger machine that may predict better than the one of a plan; None if there is none.
+
+        facts: of the rows that it would learn from. n_features, gamma: what the machine of the plan has learned.
+        """
+        return None
+
+    def declined(self, recipe: Recipe) -> str:
+        """Return which settings it refuses or declines, in words; empty if none."""
+        names = [name for name in named_settings(recipe) if name in self.refuses or name in self.declines]
+        return ", ".join(names)
+
+    def check(self, recipe: Recipe, has_gaps: bool) -> None:
+        """Raise ValueError for the first setting of a recipe that contradicts this machine."""
+        named = named_settings(recipe, has_gaps)
+        for name, message in self.refuses.items():
+            if name in named:
+                raise InputError(message(recipe))
+
+
+def named_settings(recipe: Recipe, has_gaps: bool = False) -> dict[str, Any]:
+    """Return the settings of a recipe that ask something particular of a machine, with their values, by name.
+
+    "loss" is one that no machine on a kernel matrix minimises. "gaps" are missing entries, or weights that
+    differ between targets. "map values" are those of a kernel without a map, which a device cannot compute.
+    """
+    is_away, selection = not on_host(recipe.device), recipe.selection
+    has_maps = not is_away or recipe.leaves_open("kernel") or all(k.inner is not None for k in recipe.exact_kernels)
+    asked = {
+        "learner": recipe.learner,
+        "n_principal": recipe.n_principal,
+        "loss": None if has_exact_machine(recipe.requested_loss) else recipe.loss,
+        "features": None if recipe.leaves_open("features") else recipe.features,
+        "gamma": None if isinstance(recipe.gamma, str) and recipe.gamma == "mean" else recipe.gamma,
+        "n_components": None if recipe.leaves_open("n_components") else recipe.n_components,
+        "sampling": None if recipe.leaves_open("sampling") else recipe.sampling,
+        "landmarks": None if isinstance(recipe.landmarks, str) else recipe.landmarks,
+        "map": recipe.map,
+        "blocks": recipe.blocks,
+        "kernels": recipe.kernel if isinstance(recipe.kernel, list | tuple) else None,
+        "covariates": recipe.n_covariates or None,
+        "scoring": recipe.scoring,
+        "selection": None if recipe.leaves_open("selection") else selection,
+        "selection by sums": selection if isinstance(selection, str) and selection in ("gcv", "holdout") else None,
+        "device": recipe.device if is_away else None,
+        "map values": None if has_maps else recipe.device,
+        "several components' scoring": recipe.scoring if isinstance(recipe.n_principal, Sequence) else None,
+        "gaps on a device": (is_away and has_gaps) or None,
+    }
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def check_sizes(recipe: Recipe) -> None:
+    """Raise ValueError for features, numbers or a map that no rows could have."""
+    check_features(recipe.features)
+    for name in ("n_components", "n_terms"):
+        if not recipe.leaves_open(name):
+            check_positive(getattr(recipe, name), name, integer=True)
+    if recipe.map is not None:
+        check_map(recipe.map)

@@ -12,15 +12,14 @@ from chimap._validation import check_blocks
 from chimap.backends import backend_of, on_host
 from chimap.data import Source
 from chimap.data.table import named_blocks
-from chimap.moments.kept_rows import KeptRows
+from chimap.engines.rates import RATES
+from chimap.machines.base import Cost, Facts
 from chimap.recipe.recipe import Recipe
 from chimap.solvers.blocks import core_rows
 
 MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger blocks gain nothing
 FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
 USUAL_SECONDS = 240.0  # of counted work that a sweep may do
-# Operations per second of two cores: of products and of factors, and seconds of an exponential with its sum.
-_PRODUCTS, _FACTORS, _VALUE_SECONDS = 3.5e11, 3e11, 1.5e-10
 BLOCK_TERMS = 1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
 _STEP_OF_BLOCKS = 500  # rows by which blocks differ that are tried for the memory
 _FIRST_SHARE = 0.3  # of the seconds of a fit that its first block may take
@@ -28,7 +27,6 @@ CHOICE_FACTORS = 3  # the first block takes as long as so many factors
 # On a device: rows of a factor, of which a sweep over millions of rows then has as much to do as products, and the
 # factors that a sweep has at least, as each scores the machine before it.
 _MOST_ON_DEVICE, _FEWEST_FACTORS = 20_000, 8
-_COUNTED_ROWS = 1000  # whose entries in each column are counted
 _OUTPUTS_OF_ROWS = 4  # matrices of targets, weights and outputs of all rows
 # Of the rows that a sweep would take in if factors cost nothing, those that it takes in at least: larger blocks come
 # nearer to the exact solution, and leave work for fewer rows.
@@ -48,7 +46,12 @@ def block_seconds(n_rows: int, block_rows: int, n_columns: float) -> float:
     """
     pairs = n_rows**2 / 2
     factors = n_rows * _factor_operations(block_rows)
-    return 2 * pairs * n_columns / _PRODUCTS + pairs * _VALUE_SECONDS + factors / _FACTORS
+    return 2 * pairs * n_columns / RATES.products + pairs * RATES.exponential_seconds + factors / RATES.factors
+
+
+def choice_seconds(n_rows: int) -> float:
+    """Return the seconds of a machine on one matrix of so many rows, with the choice of strength and gamma."""
+    return CHOICE_FACTORS * block_seconds(n_rows, n_rows, 0)
 
 
 def _factor_operations(block_rows: int) -> float:
@@ -59,35 +62,28 @@ def _factor_operations(block_rows: int) -> float:
 def most_rows_within(seconds: float, block_rows: int, n_columns: float) -> int:
     """Return the rows that a sweep learns from in so many seconds of two cores."""
     square = block_seconds(2, 0, n_columns) / 4
-    linear = _factor_operations(block_rows) / _FACTORS
+    linear = _factor_operations(block_rows) / RATES.factors
     return int((np.sqrt(linear**2 + 4 * square * seconds) - linear) / (2 * square))
 
 
-@dataclass(frozen=True)
-class BlockPlan:
-    """How a machine in blocks takes the rows of a source.
+@dataclass(frozen=True, kw_only=True)
+class BlockPlan(Cost):
+    """How a machine in blocks takes the rows of a source, and what that takes.
 
     Parameters
     ----------
+    n_bytes, seconds, n_rows
+        See ``Cost``: bytes of the rows and of a block, and those rows of the source that the work allows.
     block_rows : int
         Rows of the first block, which this machine solves: as many as its memory holds.
     factor_rows : int
         Rows of the factors of later blocks: as many, or more on a device that holds them.
-    n_rows : int
-        Rows to learn from: those of the source, or as many as the work allows.
-    seconds : float
-        Seconds of two cores for these rows, by the operations.
-    n_bytes : int
-        Bytes of the rows and of a block.
     is_held : bool
         Whether the device, if there is one, has room for the rows and a block.
     """
 
     block_rows: int
     factor_rows: int
-    n_rows: int
-    seconds: float
-    n_bytes: int
     is_held: bool
 
     def fits(self, room: int) -> bool:
@@ -97,10 +93,10 @@ class BlockPlan:
     @property
     def first_seconds(self) -> float:
         """Seconds of the first block, on which strength and gamma are chosen too."""
-        return CHOICE_FACTORS * block_seconds(self.block_rows, self.block_rows, 0)
+        return choice_seconds(self.block_rows)
 
 
-def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
+def block_plan(recipe: Recipe, facts: Facts) -> BlockPlan:
     """Return how a machine in blocks takes the rows of a source within its memory.
 
     The work is that of the time limit, or a usual amount. A device does it faster, apart from the
@@ -109,14 +105,14 @@ def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
     Blocks are as large as memory allows. Where the work does not allow all rows and much of it would be factors, they
     are smaller, to take in more rows.
     """
-    backend = backend_of(recipe.device)
+    backend, source = backend_of(recipe.device), facts.source
     dtype = recipe.dtype
     row_bytes = mapped_row_bytes(recipe, source)
-    kept_bytes = row_bytes + outputs_bytes(_targets_of(source))
+    kept_bytes = row_bytes + outputs_bytes(facts.n_outputs)
     seconds = recipe.time_limit or USUAL_SECONDS
     terms = terms_of(recipe, BLOCK_TERMS) * share_of_columns(recipe.blocks, source)
     stored = int(terms * source.n_features)
-    columns = terms * _dense_columns(source) if on_host(recipe.device) else stored
+    columns = terms * facts.dense_columns if on_host(recipe.device) else stored
     least = min(FEWEST_BLOCK_ROWS, source.n_rows)
 
     def of_blocks(block_rows: int) -> BlockPlan:
@@ -124,12 +120,12 @@ def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
         n_rows = min(source.n_rows, max(block_rows, most_rows_within(work, block_rows, columns)))
         needed = int(n_rows * kept_bytes) + block_bytes(block_rows, row_bytes, dtype)
         return BlockPlan(
-            block_rows,
-            block_rows,
-            n_rows,
-            block_seconds(n_rows, block_rows, columns) / backend.speed,
-            needed,
-            backend.holds(n_rows, stored, block_rows, dtype),
+            n_bytes=needed,
+            seconds=block_seconds(n_rows, block_rows, columns) / backend.speed,
+            n_rows=n_rows,
+            block_rows=block_rows,
+            factor_rows=block_rows,
+            is_held=backend.holds(n_rows, stored, block_rows, dtype),
         )
 
     def factor_rows(plan: BlockPlan) -> int:
@@ -151,16 +147,6 @@ def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
     return next((plan for plan in fitting if plan.n_rows >= enough), fitting[-1])
 
 
-def _targets_of(source: Source) -> int:
-    """Return the number of outputs of a machine for the labels of a source, at most."""
-    y = source.labels()
-    if y is None:
-        return 1
-    if y.ndim == 2:
-        return int(y.shape[1])
-    return 1 if y.dtype.kind == "f" else max(1, np.unique(y).size)
-
-
 def outputs_bytes(n_targets: int) -> int:
     """Return the bytes of the targets, weights and outputs of a row of a machine in blocks."""
     return _OUTPUTS_OF_ROWS * n_targets * np.dtype(np.float64).itemsize
@@ -176,14 +162,6 @@ def terms_of(recipe: Recipe, usual: int) -> int:
     if recipe.map is not None:
         return int(recipe.map._terms_at_most)
     return usual if recipe.leaves_open("n_terms") else int(recipe.n_terms)
-
-
-def _dense_columns(source: Source) -> float:
-    """Return the dense columns whose products take as long as those of the rows, judged by the first of them."""
-    if not source.is_sparse:
-        return float(source.n_features)
-    n = min(source.n_rows, _COUNTED_ROWS)
-    return KeptRows.columns_of(next(iter(source.chunks_from(0, n, n))).X)
 
 
 def share_of_columns(blocks: Blocks | None, source: Source) -> float:

@@ -1,8 +1,8 @@
 """The memory plan of a fit, made before the first row is mapped.
 
 ``planned_job`` computes the sizes of the largest pass (the ``Job``) from the method and the source. A collector
-(``fit.collecting``) adds what it would like to keep in memory, and ``Plan.of_first`` takes what the budget allows and
-derives the rows of a chunk. ``keeping_job`` does the same for solvers that need all features in memory, once the
+(``fit.collecting``) adds what it would like to keep in memory, and ``PassPlan.of_first`` takes what the budget allows
+and derives the rows of a chunk. ``keeping_job`` does the same for solvers that need all features in memory, once the
 features are fitted.
 """
 
@@ -111,7 +111,7 @@ def planned_job(method: Method, rows: PreparedRows, engine: Engine) -> Job:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PassPlan:
     """The sizes of a fit and the rows of a chunk.
 
     Parameters
@@ -126,7 +126,7 @@ class Plan:
     chunk_rows: int
 
     @classmethod
-    def of_first(cls, jobs: Sequence[Job], budget: int, begun: int | None = None) -> Plan:
+    def of_first(cls, jobs: Sequence[Job], budget: int, begun: int | None = None) -> PassPlan:
         """Plan the first of several jobs that fits in the memory budget.
 
         Parameters

@@ -16,18 +16,16 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, Blocks, Rows
-from chimap._validation import check_choice, check_positive
-from chimap.backends import check_device, on_host
+from chimap._validation import check_choice
+from chimap.backends import check_device
 from chimap.data import Source
 from chimap.data.views import bins_of
 from chimap.engines import Progress, Stopwatch
-from chimap.features.additive import check_map
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactBlocks
-from chimap.features.families import check_features
 from chimap.features.scaled import Scale, ScaledFeatures
-from chimap.losses import Observed
+from chimap.machines.base import check_sizes
 from chimap.machines.holding_out import HoldingOut, holding_out, leaving_out
 from chimap.machines.objective import PenalisedLoss, checked_components, objective_of
 from chimap.machines.rows import PreparedRows
@@ -36,9 +34,6 @@ from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.recipe import PRECISIONS, checked_alpha
-from chimap.solvers.base import Needs
-
-_ON_DEVICES: tuple[Needs, ...] = ("moments", "kernel", "blocks")  # what a fit with a device can be solved from
 
 
 def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures | ExactBlocks:
@@ -147,26 +142,9 @@ class Method:
             )
         check_choice(recipe.precision, "precision", PRECISIONS)
         check_device(recipe.device)
-        objective.check(recipe)
         n_principal = checked_components(recipe.n_principal, objective)
         if recipe.selection == "gcv" and isinstance(n_principal, tuple):
             raise InputError(Message("several {n_principal} are compared by folds: use {selection='auto'}, not 'gcv'."))
-        if not on_host(recipe.device) and isinstance(objective.loss, Observed):
-            raise InputError(
-                Message(
-                    "{device=} needs targets without missing entries and with equal weights, but some entries are "
-                    "missing or have a {class_weight}. Use {device='cpu'}, or fit the tasks one by one.",
-                    recipe.device,
-                )
-            )
-        if not on_host(recipe.device) and objective.solver.needs not in _ON_DEVICES:
-            raise InputError(
-                Message(
-                    "{device=} supports {loss='square'} only; got {loss=}. Use {device='cpu'}.",
-                    recipe.device,
-                    recipe.loss,
-                )
-            )
         holding = holding_of(recipe, objective, n_principal)
         return cls(recipe, design, objective, holding, n_principal, recipe.normalization)
 
@@ -198,16 +176,6 @@ class Method:
         if self.normalization is None:
             return self
         return replace(self, normalization=self.normalization.fitted(bins_of(source, self.recipe.n_covariates)))
-
-
-def check_sizes(recipe: Recipe) -> None:
-    """Raise ValueError for features, numbers or a map that no rows could have."""
-    check_features(recipe.features)
-    for name in ("n_components", "n_terms"):
-        if not recipe.leaves_open(name):
-            check_positive(getattr(recipe, name), name, integer=True)
-    if recipe.map is not None:
-        check_map(recipe.map)
 
 
 def design_of(recipe: Recipe, columns: Sequence[str] | None) -> Design:

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from chimap._errors import InputError
-from chimap._messages import Message, Setting
+from chimap._messages import Message
 from chimap._validation import check_choice, check_positive
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, named
-from chimap.machines.sizes import has_form_on_device
 from chimap.penalties import L2, L21
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock
@@ -27,7 +26,7 @@ from chimap.selection.base import OpenSettings
 from chimap.selection.choose import ChosenSolution, choose
 from chimap.solvers.base import Components, Evidence, Solver
 from chimap.solvers.catalogue import SOLVERS, solver_of
-from chimap.solvers.kernel_matrix import KernelSolver, has_exact_machine
+from chimap.solvers.kernel_matrix import KernelSolver
 
 
 @dataclass(frozen=True)
@@ -90,13 +89,6 @@ class PenalisedLoss:
     def has_gcv(self) -> bool:
         """Whether generalised cross-validation and a held-out score can choose what is open."""
         return self.solver.needs == "moments" and self.groups is None and not np.ndim(self.n_principal)
-
-    def check(self, recipe: Recipe) -> None:
-        """Raise ValueError for settings that the solver does not support."""
-        if self.solver.leaves_out:
-            check_exact(recipe, self.loss)
-        else:
-            check_choosing(recipe, self.loss, has_gcv=self.has_gcv)
 
     def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
         """Return the job with the memory that finding the weights takes."""
@@ -175,35 +167,3 @@ def checked_components(n_principal: Any, objective: PenalisedLoss) -> int | tupl
             )
         )
     return tuple(int(number) for number in numbers)
-
-
-def check_choosing(recipe: Recipe, loss: str | Loss, *, has_gcv: bool) -> None:
-    """Raise ValueError for settings that ask for a choice which sums of features do not allow."""
-    if recipe.scoring is not None and not has_gcv:
-        raise InputError(
-            Message("{scoring} needs rows held out by {loss='square'}; got {loss=}. Leave {scoring} out.", loss)
-        )
-
-
-def check_exact(recipe: Recipe, loss: str | Loss) -> None:
-    """Raise ValueError for settings that machines which keep every row do not support."""
-    refused = {"n_principal": recipe.n_principal is not None, "loss": not has_exact_machine(loss)}
-    for name, is_refused in refused.items():
-        if is_refused:
-            raise InputError(
-                Message(
-                    "{features='exact'} solves {loss='square'}, {loss='squared_hinge'}, {loss='poisson'} or "
-                    "{loss='quantile'} on the kernel matrix, and does not support {}. Leave that out, or use "
-                    "{features='landmarks'}.",
-                    Setting(name, getattr(recipe, name)),
-                )
-            )
-    if not has_form_on_device(recipe):
-        raise InputError(
-            Message(
-                "{features='exact'} on {device=}: kernel {} has no map, and its values are computed on this "
-                "machine only. Use {device='cpu'}, or {features='landmarks'}.",
-                recipe.device,
-                ", ".join(repr(k.name) for k in recipe.exact_kernels if k.inner is None),
-            )
-        )

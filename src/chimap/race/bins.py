@@ -20,7 +20,7 @@ from chimap.features.screened import screened_weights
 from chimap.features.weighted import ROUNDS as WEIGHT_ROUNDS
 from chimap.features.weighted import learn_weights, learned_weights
 from chimap.normalizations import Roots
-from chimap.race.candidates import has_features, named_candidate
+from chimap.race.candidates import named_candidate
 from chimap.race.machines import Split
 from chimap.race.rounds import HOPELESS
 from chimap.race.rows import ROUNDS
@@ -323,12 +323,12 @@ def _ridge_trials(result: RaceResult) -> list[Trial]:
 
 def _minimises_squares(recipe: Recipe) -> bool:
     """Whether a candidate minimises squares, with gradients."""
-    has_gradients = not has_features(recipe, "exact") or recipe.exact_kernel.inner is not None
+    has_gradients = not recipe.is_exact or recipe.exact_kernel.inner is not None
     return bool(recipe.loss == "square") and has_gradients
 
 
 def _has_gamma(trial: Trial) -> bool:
-    return "gamma" in trial.candidate.recipe.raced
+    return "gamma" in trial.candidate.settings
 
 
 # --- a race of weights alone

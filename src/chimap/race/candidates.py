@@ -14,11 +14,10 @@ from chimap._validation import AUTO
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
-from chimap.features.exact import MOST_ROWS
 from chimap.features.families import FAMILIES, AutomaticFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.losses import Loss
-from chimap.machines.sizes import MOST_SUMMED
+from chimap.machines.base import named_settings
 from chimap.race.trials import Candidate
 from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_normalizations
@@ -49,6 +48,9 @@ _TAIL = 20  # times the median of filled entries: a 99th percentile beyond it sp
 _FILLED = 0.9  # on rows with a larger share of filled bins, presence says little
 _MOST_FILLED = 300  # filled bins of a row of many: the min-max kernel compares them pair by pair, without products
 _LOGS_OF_SHARES = ("log-cpm", "log-cp10k")
+
+REFUSED = {"features", "gamma", "map", "blocks", "n_principal"}
+"""Settings that trials which share products do not support; see ``named_settings``."""
 
 PREFERRED_AMOUNTS: tuple[tuple[str, str | None], ...] = (
     ("minmax", "log-cpm"),
@@ -510,7 +512,7 @@ def features_of_kernel(
     """
     exact = winner.recipe
     kernel, recipe = (replace(exact, gamma=1.0).exact_kernel, exact.without_raced("features", "loss", of=asked))
-    if "gamma" in recipe.raced:
+    if "gamma" in winner.settings:
         recipe = recipe.with_raced(gamma=learned.get("gamma", recipe.gamma))
     recipes: list[Recipe] = []
     if isinstance(kernel, AdditiveKernel) and any(f.takes(kernel) for f in FAMILIES["additive"]):
@@ -529,56 +531,21 @@ def features_of_kernel(
 
 def variant_of(winner: Candidate, recipe: Recipe) -> Candidate:
     """Return a candidate of the same kernel and normalisation with other settings, which are part of its name."""
-    is_sized = "n_components" in recipe.raced
+    is_sized = "n_components" in recipe.raced_settings
     size = f" {recipe.n_components:,}" if is_sized else ""
     way = "SVM" if recipe.loss in ("hinge", "squared_hinge") else f"{recipe.features}{size}"
     return Candidate(f"{winner.name}, {way}", recipe, winner.is_baseline)
 
 
-# --- what a candidate becomes
-
-
-def recipe_for_all(
-    recipe: Recipe, asked: Recipe, learned: Parameters, *, n_rows: int, n_bins: int, fits: bool, is_sparse: bool = False
-) -> Recipe:
-    """Return the recipe of a candidate for all rows.
-
-    Exact machines of additive kernels become ridge on the map where rows are many, and others landmarks where memory
-    holds neither their matrix nor blocks of it. asked: the recipe before the race. learned: what the last trial of the
-    candidate chose. fits: whether memory does. is_sparse: whether rows are sparse; they may then have any number of
-    mapped bins.
-    """
-    if has_features(recipe, "landmarks"):
-        return recipe.without_raced("n_components", of=asked)  # chosen again to suit all rows
-    if not has_features(recipe, "exact") or (fits and (n_rows <= MOST_ROWS or "gamma" in recipe.raced)):
-        return recipe
-    if "gamma" in recipe.raced:
-        return recipe.with_raced(features="landmarks", gamma=learned.get("gamma", "mean"))
-    if recipe.exact_kernel.inner is None:
-        return recipe.with_raced(features="landmarks")
-    n_terms = 2 if is_sparse or 2 * n_bins <= MOST_SUMMED else 1
-    return recipe.with_raced(features="additive", n_terms=n_terms)
-
-
-def has_features(recipe: Recipe, name: str) -> bool:
-    """Whether a candidate was entered with these features; those that the user named are not compared."""
-    return "features" in recipe.raced and recipe.features == name
-
-
 def is_free(recipe: Recipe, or_named: bool = False) -> bool:
-    """Return whether features, loss and gamma are left open, and all settings are supported by exact machines.
+    """Return whether trials can share products: features, loss and gamma are left open, and nothing is refused.
 
     or_named: gamma may be given if the kernel is named.
     """
-    is_named = or_named and not recipe.leaves_open("kernel")
-    return (
-        recipe.leaves_open("features")
-        and (is_named or _is_word(recipe.gamma, "mean"))
-        and (_is_word(recipe.loss, "square") or is_iterated(recipe.loss))
-        and recipe.map is None
-        and recipe.blocks is None
-        and recipe.n_principal is None
-    )
+    named = named_settings(recipe).keys() & REFUSED
+    if or_named and not recipe.leaves_open("kernel"):
+        named -= {"gamma"}
+    return not named and (_is_word(recipe.loss, "square") or is_iterated(recipe.loss))
 
 
 def _ridge_loss(recipe: Recipe) -> str | Loss:

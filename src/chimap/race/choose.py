@@ -19,18 +19,18 @@ from chimap._validation import check_choice, check_positive, checked_weights
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Progress
-from chimap.machines.sizes import holds_matrix, landmarks_of, takes_blocks, takes_wide
+from chimap.machines.base import Facts, Request, Winner
+from chimap.machines.catalogue import for_all_rows
+from chimap.machines.explicit import landmarks_of
 from chimap.race.bins import bins_if_any, is_in_time, promoted, weigh_bins, with_bins
 from chimap.race.candidates import (
     HISTOGRAM_KERNELS,
     entries,
-    has_features,
     is_free,
     most_candidates,
     named_candidate,
     on_device,
     on_normalizations,
-    recipe_for_all,
     within,
     within_room,
 )
@@ -40,19 +40,10 @@ from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_normalizations
 from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
-from chimap.selection.leave_one_out import FEW_ROWS
-
-_SEARCHED_AGAIN = 2  # times the rows that settings are compared on: a search of so many takes as long as their fit
 
 
 def race(
-    asked: Recipe,
-    source: Source,
-    task: Task,
-    groups: np.ndarray | None,
-    fit: Fit,
-    progress: Progress,
-    keeps_rows: bool = True,
+    asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit, progress: Progress, request: Request
 ) -> list[tuple[Recipe, RaceResult | None]]:
     """Return the recipe for all rows with what a race chooses, and its result: None if nothing is left to a race.
 
@@ -61,8 +52,8 @@ def race(
 
     kernel="auto" and several normalisations are chosen on a sample of the rows, and so are weights of bins if they are
     to be learned. Rows are held out by group if groups are given, and stratified by class if there are classes.
-    Settings that the user gave stay: the race is then among kernels and normalisations. keeps_rows: whether the fit may
-    keep all rows in memory, as exact machines do.
+    Settings that the user gave stay: the race is then among kernels and normalisations. request: what is asked
+    of the fit besides.
 
     Raises
     ------
@@ -76,7 +67,7 @@ def race(
     check_bin_weights(asked.bin_weights, source.n_features)
     with threads(asked.n_jobs), progress:
         if asked.leaves_open("kernel") or not isinstance(asked.normalize, str | None):
-            return _raced(asked, source, task, groups, fit, progress, keeps_rows)
+            return _raced(asked, source, task, groups, fit, progress, request)
         if isinstance(asked.bin_weights, str) and asked.bin_weights == "learn":
             return [weigh_bins(asked, source, task, groups, fit, progress)]
     return [(asked, None)]
@@ -91,9 +82,10 @@ def check_bin_weights(bin_weights: str | ArrayLike | None, n_bins: int) -> None:
 
 
 def _raced(
-    asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit, progress: Progress, keeps_rows: bool
+    asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit, progress: Progress, request: Request
 ) -> list[tuple[Recipe, RaceResult | None]]:
-    running = Race.on(asked, source, task, groups, fit, keeps_rows=keeps_rows)
+    facts = Facts.of(source, task, groups, request)
+    running = Race.on(asked, source, task, groups, fit, keeps_rows=request.may_keep_rows)
     if running.look.is_signed and asked.leaves_open("kernel"):
         say(
             [
@@ -116,7 +108,7 @@ def _raced(
         result = running.improved(result)
 
     def for_all(trial: Trial) -> Recipe:
-        return final_recipe(running, trial, source, keeps_rows)
+        return final_recipe(running, trial, facts)
 
     result, exact = _as_fitted(running, result, for_all, source.n_rows)
     weights = None
@@ -127,9 +119,7 @@ def _raced(
             result = with_bins(result, bins)
             weights = bins.weights if result.trials[0] is bins.trial else weights
     chosen = for_all(result.trials[0])
-    others = [
-        trial for trial in result.trials[1:] if not trial.error and "bin_weights" not in trial.candidate.recipe.raced
-    ]
+    others = [trial for trial in result.trials[1:] if not trial.error and "bin_weights" not in trial.candidate.settings]
     return [
         (chosen if weights is None else chosen.with_raced(bin_weights=weights), result),
         *((for_all(trial), result.led_by(trial)) for trial in others),
@@ -153,41 +143,10 @@ def _entered(running: Race, source: Source) -> list[Candidate]:
     return within(entered, asked)
 
 
-def final_recipe(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Recipe:
-    """Return the recipe of a candidate for all rows of the source."""
-    asked, raced = running.asked, trial.candidate.recipe
-    plain = raced.with_raced(bin_weights=None)
-    fits = keeps_rows and (holds_matrix(plain, source) or takes_blocks(plain, source))
-    recipe = recipe_for_all(
-        raced,
-        asked,
-        trial.learned,
-        n_rows=source.n_rows,
-        n_bins=source.n_features,
-        fits=fits,
-        is_sparse=source.is_sparse,
-    )
-    is_exact = has_features(recipe, "exact")
-    recipe = recipe.with_raced(scoring=running.scoring if is_exact else None)
-    is_wide = has_features(raced, "exact") and has_features(recipe, "additive") and takes_wide(recipe, source)
-    return recipe.with_raced(**_raced_strengths(running, trial, source.n_rows)) if is_exact or is_wide else recipe
-
-
-def _raced_strengths(running: Race, trial: Trial, n_rows: int) -> dict[str, float]:
-    """Return the strength and gamma that the race found, if the fit would find none that are better.
-
-    This is so for few rows, all of which the race left out, unless bins got weights since. For exact machines of many
-    rows, a new search would take several times the fit: strength and gamma correspond to the noise and width of a
-    Gaussian process, which do not depend on the number of rows. Between the two, a search over all rows is fast, and
-    knows more than the rows of the race.
-    """
-    asked = running.asked
-    knows_all = running.leaves_out and "bin_weights" not in trial.candidate.recipe.raced
-    if not asked.leaves_open("alpha", "selection"):
-        return {}
-    if not knows_all and n_rows <= _SEARCHED_AGAIN * FEW_ROWS:
-        return {}
-    return {name: trial.learned[name] for name in ("alpha", "gamma") if name in trial.learned}
+def final_recipe(running: Race, trial: Trial, facts: Facts) -> Recipe:
+    """Return the recipe of a candidate for all rows, with the features of the machine that they get."""
+    knows_all = running.leaves_out and "bin_weights" not in trial.candidate.settings
+    return for_all_rows(trial.candidate.recipe, facts, running.asked, Winner(trial.learned, knows_all, running.scoring))
 
 
 # --- a machine that all rows turn into another one (an exact machine into landmarks) wins only as that other one
@@ -206,10 +165,10 @@ def _as_fitted(
     while True:
         first = result.trials[0]
         recipe = for_all(first)
-        if not has_features(recipe, "landmarks"):
+        if not _becomes_landmarks(running, recipe):
             return result, replaced
-        if has_features(first.candidate.recipe, "landmarks"):
-            return _less_saturated(result, for_all), replaced
+        if first.candidate.recipe.features == "landmarks":
+            return _less_saturated(running, result, for_all), replaced
         n_landmarks = min(landmarks_of(n_rows), first.n_rows)
         title = f"{first.candidate.name}, {n_landmarks:,} landmarks"
         sized = recipe.without_raced("scoring", of=running.asked).with_raced(n_components=n_landmarks)
@@ -218,7 +177,7 @@ def _as_fitted(
         result = result.in_place_of(first, trial)
 
 
-def _less_saturated(result: RaceResult, for_all: Callable[[Trial], Recipe]) -> RaceResult:
+def _less_saturated(running: Race, result: RaceResult, for_all: Callable[[Trial], Recipe]) -> RaceResult:
     """Return the result led by the best other machine, if landmarks lead it by no more than a standard error.
 
     The number of landmarks does not grow with the rows, so a score on few rows flatters them.
@@ -227,8 +186,13 @@ def _less_saturated(result: RaceResult, for_all: Callable[[Trial], Recipe]) -> R
     for trial in result.trials[1:]:
         if trial.round < first.round or trial.error:
             break
-        if has_features(for_all(trial), "landmarks"):
+        if _becomes_landmarks(running, for_all(trial)):
             continue
         error = standard_error(np.subtract(first.deviations, trial.deviations))
         return result.led_by(trial) if first.score - trial.score <= error else result
     return result
+
+
+def _becomes_landmarks(running: Race, recipe: Recipe) -> bool:
+    """Whether a candidate has landmarks of all rows that the user has not named."""
+    return running.asked.leaves_open("features") and bool(recipe.features == "landmarks")

@@ -17,8 +17,10 @@ from chimap._types import Parameters
 from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
-from chimap.machines.block_plan import BlockPlan, block_plan
-from chimap.machines.sizes import bytes_of_exact, landmarks_of
+from chimap.machines.base import Facts, Request
+from chimap.machines.block_plan import BlockPlan
+from chimap.machines.catalogue import machine_for
+from chimap.machines.explicit import landmarks_of
 from chimap.race.candidates import candidates_of_kernel, entries, features_of_kernel, variant_of
 from chimap.race.choose import final_recipe
 from chimap.race.runner import Fit, Race
@@ -222,7 +224,7 @@ def compare(
         entered = candidates_of_kernel(asked, kernel, gamma, look, normalize)
     with clock("race"):
         result = running.run(entered, progress)
-    bench = _Bench(running, source, result)
+    bench = _Bench(running, Facts.of(source, task, groups, Request(can_keep=True)), result)
     with clock("as it will be fitted"):
         progress.stage("rehearsing", None, "fits")
         if kernel is not None:
@@ -271,8 +273,8 @@ def _floor(racing: Race, measure: str) -> float | None:
 class _Bench:
     """The entrants so far, and fits of machines as they will be for all rows."""
 
-    def __init__(self, racing: Race, source: Source, result: RaceResult):
-        self._racing, self._source = racing, source
+    def __init__(self, racing: Race, facts: Facts, result: RaceResult):
+        self._racing, self._facts = racing, facts
         self._rounds = sorted(racing.splits_of)
         self._trials = {t.candidate.name: t for t in result.trials}
         self._recipes: dict[str, Recipe] = {}  # of each entrant in the race
@@ -309,7 +311,7 @@ class _Bench:
             sized = recipe.without_raced("scoring", of=asked)
             if recipe.features == "landmarks":
                 # As many landmarks as suit all rows, up to the number of rows of the race.
-                n_landmarks = min(landmarks_of(self._source.n_rows), self._rounds[-1])
+                n_landmarks = min(landmarks_of(self._facts.n_rows), self._rounds[-1])
                 sized = sized.with_raced(n_components=n_landmarks)
             self._rehearse(variant_of(trial.candidate, sized), recipe)
 
@@ -322,7 +324,7 @@ class _Bench:
         blocks = self.blocks_of(chosen)
         if blocks is not None:
             return blocks.first_seconds + blocks.seconds
-        recipe, n, n_rows = self._recipes[chosen.name], self._rounds[-1], self._source.n_rows
+        recipe, n, n_rows = self._recipes[chosen.name], self._rounds[-1], self._facts.n_rows
         if recipe.is_exact:
             fits = [(n_fitted, sum(self._stages(recipe, n_fitted).values())) for n_fitted in self._rounds[-2:]]
             return seconds_of_exact(fits, n_rows)
@@ -331,9 +333,8 @@ class _Bench:
     def blocks_of(self, chosen: Entrant) -> BlockPlan | None:
         """Return how an exact machine takes all rows block by block; None for others, and where one matrix fits."""
         recipe = self._finals.get(chosen.name)
-        if recipe is None or not recipe.is_exact or bytes_of_exact(recipe, self._source) <= recipe.room:
-            return None
-        return block_plan(recipe, self._source)
+        cost = None if recipe is None else machine_for(recipe, self._facts, self._racing.asked).cost
+        return cost if isinstance(cost, BlockPlan) else None
 
     def _stages(self, recipe: Recipe, n_rows: int) -> Mapping[str, float]:
         """Return the seconds of each stage of a fit of ``n_rows`` rows."""
@@ -375,7 +376,7 @@ class _Bench:
 
     def _final(self, trial: Trial) -> Recipe:
         """Return the recipe of the machine that a candidate becomes on all rows."""
-        return final_recipe(self._racing, trial, self._source)
+        return final_recipe(self._racing, trial, self._facts)
 
 
 def _is_same_machine(one: Recipe, other: Recipe) -> bool:

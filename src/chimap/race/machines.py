@@ -17,6 +17,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
+from chimap.engines.rates import RATES
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.exact import KeptRows, Spread, exponentials, exponentials_below
@@ -34,10 +35,6 @@ _SCORED = 512  # rows that are scored together if there are more values than tha
 MAPPED_BYTES = 2**24  # size of the block of rows to score that is mapped at once, if dense
 _FEWEST_MAPPED = 256  # rows of such a block at least, however wide they are
 _LOOKED = 100  # rows at which gradients are averaged: they differ more between outputs than between rows
-
-# Operations per second: products, factors, pairs of rare entries, exponentials, entries that LIBLINEAR visits, and
-# entries of pairs of rows that a kernel without a map compares
-_PRODUCTS, _FACTORS, _PAIRS, _EXPONENTIALS, _VISITS, _ENTRIES = 1e11, 5e10, 3e8, 2e8, 6e8, 1e9
 
 Split = tuple[np.ndarray, np.ndarray]  # (rows to learn from, rows to score)
 
@@ -127,7 +124,7 @@ class Products:
         seconds = seconds if test.size else 2 * (time.perf_counter() - began)  # half of the matrix is computed
         counts, share = np.diff(train.starts).astype(float), test.size / max(1, train.n_rows)
         pairs = float(counts @ counts) * (0.5 + share)
-        work = 2 * train.columns.size * (square.size / 2 + cross.size) / _PRODUCTS + pairs / _PAIRS
+        work = 2 * train.columns.size * (square.size / 2 + cross.size) / RATES.trial_products + pairs / RATES.pairs
         return cls(square, train.squares, cross, cross_squares, train, spread, seconds, work)
 
     @classmethod
@@ -140,7 +137,7 @@ class Products:
         cross = kernel(test, train) if split[1].size else np.empty((0, split[0].size), square.dtype)
         seconds = time.perf_counter() - halfway if split[1].size else halfway - began
         filled = _arrays.stored_values(rows).size / max(1, rows.shape[0])
-        work = filled * (square.size + cross.size) / _ENTRIES
+        work = filled * (square.size + cross.size) / RATES.entries
         return cls(square, kernel.diagonal(train), cross, kernel.diagonal(test), None, None, seconds, work)
 
 
@@ -221,7 +218,7 @@ class KernelMachine:
         ridge = self._at(octaves)
         before = ridge.operations
         solution = ridge.solve(alpha)
-        self.work += (ridge.operations - before) / _FACTORS
+        self.work += (ridge.operations - before) / RATES.trial_factors
         if solution is None:
             return None
         return self._of_others(solution) + solution.intercept
@@ -246,7 +243,7 @@ class KernelMachine:
     def _values(self, rows: slice) -> np.ndarray:
         """Return the kernel values of a slice of the rows to score."""
         products = self.products
-        self.work += products.cross[rows].size / _EXPONENTIALS
+        self.work += products.cross[rows].size / RATES.trial_exponentials
         values = products.cross[rows].copy()
         exponentials(values, products.cross_squares[rows], products.squares, self._gamma)
         return values
@@ -300,7 +297,7 @@ class KernelMachine:
                 self._gamma = self.gamma * 2.0**octaves
                 if products.cross.size <= _MOST_VALUES:
                     self._cross = self._values(slice(None))
-                self.work += products.square.size / 2 / _EXPONENTIALS
+                self.work += products.square.size / 2 / RATES.trial_exponentials
             self._preparing = products.seconds + (0.0 if self.gamma is None else time.perf_counter() - began)
         if self._machine is None:
             values = ProductValues(products, self.gamma)
@@ -354,7 +351,7 @@ class LeftOutMachine(KernelMachine):
         if solution is not None:
             left_out, self.seconds = self._left_out(ridge, solution), self._preparing
         # A row that is left out costs as much as its share of the factor.
-        self.work += 2 * (ridge.operations - before) / _FACTORS
+        self.work += 2 * (ridge.operations - before) / RATES.trial_factors
         if solution is None or np.isnan(left_out[~np.isnan(self.Y)]).any():
             return None
         return np.asarray(np.nan_to_num(self.Y) - np.nan_to_num(left_out) + self._shifts)
@@ -393,4 +390,4 @@ class MarginMachine:
         raise TypeError("bins can only be weighted by a machine on a kernel matrix")
 
     def _count(self, passes: int) -> None:
-        self.work += passes * _arrays.stored_values(self.Z).size / _VISITS
+        self.work += passes * _arrays.stored_values(self.Z).size / RATES.visits

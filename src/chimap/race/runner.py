@@ -20,10 +20,11 @@ from chimap._validation import check_histograms
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
+from chimap.engines.rates import RATES
 from chimap.models.model import Model
 from chimap.models.predict import outputs_of_source
 from chimap.moments import of_rows
-from chimap.race.candidates import Look, has_features, is_free
+from chimap.race.candidates import Look, is_free
 from chimap.race.machines import Split
 from chimap.race.rounds import BELIEVED, CLOSE, HOPELESS, expected_score, preferred, successive_halving
 from chimap.race.rows import (
@@ -53,10 +54,6 @@ RACE_SHARE = 1 / 3  # of the time limit of a fit: the machine of all rows needs 
 MOST_SECONDS = 20.0  # seconds of counted work that a race may do
 
 UNCOUNTED_SECONDS = 0.07  # seconds of a fit that are not counted as operations
-
-# Operations per second of two cores: on kernel matrices, on features and their sums, and entries that LIBLINEAR visits.
-# The second rate covers what the estimate leaves out: landmarks or frequencies that are chosen, traces, refinement.
-_ON_KERNELS, _ON_FEATURES, _VISITS = 5e10, 2.2e10, 6e8
 
 # Passes of LIBLINEAR for a target at a strength: on features of landmarks and frequencies it converges more slowly.
 _DENSE_PASSES, _SPARSE_PASSES = 19, 10
@@ -369,7 +366,7 @@ class Race:
             verbose=False,
             keeps_posterior=False,
             threshold=None,
-            scoring=self.scoring if has_features(recipe, "exact") else None,
+            scoring=self.scoring if recipe.is_exact and self.asked.leaves_open("features") else None,
             class_weight=None,
             weights="importance",  # the weights of the rows include those of classes already
         )
@@ -427,7 +424,7 @@ def work_of_fit(fitted: Model, rows: Rows) -> float:
     # Folds share the strengths, but each takes a factor.
     n_scored = 1 if fitted.selection is None else max(np.shape(fitted.selection.scores))
     if fitted.recipe.is_exact:
-        return UNCOUNTED_SECONDS + _of_kernel_matrix(fitted, rows, n_scored) / _ON_KERNELS
+        return UNCOUNTED_SECONDS + _of_kernel_matrix(fitted, rows, n_scored) / RATES.kernels
     n, n_features = float(rows.shape[0]), float(fitted.features._n_features_out)
     # A map that keeps zeros works bin by bin, which takes no time besides what follows.
     is_sparse = fitted.features.keeps_zeros
@@ -435,10 +432,10 @@ def work_of_fit(fitted: Model, rows: Rows) -> float:
     outputs = n * n_features * fitted.n_outputs
     if fitted.n_passes == 0:  # LIBLINEAR counts none
         entries = _SPARSE_PASSES * _density(rows) if is_sparse else _DENSE_PASSES
-        return UNCOUNTED_SECONDS + mapped / _ON_FEATURES + (n_scored + 1) * entries * outputs / _VISITS
+        return UNCOUNTED_SECONDS + mapped / RATES.features + (n_scored + 1) * entries * outputs / RATES.visits
     sums = n * n_features**2 + n_scored * n_features**3 / 3
     passes = fitted.n_passes
-    return UNCOUNTED_SECONDS + (mapped + sums + 4 * passes * outputs) / _ON_FEATURES + _READING * passes
+    return UNCOUNTED_SECONDS + (mapped + sums + 4 * passes * outputs) / RATES.features + _READING * passes
 
 
 def _of_kernel_matrix(fitted: Model, rows: Rows, n_scored: int) -> float:

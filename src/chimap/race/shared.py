@@ -30,7 +30,6 @@ from chimap.features.scaled import Scale
 from chimap.features.weighted import weights_of
 from chimap.kernels import Exponential, Kernel
 from chimap.normalizations import Normalization
-from chimap.race.candidates import has_features
 from chimap.race.machines import (
     MAPPED_BYTES,
     KernelMachine,
@@ -296,15 +295,15 @@ class SharedMachines:
     @staticmethod
     def weighs(recipe: Recipe) -> bool:
         """Whether the machine of a candidate can learn bin weights."""
-        is_ridge = has_features(recipe, "exact") and recipe.loss == "square"
+        is_ridge = recipe.is_exact and recipe.loss == "square"
         return is_ridge and recipe.exact_kernel.inner is not None
 
     @staticmethod
     def takes(recipe: Recipe) -> bool:
         """Whether a candidate has a machine here: others are fitted one by one."""
-        if has_features(recipe, "additive"):
+        if recipe.features == "additive":
             return bool(recipe.loss == "hinge")
-        return has_features(recipe, "exact") and has_exact_machine(recipe.loss)
+        return recipe.is_exact and has_exact_machine(recipe.loss)
 
     def best(
         self,

@@ -28,7 +28,7 @@ from chimap.features.base import FittedFeatures
 from chimap.features.nearest import FAR, LEFT_OUT_ROWS, empty_rows, nearest_distances
 from chimap.features.principal import PCA, BlockMoments
 from chimap.fit.checkpoint import Checkpoint, FittedDesign, SavedState
-from chimap.machines.base import Request
+from chimap.machines.base import Plan, Request
 from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
 from chimap.models.answers import Distances
@@ -245,7 +245,7 @@ class Collector(ABC):
 
     @classmethod
     @abstractmethod
-    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
+    def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """Return a collector that stays within the memory budget, or raise MemoryBudgetError."""
 
     @abstractmethod

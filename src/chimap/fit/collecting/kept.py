@@ -13,8 +13,8 @@ from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import SavedState
 from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample
-from chimap.machines.base import Request
-from chimap.machines.jobs import Plan, keeping_job, planned_job
+from chimap.machines.base import Plan, Request
+from chimap.machines.jobs import PassPlan, keeping_job, planned_job
 from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
 from chimap.moments import DealtFolds, RowFolds
@@ -33,7 +33,7 @@ class KeptCollector(Collector):
         The settings.
     rows : PreparedRows
         The rows.
-    plan : Plan
+    plan : PassPlan
         Sizes of the pass for principal components, if there is one. The pass that keeps features is planned once they
         are fitted, because their density decides how large they are.
     """
@@ -41,7 +41,7 @@ class KeptCollector(Collector):
     needs: ClassVar[Needs] = "features"
     method: Method
     rows: PreparedRows
-    plan: Plan
+    plan: PassPlan
 
     @property
     def chunk_rows(self) -> int:
@@ -64,12 +64,12 @@ class KeptCollector(Collector):
             )
 
     @classmethod
-    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
+    def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``."""
         job = planned_job(method, rows, run.engine)
         if method.n_principal is None:
-            return cls(method, rows, Plan(job, CHUNK_UNIT))
-        return cls(method, rows, Plan.of_first([job], method.recipe.budget))
+            return cls(method, rows, PassPlan(job, CHUNK_UNIT))
+        return cls(method, rows, PassPlan.of_first([job], method.recipe.budget))
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """See ``Collector``."""

@@ -25,12 +25,11 @@ from chimap.features.nearest import LEFT_OUT_ROWS, distances_among
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import SavedState
 from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample
-from chimap.machines.base import Request
+from chimap.machines.base import Plan, Request
 from chimap.machines.block_plan import BlockPlan, block_plan
 from chimap.machines.holding_out import folds_of_classes
 from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
-from chimap.machines.sizes import bytes_of_exact
 from chimap.moments import RowFolds, of_rows
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Evidence, KernelRows, Needs
@@ -112,9 +111,9 @@ class KernelCollector(RowsCollector):
     needs: ClassVar[Needs] = "kernel"
 
     @classmethod
-    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
+    def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``."""
-        n_rows, needed = rows.source.n_rows, bytes_of_exact(method.recipe, rows.source)
+        n_rows, needed = rows.source.n_rows, plan.cost.n_bytes
         if needed > method.recipe.room:
             raise MemoryBudgetError(
                 Message(
@@ -171,7 +170,7 @@ class MatrixCollector(KernelCollector):
             )
 
     @classmethod
-    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
+    def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``."""
         n_rows, recipe, needed = rows.source.n_rows, method.recipe, gram_bytes(rows.source.n_rows)
         if needed > recipe.budget:
@@ -231,7 +230,7 @@ class BlocksCollector(RowsCollector):
     borders: np.ndarray
 
     @classmethod
-    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
+    def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``."""
         source, weights = rows.source, rows.source.weights
         if not is_shared(np.asarray(rows.codec.encode(rows.labels)), weights):
@@ -242,30 +241,30 @@ class BlocksCollector(RowsCollector):
                     source.n_rows,
                 )
             )
-        plan = block_plan(method.recipe, source)
-        if plan.n_bytes > method.recipe.room:
+        cost = block_plan(method.recipe, plan.facts)
+        if cost.n_bytes > method.recipe.room:
             raise MemoryBudgetError(
                 Message(
                     "{memory} of {} is too small for {:,} rows and a block of their kernel matrix: they take {}. Give "
                     "{memory=}, or use {features='landmarks'}.",
                     format_bytes(method.recipe.budget),
-                    plan.n_rows,
-                    format_bytes(budget_for(plan.n_bytes)),
-                    whole_mebibytes(budget_for(plan.n_bytes)),
+                    cost.n_rows,
+                    format_bytes(budget_for(cost.n_bytes)),
+                    whole_mebibytes(budget_for(cost.n_bytes)),
                 )
             )
-        if not plan.is_held:
+        if not cost.is_held:
             raise MemoryBudgetError(
                 Message(
                     "{device=} has no room for {:,} dense mapped rows and a block of their kernel matrix. Use "
                     "{device='cpu'}, or {features='landmarks'}.",
                     method.recipe.device,
-                    plan.n_rows,
+                    cost.n_rows,
                 )
             )
         order, groups = order_of(rows.folds, source.n_rows, method.recipe.seed)
         begun = None if saved is None else saved.swept
-        borders = block_borders(plan, source.n_rows, groups) if begun is None else begun.borders
+        borders = block_borders(cost, source.n_rows, groups) if begun is None else begun.borders
         n = int(borders[-1])
         if groups is not None:
             groups = [group for group in groups if group[0] < n]

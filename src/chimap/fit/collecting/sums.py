@@ -25,8 +25,8 @@ from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import SavedState
 from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample
 from chimap.losses import FeatureRows
-from chimap.machines.base import Request
-from chimap.machines.jobs import Plan, planned_job, room_for
+from chimap.machines.base import Plan, Request
+from chimap.machines.jobs import PassPlan, planned_job, room_for
 from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows, features_by_pieces
 from chimap.moments import DoublingParts, FoldMoments, Moments, RowFolds, provisional_mean
@@ -53,7 +53,7 @@ class SumsCollector(Collector):
         The settings.
     rows : PreparedRows
         The rows, with the folds whose moments are kept apart.
-    plan : Plan
+    plan : PassPlan
         Its sizes include the rows whose score helps choose the strength (``n_scored``), if there is room for them.
     has_curve : bool, default=False
         Whether a learning curve is wanted.
@@ -62,7 +62,7 @@ class SumsCollector(Collector):
     needs: ClassVar[Needs] = "moments"
     method: Method
     rows: PreparedRows
-    plan: Plan
+    plan: PassPlan
     has_curve: bool = False
 
     @property
@@ -71,7 +71,7 @@ class SumsCollector(Collector):
         return self.plan.chunk_rows
 
     @classmethod
-    def planned(cls, method: Method, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
+    def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``.
 
         For a learning curve, the sums of some parts of the rows are kept apart if no folds are held out to choose and
@@ -95,7 +95,7 @@ class SumsCollector(Collector):
         rows = replace(rows, folds=folds)
         jobs = cls._jobs(planned_job(method, rows, run.engine), method, rows, run.request)
         begun = None if saved is None else saved.chunk_rows
-        return cls(method, rows, Plan.of_first(jobs, method.recipe.budget, begun), run.request.has_curve)
+        return cls(method, rows, PassPlan.of_first(jobs, method.recipe.budget, begun), run.request.has_curve)
 
     @classmethod
     def _jobs(cls, job: Job, method: Method, rows: PreparedRows, request: Request) -> list[Job]:
