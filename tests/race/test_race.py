@@ -417,7 +417,7 @@ def test_work_of_sparse_rows_counts_their_entries():
 
 
 def test_a_fit_at_the_strength_of_the_race_calibrates_on_some_of_many_rows(monkeypatch):
-    for module in ("race.choose", "selection.leave_one_out"):
+    for module in ("machines.keeps_rows", "selection.leave_one_out"):
         monkeypatch.setattr(f"chimap.{module}.FEW_ROWS", 200)
     X, y = digits(400)
     model = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y)

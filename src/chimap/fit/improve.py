@@ -53,9 +53,8 @@ def improved(
 
     A machine that memory does not hold is none.
     """
-    y = source.labels()
+    y, asked = source.labels(), plan.asked
     assert y is not None
-    score = task.codec.score(y, scoring_of(plan.asked.scoring, plan.asked.is_classifier, y), source.weights)
     while True:
         before = best
         try:
@@ -68,6 +67,7 @@ def improved(
         outputs, places = rival.outputs_of(best), rival.places
         if outputs is None:
             return before.model
+        score = task.codec.score(y, scoring_of(asked.scoring, asked.is_classifier, y), source.weights)
         parts = parts_of_rows(places.size, None if groups is None else groups[places], plan.recipe.seed)
         gain, error = gain_and_error(score, rival.outputs, outputs, places, parts)
         progress.note(

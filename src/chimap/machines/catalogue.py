@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from chimap.machines.base import Facts, Machine, Plan, Winner
 from chimap.machines.blocks import Blocks
 from chimap.machines.groups import GroupPasses, Groups
-from chimap.machines.kept import KeptFeatures
-from chimap.machines.matrix import GivenMatrix, KernelMatrix
+from chimap.machines.kept import KeepsFeatures
+from chimap.machines.matrix import GivenMatrix, WholeMatrix
 from chimap.machines.objective import objective_of
 from chimap.machines.replayed import ReplayedPasses
-from chimap.machines.sums import Sums
+from chimap.machines.sums import SumsOfFeatures
 from chimap.machines.wide import WideRidge
 from chimap.recipe import Recipe
 
 MACHINES: tuple[Machine, ...] = (
     GivenMatrix(),
-    KernelMatrix(),
+    WholeMatrix(),
     Blocks(),
     WideRidge(),
     Groups(),
     GroupPasses(),
-    Sums(),
+    SumsOfFeatures(),
     ReplayedPasses(),
-    KeptFeatures(),
+    KeepsFeatures(),
 )
 """Machines in order of preference."""
 

@@ -14,6 +14,7 @@ from chimap.engines import chunk_rows_within
 from chimap.engines.rates import RATES
 from chimap.features.base import Features
 from chimap.features.families import FAMILIES, has_number
+from chimap.kernels import Exponential
 from chimap.machines.base import Cost, Facts, Machine, Refusals, Winner
 from chimap.machines.jobs import largest_job
 from chimap.machines.method import Method
@@ -105,9 +106,11 @@ def with_explicit_features(recipe: Recipe, facts: Facts, asked: Recipe, winner: 
         return recipe.without_raced("n_components", of=asked)
     if not recipe.is_exact:
         return recipe
-    if winner is not None and "gamma" in winner.learned:
-        return recipe.with_raced(features="landmarks", gamma=winner.learned["gamma"])
-    if recipe.exact_kernel.inner is None:
+    kernel = recipe.exact_kernel
+    if isinstance(kernel, Exponential):
+        gamma = recipe.gamma if winner is None else winner.learned.get("gamma", "mean")
+        return recipe.with_raced(features="landmarks", gamma=gamma)
+    if kernel.inner is None:
         return recipe.with_raced(features="landmarks")
     is_narrow = facts.source.is_sparse or 2 * facts.source.n_features <= MOST_SUMMED
     return recipe.with_raced(features="additive", n_terms=2 if is_narrow else 1)

@@ -9,7 +9,7 @@ from chimap.machines.explicit import HOST_ALONE, Explicit
 from chimap.solvers.base import Needs
 
 
-class KeptFeatures(Explicit):
+class KeepsFeatures(Explicit):
     """Keep the features of all rows in memory, as CSR where that is smaller."""
 
     name = "kept features"

@@ -14,7 +14,7 @@ from chimap.solvers.gram import GramSolver
 from chimap.solvers.kernel_matrix import is_iterated
 
 
-class KernelMatrix(KeepsRows):
+class WholeMatrix(KeepsRows):
     """Factorise the kernel matrix of all rows."""
 
     name = "kernel matrix"
@@ -50,7 +50,7 @@ class KernelMatrix(KeepsRows):
         return Cost(bytes_of_exact(recipe, facts), choice_seconds(n), n)
 
 
-class GivenMatrix(KernelMatrix):
+class GivenMatrix(WholeMatrix):
     """The machine of an estimator that names a solver of its own for the matrix, with folds of rows in their order."""
 
     name = "kernel matrix in folds"

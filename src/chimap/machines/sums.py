@@ -14,7 +14,7 @@ from chimap.solvers.base import Needs
 _ROWS_OF_A_LANDMARK = 4  # with fewer rows for each landmark, an exact machine takes no longer
 
 
-class Sums(Explicit):
+class SumsOfFeatures(Explicit):
     """Add up products of the features of all rows, fold by fold, and solve from the sums."""
 
     name = "sums of features"

@@ -39,7 +39,7 @@ _LOOKED = 100  # rows at which gradients are averaged: they differ more between 
 Split = tuple[np.ndarray, np.ndarray]  # (rows to learn from, rows to score)
 
 
-class Machine(Protocol):
+class TrialMachine(Protocol):
     """A machine that learns from the rows of a split, at any strength and gamma.
 
     ``seconds`` is the time of its last outputs. ``work`` estimates the time of all that it has done, in seconds of two
@@ -93,7 +93,7 @@ class Products:
 
     ``square`` (n, n) holds the former below the diagonal, ``squares`` |u_i|^2, and ``cross`` (m, n) the latter.
     ``spread`` is that of both kinds of rows, ``seconds`` the time that ``cross`` took, or would take for as many rows
-    if there are none to score, and ``work`` as in ``Machine``. Of a kernel without a map they are its values
+    if there are none to score, and ``work`` as in ``TrialMachine``. Of a kernel without a map they are its values
     themselves, and ``train`` and ``spread`` are None.
     """
 
@@ -206,7 +206,7 @@ class KernelMachine:
 
     @property
     def begins_at(self) -> int:
-        """See ``Machine``."""
+        """See ``TrialMachine``."""
         return self._at(0).begins_at
 
     def scale(self) -> float:
@@ -214,7 +214,7 @@ class KernelMachine:
         return max(self._at(0).scale(), float(np.finfo(np.float32).eps))
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
-        """See ``Machine``."""
+        """See ``TrialMachine``."""
         ridge = self._at(octaves)
         before = ridge.operations
         solution = ridge.solve(alpha)
@@ -344,7 +344,7 @@ class LeftOutMachine(KernelMachine):
             self._shifts = np.zeros_like(Y)
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
-        """See ``Machine``."""
+        """See ``TrialMachine``."""
         ridge = self._at(octaves)
         before = ridge.operations
         solution = ridge.solve(alpha)
@@ -378,7 +378,7 @@ class MarginMachine:
         return usual_alpha(self.Z, self.row_weights)
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray:
-        """See ``Machine``."""
+        """See ``TrialMachine``."""
         outputs = margins(self.Z, self.Y, self.row_weights, alpha, SEARCH_TOLERANCE, self.seed, self._count)
         began = time.perf_counter()
         out = np.asarray(self.others @ outputs.coef + outputs.intercept, dtype=np.float64)
@@ -386,7 +386,7 @@ class MarginMachine:
         return out
 
     def relevance(self, alpha: float, octaves: int, seed: int) -> Relevance:
-        """See ``Machine``."""
+        """See ``TrialMachine``."""
         raise TypeError("bins can only be weighted by a machine on a kernel matrix")
 
     def _count(self, passes: int) -> None:

@@ -34,11 +34,11 @@ from chimap.race.machines import (
     MAPPED_BYTES,
     KernelMachine,
     LeftOutMachine,
-    Machine,
     MappedRows,
     MarginMachine,
     Products,
     Split,
+    TrialMachine,
 )
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
@@ -83,7 +83,7 @@ class BestSetting:
         Gamma for rows before they are scaled; None if the kernel has none.
     seconds : float
         Seconds to compute the outputs of one row.
-    machines : sequence of Machine
+    machines : sequence of TrialMachine
         The machines of the splits.
     tried : list of ScoredOutputs
         The settings that were tried and could be solved.
@@ -95,7 +95,7 @@ class BestSetting:
     alpha: float
     gamma: float | None
     seconds: float
-    machines: Sequence[Machine]
+    machines: Sequence[TrialMachine]
     tried: list[ScoredOutputs]
 
     def learned_weights(self, weights: np.ndarray, seed: int) -> np.ndarray:
@@ -130,7 +130,7 @@ class Search(SettingSearch[ScoredOutputs]):
     ----------
     shared : SharedMachines
         Has the targets, and the score of outputs for rows. Ties go to the smaller squared error.
-    machines : sequence of Machine
+    machines : sequence of TrialMachine
         A machine for each split.
     splits : sequence of (array, array)
         Rows to learn from and rows to score, in the order of the machines.
@@ -146,7 +146,7 @@ class Search(SettingSearch[ScoredOutputs]):
     def __init__(
         self,
         shared: SharedMachines,
-        machines: Sequence[Machine],
+        machines: Sequence[TrialMachine],
         splits: Sequence[Split],
         gamma: float | None = None,
         chooses_gamma: bool = False,
@@ -247,7 +247,7 @@ class SharedMachines:
     numbers : array of shape (n,) or None, default=None
         Numbers of the rows in the source, which errors name; None for their places in the sample.
     work : float, default=0.0
-        Estimated seconds of all trials so far, see ``Machine``.
+        Estimated seconds of all trials so far, see ``TrialMachine``.
     """
 
     rows: Rows
@@ -359,7 +359,7 @@ class SharedMachines:
 
     def _searched(
         self,
-        machines: Sequence[Machine],
+        machines: Sequence[TrialMachine],
         gamma: float | None,
         recipe: Recipe,
         splits: Sequence[Split],
@@ -374,7 +374,7 @@ class SharedMachines:
         finally:
             self.work += _UNCOUNTED_SECONDS + sum(machine.work for machine in machines)
 
-    def _kernels(self, recipe: Recipe, splits: Sequence[Split]) -> tuple[list[Machine], float | None]:
+    def _kernels(self, recipe: Recipe, splits: Sequence[Split]) -> tuple[list[TrialMachine], float | None]:
         """Return the machines, and the gamma of unscaled rows that corresponds to 0 octaves."""
         products, gamma, unscaled_gamma = self._kernel_of(recipe, splits)
         return [
@@ -430,7 +430,7 @@ class SharedMachines:
         n_filled, (n, n_bins) = np.count_nonzero(_arrays.stored_values(self.rows)), self.rows.shape
         return 1 if n_filled > _WELL_FILLED * n * n_bins else 2
 
-    def _margins(self, recipe: Recipe, splits: Sequence[Split]) -> list[Machine]:
+    def _margins(self, recipe: Recipe, splits: Sequence[Split]) -> list[TrialMachine]:
         """Return LIBLINEAR machines on the features of an additive map."""
         taken, places = _taken(splits)
         rows = self._prepared(recipe, taken)
