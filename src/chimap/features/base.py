@@ -248,11 +248,19 @@ class FittedFeatures(ABC):
         )
 
 
+_MOST_ROUNDING = 3e-5  # share of the spread of outputs that float32 may move them by
+
+
+def are_near(single: np.ndarray, double: np.ndarray) -> bool:
+    """Return whether outputs (n, t) computed in float32 are those computed in float64, but for a little rounding."""
+    return bool(np.abs(single - double).max() <= _MOST_ROUNDING * double.std())
+
+
 @dataclass(frozen=True, eq=False)
 class Folded:
     """A linear model f(x) = features(x) . coef + intercept in the form that is cheapest to evaluate.
 
-    ``coef`` (D, t) and ``intercept`` (t,) are float64.
+    ``coef`` (D, t) and ``intercept`` (t,) are float64; those of kernel values are in the dtype of the values.
     """
 
     features: FittedFeatures

@@ -178,10 +178,12 @@ class Model:
     def folded(self) -> tuple[FittedFeatures, np.ndarray, np.ndarray]:
         """Features, weights (D, t) in their dtype and intercepts, ready to be multiplied.
 
-        ``fold`` moves part of the work of features into the weights, if they allow it.
+        ``fold`` moves part of the work of features into the weights, if they allow it. Features that multiply
+        themselves choose the dtype of the weights.
         """
         folded = self.features.fold(self.coef, self.intercept)
-        return folded.features, np.ascontiguousarray(folded.coef, dtype=self.recipe.dtype), folded.intercept
+        dtype = folded.coef.dtype if hasattr(folded.features, "outputs") else self.recipe.dtype
+        return folded.features, np.ascontiguousarray(folded.coef, dtype=dtype), folded.intercept
 
     @cached_property
     def scorer(self) -> Callable[[Rows], np.ndarray]:

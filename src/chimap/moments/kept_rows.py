@@ -177,7 +177,7 @@ class KeptRows:
         """Add sum_j k(u_i, u_j) weights_j over kept rows j to out (m, t), float64, for other rows u (m, p).
 
         k are the values of ``values_into``. They are made, used and forgotten tile by tile, so that only a tile is in
-        memory, in cache. Products are in the dtype of the rows, and sums of tiles in float64.
+        memory, in cache. Values and products are in the dtype of the weights, and sums of tiles in float64.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class KeptRows:
         gamma : float or None
             See ``values_into``.
         weights : ndarray of shape (n, t)
-            Weights of these kept rows, in their dtype.
+            Weights of these kept rows.
         out : ndarray of shape (m, t), float64
             Outputs to add to.
         by : slice or None, default=None
@@ -198,10 +198,10 @@ class KeptRows:
 
         def add(block: slice, some: range, total: np.ndarray) -> None:
             dense, rare, squares = others.dense[block], _slice_of(others.rare, block), others.squares[block]
-            part = np.empty(total.shape, self.squares.dtype)
+            part = np.empty(total.shape, weights.dtype)
             for tile in some:
                 place = slice(tile * _TILE_COLUMNS, min((tile + 1) * _TILE_COLUMNS, n))
-                tile_values = _scratch.values(squares.size, place.stop - place.start, self.squares.dtype)
+                tile_values = _scratch.values(squares.size, place.stop - place.start, weights.dtype)
                 self._values(dense, rare, squares, gamma, tile_values, by.start, tile)
                 _blas.multiply(tile_values, weights[place], part)
                 total += part
@@ -255,14 +255,16 @@ class KeptRows:
         first = start if tile is None else start + tile * _TILE_COLUMNS
         place = slice(first, first + out.shape[1])
         if self.columns.size:
-            _blas.multiply(dense, self.dense[place], out, transpose=True)
+            own = self.dense[place].astype(out.dtype, copy=False)
+            _blas.multiply(dense.astype(out.dtype, copy=False), own, out, transpose=True)
         else:
             out[:] = 0
         if rare is not None and rare.nnz and self.data.size:
             ends = (self.starts[:-1], self.starts[1:]) if tile is None else self._tile_starts(start)[tile : tile + 2]
             _loops.add_sparse_products(rare.data, rare.indices, rare.indptr, self.data, self.rows, *ends, first, out)
         if gamma is not None:
-            exponentials(out, squares, self.squares[place], gamma)
+            ahead, behind = (some.astype(out.dtype, copy=False) for some in (squares, self.squares[place]))
+            exponentials(out, ahead, behind, gamma)
 
     def _tile_starts(self, start: int) -> np.ndarray:
         """Return where the entries of each tile from row ``start`` on begin in each sparse column, (tiles + 1, p).

@@ -15,7 +15,7 @@ from chimap._types import ArrayLike, Blocks, MatrixLike, Rows
 from chimap._validation import check_blocks, validated_rows
 from chimap.features.base import Features, Folded
 from chimap.features.blocks import BlockFeatures, fitted_by_block, sum_over_blocks
-from chimap.features.exact.features import ExactFeatures
+from chimap.features.exact.features import ExactFeatures, weights_that_hold
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
 from chimap.moments.kept_rows import KeptRows, OtherRows
@@ -207,6 +207,11 @@ class ExactBlocks(Features):
         """Return the values of each block, one after the other, (m, r n): weights of rows count for each block."""
         blocks = dict(zip(self.names_, self.columns_, strict=True))
         return BlockFeatures.of_fitted(self.features_, blocks, self.n_features_in_)
+
+    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """See ``FittedFeatures``: values are in float64 where float32 would move the outputs of the kept rows."""
+        is_double = self.features_[0].fold(coef, intercept).coef is coef
+        return Folded(self, coef if is_double else weights_that_hold(self, coef), intercept)
 
     def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the values; for additive kernels as one of their maps, without the rows."""

@@ -17,7 +17,8 @@ from chimap._types import ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import DataError, validated_rows
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
-from chimap.features.base import Folded, Footprint
+from chimap.features.base import Folded, Footprint, are_near
+from chimap.features.exact.row_kernel import RowKernel
 from chimap.features.mapped_functions import GaussianExpansion, LinearFunction, MappedFunction, MappedModel, dense
 from chimap.features.over_map import FeaturesOverMap, fitted_map
 from chimap.kernels import Exponential, Kernel
@@ -47,6 +48,7 @@ def raise_below(square: np.ndarray, octaves: int) -> None:
 
 
 _ROWS = 1024  # rows whose values are computed at once where a kernel has no map
+_ROWS_MEASURED = 64  # kept rows whose outputs show whether float32 holds a model
 MOST_ROWS = 12_000  # rows whose kernel matrix a usual machine holds, and factorises in seconds
 _ROUNDED_MEAN = 30  # rounding error of a mean of rows, in float64 eps
 _CLEAR = 3  # a mean distance above this multiple of the rounding of mapped rows comes from the data
@@ -194,7 +196,8 @@ class ExactFeatures(FeaturesOverMap):
     def outputs(self, rows: Rows, weights: np.ndarray) -> np.ndarray:
         """Return sum_j K(x, x_j) weights_j (m, t), float64, for checked rows x (m, bins) and weights (n, t).
 
-        Values are made, used and forgotten tile by tile, so that memory does not grow with the training rows.
+        Values are made, used and forgotten tile by tile, so that memory does not grow with the training rows. They are
+        in the dtype of the weights, which ``fold`` chooses.
         """
         out = np.zeros((rows.shape[0], weights.shape[1]))
         if self.map_ is None:
@@ -227,12 +230,13 @@ class ExactFeatures(FeaturesOverMap):
         """Add sum_j K(x, x_j) weights_j for rows x (m, bins) and j at ``by``, where the kernel has no map."""
 
         def part(block: slice) -> None:
-            some = _arrays.take_rows(rows, block)
+            some = _arrays.as_rows(_arrays.take_rows(rows, block), weights.dtype)
             for first in range(0, by.stop - by.start, _ROWS):
                 own = weights[first : first + _ROWS]
                 tile = slice(by.start + first, by.start + first + own.shape[0])
                 with np.errstate(over="ignore", invalid="ignore"):  # the caller names rows that overflow
-                    out[block] += self.kernel_(some, _arrays.take_rows(self.rows_, tile)) @ own
+                    kept = _arrays.as_rows(_arrays.take_rows(self.rows_, tile), weights.dtype)
+                    out[block] += self.kernel_(some, kept) @ own
 
         _threads.over_rows(rows.shape[0], by.stop - by.start, part)
 
@@ -297,6 +301,11 @@ class ExactFeatures(FeaturesOverMap):
         takes one pass over the matrix and no product.
         """
         raise_below(square, after - before)
+
+    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """See ``FittedFeatures``: values are in float64 where float32 would move the outputs of the kept rows."""
+        is_double = (self.rows_ if self.map_ is None else self.rows_.squares).dtype == np.float64
+        return Folded(self, coef if is_double else weights_that_hold(self, coef), intercept)
 
     def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the values; for an additive or linear kernel as one of its map, without the rows."""
@@ -449,6 +458,21 @@ class FeatureKeeper:
             order = np.argsort(np.concatenate(self._places))
             features.rows_ = _arrays.take_rows(_arrays.stack_rows(self._rows), order)
         features._n_features_out = self._n_rows
+
+
+def weights_that_hold(features: RowKernel, coef: np.ndarray) -> np.ndarray:
+    """Return the weights (n, t) in float32, or in float64 where float32 would move the outputs of the kept rows.
+
+    Kernel values are computed in the dtype of the weights. Their rounding depends on the batch that a row stands in,
+    and weights of both signs magnify it: with values in the hundreds, or weights in the thousands, so would the answer.
+    """
+    n, t = coef.shape
+    rounded = coef.astype(np.float32)
+    alone, single, double = np.zeros((1, t)), *np.zeros((2, min(n, _ROWS_MEASURED), t))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for weights, out in ((rounded, alone), (rounded, single), (coef, double)):
+            features.add_outputs(slice(0, len(out)), slice(0, n), weights, out)
+    return rounded if are_near(np.vstack([alone, single]), np.vstack([double[:1], double])) else coef
 
 
 def with_mean_gamma(kernel: Exponential, rows: KeptRows, spread: Spread) -> Exponential:

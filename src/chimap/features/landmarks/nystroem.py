@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from chimap._messages import Message
 from chimap._onnx import Value
 from chimap._types import ArrayLike, MatrixLike, RandomState, Rows, Shape
 from chimap._validation import check_choice, check_positive, validated_rows
-from chimap.features.base import Features, Footprint, gamma_bytes, median_bytes
+from chimap.features.base import Features, Folded, Footprint, are_near, gamma_bytes, median_bytes
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
 
 _DOMINATED = 1e-3  # share of the Gram matrix about its mean below which float32 is not precise enough
+_ROWS_MEASURED = 64  # landmarks whose outputs show whether float32 holds a model
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory at once
 
 
@@ -217,6 +219,20 @@ class NystroemFeatures(Features):
                 out[part] -= shift.astype(dtype, copy=False)
             else:
                 out[part] = values @ projection - shift
+
+    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """See ``FittedFeatures``: values are in float64 where float32 would move the outputs of the landmarks."""
+        if self.projection_.dtype == np.float64:
+            return Folded(self, coef, intercept)
+        double = copy(self)
+        double.projection_ = self.projection_.astype(np.float64)
+        rows = _arrays.as_rows(_arrays.take_rows(self.landmarks_, slice(0, _ROWS_MEASURED)), np.float32)
+        alone, single, exact = (
+            features.mapped(some).astype(np.float64) @ coef
+            for features, some in ((self, rows[:1]), (self, rows), (double, rows))
+        )
+        is_near = are_near(np.vstack([alone, single]), np.vstack([exact[:1], exact]))
+        return Folded(self if is_near else double, coef, intercept)
 
     def onnx(self, x: Value) -> Value:
         """See ``FittedFeatures``."""
