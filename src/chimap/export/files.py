@@ -285,7 +285,7 @@ def _checked_graph(
     for precision in precisions:
         graph = onnx_model(parts, input_type, precision).SerializeToString()
         compared = compare_onnx(graph, model, parts, input_type) if check else None
-        if compared is None or compared.is_near or getattr(model, "precision_", None) == "bfloat16":
+        if compared is None or compared.is_near:
             break
     return graph, compared and replace(compared, is_widened=precision != parts.preparation.dtype)
 
