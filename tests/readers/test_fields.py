@@ -4,6 +4,7 @@ import bz2
 import csv
 import json
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -103,6 +104,18 @@ def test_a_folder_of_texts(tmp_path):
     assert sorted(source.labels().tolist()) == sorted(KINDS)
     assert source.row_ids[0] == "fox/000.txt"
     assert source.n_features == CountVectorizer(min_df=2).fit(TEXTS).get_feature_names_out().size
+
+
+def test_folders_train_and_test_are_parts_and_no_labels(tmp_path):
+    for part, kind in product(("train", "test"), ("pos", "neg")):
+        folder = tmp_path / part / kind
+        folder.mkdir(parents=True)
+        (folder / "1.txt").write_text(f"{kind} film")
+    source = open_source(tmp_path, reading=WordCounts(), aside=["split"])
+    assert sorted(source.labels().tolist()) == ["neg", "neg", "pos", "pos"]
+    assert sorted(source.column("split").tolist()) == ["test", "test", "train", "train"]
+    (tmp_path / "readme.txt").write_text("a text of its own")
+    assert "train/pos" in open_source(tmp_path, reading=WordCounts()).labels()
 
 
 @pytest.mark.parametrize(

@@ -191,3 +191,21 @@ def test_whole_numbers_of_text_are_exact_and_bounded():
     assert labels.finish().tolist() == ["9007199254740993", "9007199254740992", "99999999999999999999999"]
     with pytest.raises(DataError, match="row 1: 18446744073709551615 does not fit in 64 bits"):
         open_source(np.eye(2), np.array([1, 2**64 - 1], np.uint64))
+
+
+def test_a_table_whose_sides_are_swapped_is_told_so(tmp_path):
+    """Ids that are names of columns: the samples are the other side."""
+    biom = pytest.importorskip("biom")
+    counts = np.arange(12.0).reshape(3, 4)  # three observations of four samples, as they should be
+    samples = [f"s{i}" for i in range(4)]
+    table = biom.Table(
+        counts.T, samples, ["o1", "o2", "o3"], [{"site": "bog"}, {"site": "fen"}, {"site": "bog"}, {"site": "fen"}]
+    )
+    (tmp_path / "swapped.json.biom").write_text(table.to_json("test"))
+    lines = ["id\tsite", *(f"{name}\tbog" for name in samples)]
+    (tmp_path / "sites.tsv").write_text("\n".join(lines) + "\n")
+    for data in (table, tmp_path / "swapped.json.biom"):
+        with pytest.raises(DataError, match=r"4, such as 's0', are names of its columns: its sides are swapped"):
+            open_source(data, f"{tmp_path / 'sites.tsv'}::site")
+        with pytest.raises(DataError, match=r"'site' is metadata of the observations.*sides of the table are swapped"):
+            open_source(data, "site")

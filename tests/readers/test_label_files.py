@@ -109,3 +109,21 @@ def test_a_design_of_mothur_is_no_list_of_labels(rows, tmp_path):
     (tmp_path / "stool.design").write_text("".join(f"{name}\t{site}\n" for name, site in zip(IDS, SITES, strict=True)))
     with pytest.raises(DataError, match=r"stool\.design, line 1: 2 columns; expected a single one"):
         open_source(rows, tmp_path / "stool.design")
+
+
+@pytest.mark.parametrize("heading", ["1,2,3", "100.5,101.5,102.5"])
+@pytest.mark.parametrize("of_labels", ["site\n", ""])
+def test_labels_tell_that_the_first_line_of_numbers_is_a_heading(heading, of_labels, tmp_path):
+    labels = ["bog", "fen"] * 10
+    (tmp_path / "rows.csv").write_text(f"{heading}\n" + "".join(f"{i % 3},{i % 3},4\n" for i in range(20)))
+    (tmp_path / "labels.csv").write_text(of_labels + "".join(f"{label}\n" for label in labels))
+    source = open_source(tmp_path / "rows.csv", tmp_path / "labels.csv")
+    assert source.column_names == tuple(heading.split(","))
+    assert source.labels().tolist() == labels
+    assert "first line is taken for names" in source.notes[-1]
+
+
+def test_labels_of_every_row_make_no_heading(tmp_path):
+    (tmp_path / "rows.csv").write_text("1,2,3\n" + "".join(f"{i % 3},{i % 3},4\n" for i in range(20)))
+    (tmp_path / "labels.csv").write_text("bog\n" + "bog\nfen\n" * 10)
+    assert open_source(tmp_path / "rows.csv", tmp_path / "labels.csv").n_rows == 21

@@ -72,7 +72,8 @@ class BiomJsonSource(WholeSource):
         self.column_names = tuple(names.tolist())
         columns = _columns_of([entry.get("metadata") for entry in table["columns"]])
         self.metadata = tuple(columns)
-        label = _metadata_column(labels, self.metadata, str(self.path))
+        others = _columns_of([entry.get("metadata") for entry in table["rows"]])
+        label = _metadata_column(labels, self.metadata, str(self.path), [*others])
         self._y = (
             labels_elsewhere(labels, self.n_rows, str(self.path), self.metadata)
             if label is None
@@ -190,7 +191,8 @@ class BiomSource(KeyedSource):
         metadata = root["sample/metadata"] if "metadata" in root["sample"] else None
         # A column of lists, such as a lineage, is an array of two axes.
         columns = [name for name in children(metadata) if metadata[name].shape == (samples.size,)] if metadata else []
-        label = _metadata_column(labels, columns, where)
+        others = root["observation/metadata"] if "metadata" in root["observation"] else None
+        label = _metadata_column(labels, columns, where, children(others) if others else ())
         y: np.ndarray | None = None
         if label is not None and metadata is not None:
             values = self._container.values(metadata[label])
@@ -214,7 +216,8 @@ class BiomObject(ArraySource):
 def _labels_of(table: biom.Table, labels: Labels) -> Labels:
     """Return the labels that the metadata of the samples hold, or the given labels if they are not a name of them."""
     columns = _columns_of(table.metadata() or ())
-    label = _metadata_column(labels, [*columns], "biom.Table")
+    others = _columns_of(table.metadata(axis="observation") or ())
+    label = _metadata_column(labels, [*columns], "biom.Table", [*others])
     if label is not None:
         return clean_labels(columns[label], len(columns[label]), f"biom.Table, metadata {label!r}")
     if isinstance(labels, str) and "::" not in labels and "." not in labels:
@@ -239,10 +242,18 @@ def _columns_of(entries: Sequence[Mapping[str, object] | None]) -> dict[str, np.
     }
 
 
-def _metadata_column(labels: Labels, columns: Sequence[str], where: str) -> str | None:
-    """Return the column of metadata that ``labels`` names, for None one of the usual names, else None."""
+def _metadata_column(labels: Labels, columns: Sequence[str], where: str, others: Sequence[str]) -> str | None:
+    """Return the column of metadata that ``labels`` names, for None one of the usual names, else None.
+
+    Raises DataError for a column of ``others``, the metadata of the observations: the table has its sides swapped.
+    """
     if labels is None:
         return ColumnChoice().usual_label(columns, f"{where}, metadata")
+    if isinstance(labels, str) and labels in others and labels not in columns:
+        raise DataError(
+            f"{where}: {labels!r} is metadata of the observations and not of the samples: the sides of the table are "
+            "swapped. Transpose it (table.transpose() in biom) and write it again."
+        )
     return labels if isinstance(labels, str) and labels in columns else None
 
 

@@ -25,7 +25,7 @@ from chimap.data.table import ColumnChoice, IdCandidate, named_rows, readings_of
 from chimap.readers.decimals import COMMA, POINT, Marks, MarksInUse
 from chimap.readers.io.encodings import as_utf8, encoding_of, first_fault, no_text, why_no_text
 from chimap.readers.io.files import COMPRESSIONS, DataFile, existing_file, is_folder, read_piece, uncompressed_name
-from chimap.readers.label_files import labels_elsewhere
+from chimap.readers.label_files import labels_elsewhere, tells_of_heading
 from chimap.readers.row_file import BlockFile
 
 if TYPE_CHECKING:
@@ -439,6 +439,12 @@ class CsvSource(StreamSource):
         roles, self.row_ids, notes = named_rows(roles, names, where, ids, first)
         id, self._bins = roles.id, roles.bins
         self.notes = (*self.notes, *table.notes, *notes)
+        may_be_heading = header == "auto" and not table.has_names and len({*table.heading}) == len(table.heading)
+        if label is None and may_be_heading and tells_of_heading(labels, self.n_rows):
+            self.__init__(path, labels, header=True, delimiter=delimiter, choice=choice)  # type: ignore[misc]
+            note = f"{where}: the first line is taken for names of the columns: there is a label less than lines."
+            self.notes = (*self.notes, note)
+            return
         if label is None:
             self._y = labels_elsewhere(labels, self.n_rows, where, names)
         self.n_features = len(self._bins)

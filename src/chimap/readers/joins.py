@@ -117,6 +117,19 @@ def _matches(source: Source, labels: str, id: str | int | None, missing: object)
         place = samples | place if len(samples) == len(place) else place
     table_rows = np.array([place.get(name, -1) for name in row_ids.tolist()])
     if (table_rows < 0).all():
+        on_side = place.keys() & {*(source.column_names or ())}
+        if on_side:
+            raise NoSharedIdsError(
+                Message(
+                    "{}: none of its {:,} ids is an id of the rows of {}, but {:,}, such as {!r}, are names of its "
+                    "columns: its sides are swapped. Transpose the table.",
+                    address,
+                    ids.size,
+                    source.name,
+                    len(on_side),
+                    min(on_side),
+                )
+            )
         raise NoSharedIdsError(
             Message(
                 "{}: none of its {:,} ids, such as {!r}, is an id of {}, such as {!r}. Are these the columns of ids? "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -102,6 +103,36 @@ def _texts_in(path: DataFile, n_rows: int) -> list[str]:
     while len(texts) > n_rows and not texts[-1]:
         texts.pop()
     return texts
+
+
+def tells_of_heading(labels: Labels | MarkedLabels, n_rows: int) -> bool:
+    """Return whether a file of labels says that the first of so many rows of numbers is a heading.
+
+    It does with one label less than there are rows, and with a heading of its own: a word that is no label of any other
+    row, above labels that all occur twice or more, or that are numbers.
+    """
+    if isinstance(labels, MarkedLabels):
+        labels = labels.labels
+    if not is_path(labels):
+        return False
+    address, member = split_member(labels)
+    delimiter = {".csv": ",", ".tsv": "\t"}.get(uncompressed_name(str(address))[-4:])
+    if member is not None or delimiter is None or not os.path.isfile(address):
+        return False
+    texts = read_table(existing_file(address), delimiter)
+    first, others = texts[:1], Counter(texts[1:])
+    if len(texts) != n_rows:
+        return len(texts) == n_rows - 1
+    is_word = first[0] not in others and not _is_number(first[0])
+    return is_word and (min(others.values(), default=1) > 1 or all(map(_is_number, others)))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def split_column(name: str) -> tuple[str, int | None]:

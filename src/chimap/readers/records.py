@@ -254,10 +254,13 @@ class JsonRecords(Records):
 
 
 class FolderRecords(Records):
-    """A folder of text files, each a record of ``id`` (its path), ``text`` and ``label`` (its folder)."""
+    """A folder of text files, each a record of ``id`` (its path), ``text`` and ``label`` (its folder).
+
+    Where all of them are in the folders ``train`` and ``test``, these are the column ``split``, and no part of a label.
+    """
 
     def __init__(self, address: str) -> None:
-        self.address, self.columns = address.rstrip("/"), ["id", "text", "label"]
+        self.address = address.rstrip("/")
         self._files = {
             inner: file
             for inner, file in files_under(address).items()
@@ -266,6 +269,9 @@ class FolderRecords(Records):
         if not self._files:
             raise DataError(f"{address}: an empty folder; expected text files, in a folder for each class.")
         self.stored = StoredFiles(self._files)
+        tops = {inner.partition("/")[0] for inner in self._files}
+        self._has_parts = tops == {"train", "test"} and all(inner.count("/") > 1 for inner in self._files)
+        self.columns = ["id", "text", "label", *(["split"] if self._has_parts else [])]
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
         """Yield batches as ``Records`` does."""
@@ -277,8 +283,11 @@ class FolderRecords(Records):
     def _field(self, inner: str, name: str) -> str | Undecoded | None:
         if name == "id":
             return inner
+        if name == "split":
+            return inner.partition("/")[0]
         if name == "label":
-            return inner.rpartition("/")[0] or None
+            folder = inner.rpartition("/")[0]
+            return (folder.partition("/")[2] if self._has_parts else folder) or None
         file = self._files[inner]
         with decompressed(file) as stream:
             content = read_piece(file, stream, -1, "text")
