@@ -7,17 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import SVC
 
 from benchmarks.papers._gaussian_and_linear import GaussianAndLinear
-from chimap import (
-    DirichletMap,
-    HomogeneousMap,
-    KernelClassifier,
-    MultipleKernelLearner,
-    OnlineIntersectionClassifier,
-    OptimalMap,
-    chi2,
-)
+from chimap import DirichletMap, HomogeneousMap, MultipleKernelLearner, OnlineIntersectionClassifier, OptimalMap, chi2
 from chimap.features.additive.base import AdditiveMap
 from chimap.images.reading import ImageSet
 from chimap.kernels import as_kernel
@@ -54,7 +49,7 @@ class Method(NamedTuple):
 
 def main_methods() -> dict[str, Method]:
     return {
-        "linear": Method(lambda c, s: KernelClassifier("linear", alpha=_spread(s.X) / c)),
+        "linear": Method(lambda c, s: _machine("linear", c / _spread(s.X))),
         "chi2 map": Method(_on_map(OptimalMap("chi2", 3))),
         "chi2 exact": Method(_precomputed("chi2 exact"), prepare=_exact("chi2 exact", chi2)),
         "exp-chi2 exact": Method(_precomputed("exp-chi2 exact"), prepare=_exponential),
@@ -90,17 +85,21 @@ def _spread(Z: np.ndarray) -> float:
     return float(Z.var(axis=0).sum())
 
 
-def _on_map(psi: AdditiveMap) -> Callable[[float, Split], KernelClassifier]:
-    def machine(c: float, split: Split) -> KernelClassifier:
-        return KernelClassifier(map=psi, alpha=_spread(np.asarray(psi.fit_transform(split.X))) / c)
+def _machine(kernel: str, C: float) -> OneVsRestClassifier:
+    return OneVsRestClassifier(SVC(kernel=kernel, C=C))
+
+
+def _on_map(psi: AdditiveMap) -> Callable[[float, Split], Pipeline]:
+    def machine(c: float, split: Split) -> Pipeline:
+        return make_pipeline(psi, _machine("linear", c / _spread(np.asarray(psi.fit_transform(split.X)))))
 
     return machine
 
 
-def _precomputed(name: str) -> Callable[[float, Split], KernelClassifier]:
-    def machine(c: float, split: Split) -> KernelClassifier:
+def _precomputed(name: str) -> Callable[[float, Split], OneVsRestClassifier]:
+    def machine(c: float, split: Split) -> OneVsRestClassifier:
         gram = split.values[name][0]
-        return KernelClassifier("precomputed", alpha=float(gram.diagonal().mean() - gram.mean()) / c)
+        return _machine("precomputed", c / float(gram.diagonal().mean() - gram.mean()))
 
     return machine
 

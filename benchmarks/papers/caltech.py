@@ -215,7 +215,7 @@ def write_page(images, split: Split, found: Found, stages: dict[str, float], arg
     ranking = ranking_metrics(split.y_new, found.scores, metrics.classes)
     evaluation = Evaluation(
         title="Caltech-101, 15 training images per class",
-        model_name="KernelClassifier",
+        model_name="SVC on the features of OptimalMap",
         data={"file": images.name, "images": len(images), "trained on": len(split.y), "bins": split.X.shape[1]},
         metrics=metrics,
         baseline=majority_baseline(split.y, split.y_new),

@@ -117,12 +117,11 @@ def test_a_wrong_docstring_is_noticed():
 
 # Parameters that estimators share with different defaults, and why.
 OWN_DEFAULTS = {
-    "kernel": "only HistogramClassifier and HistogramRegressor choose one; exact machines take the plain chi2",
+    "kernel": "only HistogramClassifier and HistogramRegressor choose one",
     "n_components": "random features by default, 512 of each channel; for MomentsRidge, principal components",
     "loss": "LIBSVM and LIBLINEAR have no square loss of classes",
     "alpha": "chosen where the solution at another strength is cheap",
-    "selection": "a fold of LIBSVM costs the square of the rows: three",
-    "memory": "KernelClassifier holds a kernel matrix",
+    "memory": "of compiled tables, which follow no rows",
     "max_iter": "L-BFGS iterations, passes of LIBLINEAR, and passes over the rows of an online machine",
     "n_tune_components": "of one kernel, or of each of several channels",
 }

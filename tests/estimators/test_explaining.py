@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import HistogramClassifier, HistogramRegressor, KernelClassifier, open_source
+from chimap import HistogramClassifier, HistogramRegressor, open_source
 from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.explain import mean_and_deviation, rows_like
@@ -85,11 +85,8 @@ def weights_with_zeros():
 
 
 @pytest.mark.parametrize("sample_weight", [None, weights_with_zeros()], ids=["all rows", "rows of weight 0"])
-@pytest.mark.parametrize(
-    "model", [HistogramClassifier("exp-chi2", features="exact", alpha=0.1), KernelClassifier("exp-chi2", alpha=0.1)]
-)
-def test_neighbours_are_numbered_as_the_rows_that_were_given(model, sample_weight):
-    model.fit(X, Y, sample_weight=sample_weight)
+def test_neighbours_are_numbered_as_the_rows_that_were_given(sample_weight):
+    model = HistogramClassifier("exp-chi2", features="exact", alpha=0.1).fit(X, Y, sample_weight=sample_weight)
     kept = np.arange(len(X)) if sample_weight is None else np.flatnonzero(sample_weight)
     for i, neighbours in zip(kept[:20], model.nearest(X[kept[:20]], k=len(kept)), strict=True):
         assert neighbours.places[np.argmax(neighbours.similarities)] == i
@@ -173,12 +170,6 @@ def test_most_neighbours_are_of_the_predicted_class(features):
         assert (np.diff(np.abs(one.contributions)) <= 0).all()
         assert np.unique(np.sign(one.contributions)).size == 1
         assert (one.similarities <= 1).all()
-
-
-def test_neighbours_of_an_exact_machine_are_its_rows():
-    model = KernelClassifier("exp-chi2", alpha=1.0).fit(X, Y)
-    row = int(np.abs(model.dual_coef_[0]).argmax())
-    assert model.nearest(X[row : row + 1])[0].similarities.max() == pytest.approx(1)
 
 
 def test_an_additive_model_has_no_neighbours():

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from chimap import HistogramClassifier, HistogramRegressor, KernelClassifier
+from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError
 
 X = np.random.default_rng(0).dirichlet(np.ones(4), 60)
@@ -46,10 +46,9 @@ def test_a_named_target_is_a_number_and_a_missing_label_leaves_its_row_out():
 
 
 @LIBRARIES
-@pytest.mark.parametrize("make", [HistogramClassifier, KernelClassifier])
-def test_the_index_that_a_file_had_is_no_bin(as_frame, make):
+def test_the_index_that_a_file_had_is_no_bin(as_frame):
     written = as_frame(FRAME.reset_index(names="Unnamed: 0"))
-    model = make("chi2", random_state=0).fit(written, LABELS)
+    model = HistogramClassifier("chi2", random_state=0).fit(written, LABELS)
     assert model.feature_names_in_.tolist() == list("abcd")
     np.testing.assert_array_equal(model.predict(written), model.predict(as_frame(FRAME)))
 

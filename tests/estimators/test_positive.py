@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import average_precision_score, f1_score, precision_score, recall_score
 
 import chimap
-from chimap import HistogramClassifier, KernelClassifier
+from chimap import HistogramClassifier
 from chimap.recipe.codecs import ClassCodec, with_positive
 from chimap.selection.scoring import HeldOutScore
 
@@ -81,21 +81,6 @@ def test_a_race_is_run_for_the_positive_class():
     )
 
 
-@pytest.mark.parametrize("threshold", ["f1", 5.0])
-def test_kernel_machines_have_one(threshold, tmp_path):
-    """The threshold is that of the same labels under other names, of which the positive one is the second."""
-    first = KernelClassifier("chi2", loss="square", alpha=1.0, positive="case", threshold=threshold)
-    first.fit(X, NAMES["first"])
-    second = KernelClassifier("chi2", loss="square", alpha=1.0, threshold=threshold).fit(X, NAMES["second"])
-    assert first.threshold_ == pytest.approx(-second.threshold_, abs=1e-9)
-    np.testing.assert_array_equal(first.predict(X) == "case", second.predict(X) == "tumour")
-    other = KernelClassifier("chi2", loss="square", alpha=1.0, threshold=threshold).fit(X, NAMES["first"])
-    assert other.threshold_ != first.threshold_
-    first.save(tmp_path / "machine")
-    assert chimap.load(tmp_path / "machine").positive_ == "case"
-    assert other.positive_ is None
-
-
 def test_files_keep_it(tmp_path):
     model = HistogramClassifier("chi2", positive="case", alpha=1.0).fit(X, NAMES["objects"])
     for name, one in (("a", model), ("b", model.compile())):
@@ -121,6 +106,3 @@ def test_labels_are_compared_as_text_where_one_side_is_text():
 def test_what_cannot_be_positive(settings, y, message):
     with pytest.raises(ValueError, match=message):
         HistogramClassifier("chi2", **settings).fit(X, y)
-    if settings.get("positive") == "cse":
-        with pytest.raises(ValueError, match=message):
-            KernelClassifier("chi2", **settings).fit(X, y)

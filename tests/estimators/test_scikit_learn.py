@@ -25,7 +25,6 @@ from chimap import (
     HistogramClassifier,
     HistogramRegressor,
     HomogeneousMap,
-    KernelClassifier,
     LookupClassifier,
     MomentsRidge,
     MomentsRidgeClassifier,
@@ -75,7 +74,6 @@ def fails_by_the_check(estimator):
         FourierKernelLearner(n_components=64, n_tune_components=32, max_iter=2),
         HistogramClassifier(),
         HistogramClassifier("exp-chi2", n_components=64),
-        KernelClassifier(),
         HistogramRegressor("exp-chi2", n_components=64),
         MultipleKernelLearner(n_components=16, n_alphas=3, selection=2),
     ]
@@ -114,7 +112,6 @@ def test_checks_of_other_classes(estimator, check):
         AnchorMap(output="codes"),
         SignStableProjection(n_components=64, output="bits"),
         FourierFeatures("gaussian", n_components=64, sampling="structured"),
-        KernelClassifier("linear", loss="square"),
         HistogramClassifier("exp-chi2", n_components=64, loss="logistic"),
         HistogramRegressor("exp-chi2", n_components=64, loss="epsilon_insensitive"),
         LookupClassifier(loss="logistic"),

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import chimap.fit.fit as trunk
-from chimap import HistogramClassifier, HistogramRegressor, KernelClassifier, _memory, load
+from chimap import HistogramClassifier, HistogramRegressor, _memory, load
 from chimap._validation import MemoryBudgetError
 from chimap.data.doubts import DataWarning
 from chimap.race.trials import Candidate, RaceResult, Trial
@@ -91,7 +91,6 @@ LARGE = {
     "sums": HistogramClassifier("chi2", random_state=0),
     "kept features": HistogramClassifier("chi2", loss="hinge", random_state=0),
     "landmarks": HistogramClassifier("exp-chi2", features="landmarks", n_components=64, random_state=0),
-    "kernel matrix": KernelClassifier("chi2"),
     "blocks of columns": HistogramRegressor("linear", blocks={"a": slice(20), "b": slice(20, 40)}, random_state=0),
 }
 

@@ -16,7 +16,6 @@ from chimap import (
     HistogramClassifier,
     HistogramRegressor,
     HomogeneousMap,
-    KernelClassifier,
     LookupClassifier,
     MomentsGroupLasso,
     MomentsLasso,
@@ -25,7 +24,6 @@ from chimap import (
     MultipleKernelLearner,
     MultipleKernelRegressor,
     OnlineIntersectionClassifier,
-    OptimalMap,
     chi2,
 )
 
@@ -67,9 +65,6 @@ ESTIMATORS: dict[str, BaseEstimator] = {
     "fourier learner, regression": FourierKernelRegressor(blocks=HALVES, **LEARNER),
     "multiple kernels": MultipleKernelLearner("exp-chi2", blocks=HALVES, **FEW),
     "multiple kernels, regression": MultipleKernelRegressor("exp-chi2", blocks=HALVES, **FEW),
-    "kernel machine": KernelClassifier("exp-chi2", random_state=0),
-    "kernel machine, ridge": KernelClassifier(loss="square", alpha=1.0, random_state=0),
-    "kernel machine, map": KernelClassifier(map=OptimalMap(), alpha=1.0, random_state=0),
     "lookup": LookupClassifier(AnchorMap("chi2", n_anchors=9)),
     "ridge": MomentsRidge(random_state=0),
     "ridge, components": MomentsRidge([0.1, 1.0], n_components=[2, 4], random_state=0),

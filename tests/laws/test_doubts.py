@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from chimap import (
     HistogramClassifier,
     HistogramRegressor,
-    KernelClassifier,
     LookupClassifier,
     MomentsRidgeClassifier,
     OnlineIntersectionClassifier,
@@ -154,7 +153,6 @@ FILMS = np.repeat(np.arange(30), 10)
 FRAMES = rng.random((30, 6))[FILMS] + 0.005 * rng.random((N, 6))
 IN_MEMORY = {
     "HistogramClassifier": lambda: HistogramClassifier("chi2", random_state=0),
-    "KernelClassifier": lambda: KernelClassifier("chi2"),
     "MomentsRidgeClassifier": MomentsRidgeClassifier,
     "LookupClassifier": LookupClassifier,
     "OnlineIntersectionClassifier": OnlineIntersectionClassifier,
@@ -178,7 +176,6 @@ def test_every_estimator_says_its_doubts(name):
 def test_groups_that_are_named_and_other_rows_are_not_accused():
     labels = np.where(FILMS % 2, "p", "q")
     assert said(lambda: IN_MEMORY["HistogramClassifier"]().fit(FRAMES, labels, groups=FILMS)) == []
-    assert said(lambda: KernelClassifier("precomputed").fit(FRAMES @ FRAMES.T, labels)) == []
     assert not are_nearly_equal(FRAMES[:30])  # of three films
     assert not are_nearly_equal(rng.dirichlet(np.ones(2), N))
     assert not are_nearly_equal(rng.poisson(0.3, (N, 6)).astype(float))  # most are equal to others

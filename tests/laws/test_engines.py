@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 
-from chimap import KernelClassifier
-
 from ..chunks import short_chunks  # noqa: F401, a fixture
 from .estimators import ESTIMATORS, outputs, tolerance_of
 from .sources import (
@@ -38,8 +36,6 @@ def client():
 
 def refusal_of(model):
     """What a fit on workers says of settings that one process must serve, as a pattern; None if it takes them."""
-    if isinstance(model, KernelClassifier):
-        return None  # which reads the rows where it is solved
     if keeps_every_row(model):
         is_solved = model.loss in ("square", "squared_hinge", "poisson", "quantile")
         return None if is_solved else r"features='exact' solves loss='square', loss='squared_hinge'"

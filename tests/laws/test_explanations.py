@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import chimap
-from chimap import HistogramClassifier, HistogramRegressor, KernelClassifier, PrincipalFeatures
+from chimap import HistogramClassifier, HistogramRegressor, PrincipalFeatures
 from chimap.kernels import names
 
 BINS = 8
@@ -62,7 +62,7 @@ def test_they_add_up_whatever_the_features(settings):
 
 @pytest.mark.parametrize("kernel", names())
 def test_they_add_up_for_exact_machines(kernel):
-    model = KernelClassifier(kernel, loss="square", alpha=1.0).fit(X, Y)
+    model = HistogramClassifier(kernel, features="exact", precision="float64", alpha=1.0).fit(X, Y)
     assert off(model, X[:3]) < 1e-6
     assert off(model, sp.csr_matrix(X[:3])) < 1e-6
 
@@ -118,9 +118,3 @@ def test_a_saved_model_explains_itself_the_same(tmp_path):
     again = chimap.load(tmp_path / "my.model")
     np.testing.assert_allclose(again.explain(X[:2]).contributions, model.explain(X[:2]).contributions, atol=1e-6)
     np.testing.assert_array_equal(again.importance().bins, model.importance().bins)
-
-
-def test_a_precomputed_kernel_has_no_bins():
-    model = KernelClassifier("precomputed", alpha=1.0).fit(X @ X.T, Y)
-    with pytest.raises(ValueError, match="precomputed"):
-        model.explain(X @ X.T)

@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 
-from chimap import HistogramClassifier, KernelClassifier
+from chimap import HistogramClassifier
 from chimap._validation import DataError
 from chimap.features.families import FAMILIES
 from chimap.kernels import AdditiveKernel, Exponential, as_kernel, names
@@ -177,11 +177,3 @@ def test_a_fit_without_such_an_entry_says_nothing():
         warnings.simplefilter("error")
         fitted("exp-chi2")
         fitted("gaussian", rows=X * [1e6, 1, 1, 1, 1, 1, 1, 1])  # all rows share the large column
-
-
-def test_a_kernel_machine_names_the_row_whose_outputs_overflow():
-    model = KernelClassifier("linear").fit(X * 1e-3, Y)
-    rows = X.copy()
-    rows[5] = 1.7e308
-    with pytest.raises(DataError, match="X, row 5: the outputs of the model overflow"):
-        model.decision_function(rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap import KernelClassifier
 from chimap._files import read_header
 from chimap._progress import Progress
 from chimap._validation import DataError
@@ -80,8 +79,6 @@ def refusal_of(model):
     if keeps_every_row(model):
         is_solved = getattr(model, "loss", "square") in ("square", "squared_hinge", "poisson", "quantile")
         return None if is_solved else "features='exact' solves loss='square', loss='squared_hinge'"
-    if isinstance(model, KernelClassifier):
-        return "a machine on the kernel matrix of all rows is solved at once and writes no checkpoint"
     hinge = "loss='hinge' keeps the features of all rows in memory and cannot write a checkpoint"
     return hinge if model.loss == "hinge" else None
 

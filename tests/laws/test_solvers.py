@@ -50,7 +50,7 @@ def evidence_of(Z, Y):
 
 def in_features(solver, solution, evidence):
     """Weights and intercepts of the features; those of exact machines are of the rows."""
-    if not solver.leaves_out and solver.needs != "matrix":
+    if not solver.leaves_out:
         return solution.coef, solution.intercept
     model = evidence.kernel.features.simplified(solution.coef, solution.intercept)
     return model.coef, model.intercept

@@ -8,15 +8,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import is_regressor
 from sklearn.ensemble import AdaBoostClassifier
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GroupKFold
-from sklearn.preprocessing import FunctionTransformer
 
 from chimap import (
     AnchorMap,
     HistogramClassifier,
     HistogramRegressor,
-    KernelClassifier,
     LandmarkFeatures,
     LookupClassifier,
     MomentsGroupLasso,
@@ -26,7 +23,6 @@ from chimap import (
     MultipleKernelLearner,
     OnlineIntersectionClassifier,
     PrincipalFeatures,
-    chi2,
 )
 from chimap._validation import DataError
 from chimap.data import ArraySource
@@ -66,8 +62,6 @@ CLASSIFIERS = {
     "components": HistogramClassifier("linear", alpha=0.3, **FIXED | {"features": PrincipalFeatures(4, "additive")}),
     "exact": HistogramClassifier("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
     "moments": MomentsRidgeClassifier(alpha=0.3),
-    "kernel matrix, square": KernelClassifier("chi2", loss="square", alpha=0.3),
-    "kernel matrix, map": KernelClassifier(loss="square", alpha=0.3, map=FunctionTransformer(np.sqrt)),
     "online": OnlineIntersectionClassifier(max_iter=2, random_state=0, weights="frequency"),
 }
 REGRESSORS = {
@@ -191,16 +185,6 @@ def test_codes_that_are_looked_up():
     found = model.fit_codes(codes, y, psi, weights).decision_codes(codes)
     expected = model.fit_codes(codes[repeated], y[repeated], psi).decision_codes(codes)
     np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-def test_kernel_matrices_with_rows_of_weight_0():
-    X, y, weights, repeated = rows()
-    gram = chi2(X)
-    for loss, atol in (("square", 1e-9), ("hinge", 0.02)):
-        model = KernelClassifier("precomputed", loss=loss, alpha=0.3)
-        found = model.fit(gram, y, sample_weight=weights).decision_function(gram)
-        expected = KernelClassifier("chi2", loss=loss, alpha=0.3).fit(X[repeated], y[repeated])
-        np.testing.assert_allclose(found, expected.decision_function(X), atol=atol)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -434,32 +418,6 @@ def test_a_row_is_left_out_with_all_its_weight(name, monkeypatch):
         rest = np.arange(40) != places[k]
         expected = model.fit(X[rest], y[rest], sample_weight=weights[rest]).predict(X[[places[k]]])
         np.testing.assert_allclose(found.outputs[k], expected, atol=1e-8)
-
-
-@pytest.mark.parametrize("loss", ["square", "hinge"])
-def test_kernel_matrices_leave_rows_out(loss, monkeypatch):
-    X, y, weights, _ = rows(2, 40)
-    weights = weights + 0.5
-    seen = watched(monkeypatch)
-    model = KernelClassifier("chi2", loss=loss, alpha=0.3, selection=4, random_state=0)
-    model.fit(X, y, sample_weight=weights)
-    found = seen[0]
-    if loss == "hinge":  # in folds
-        assert found.y.size == 40
-        np.testing.assert_array_equal(np.sort(found.weights), np.sort(weights))
-        return
-    gram = chi2(X)
-    for k in (0, 17, 39):
-        rest = np.arange(40) != k
-        peer = KernelRidge(alpha=0.3, kernel="precomputed")
-        target = np.where(y == 1, 1.0, -1.0)
-        # kernel ridge with a free intercept is that of centred rows
-        w = weights[rest] / weights[rest].sum()
-        means, own = gram[np.ix_(rest, rest)] @ w, gram[np.ix_([k], rest)]
-        centred = gram[np.ix_(rest, rest)] - means - means[:, None] + w @ means
-        peer.fit(centred, target[rest] - w @ target[rest], sample_weight=weights[rest])
-        row = own - means - own @ w + w @ means
-        np.testing.assert_allclose(found.outputs[k], peer.predict(row) + w @ target[rest], atol=1e-8)
 
 
 def test_exact_machines_choose_by_weighted_scores():

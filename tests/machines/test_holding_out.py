@@ -6,7 +6,7 @@ from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleS
 
 from chimap import HistogramClassifier
 from chimap._validation import DataError
-from chimap.machines.holding_out import HoldingOut, folds_of_classes, holding_out, leaving_out
+from chimap.machines.holding_out import HoldingOut, holding_out, leaving_out
 from chimap.machines.method import Method
 from chimap.recipe import Recipe
 
@@ -31,16 +31,6 @@ def test_what_a_selection_stands_for():
             asked(wrong)
     with pytest.raises(ValueError, match="selection='gcv' needs"):
         asked("gcv", has_gcv=False)
-
-
-def test_folds_have_their_share_of_every_class():
-    y = np.repeat(["a", "b", "c"], [50, 31, 2])
-    folds = folds_of_classes(y, 3, seed=0)(0, 83)
-    for label, least in (("a", 16), ("b", 10), ("c", 0)):
-        counts = np.bincount(folds[y == label], minlength=3)
-        assert least <= counts.min() <= counts.max() <= least + 1
-    assert sorted(np.bincount(folds)) == [27, 28, 28]
-    assert (folds != folds_of_classes(y, 3, seed=1)(0, 83)).any()
 
 
 def test_what_a_selection_stands_for_where_rows_are_left_out_in_closed_form():

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
@@ -47,12 +46,6 @@ MODELS: dict[str, Callable[[], Any]] = {
     "lasso-from-moments": lambda: chimap.MomentsLasso(n_alphas=3, random_state=0).fit(X, TARGETS),
     "online": lambda: chimap.OnlineIntersectionClassifier(n_knots=5, random_state=0).fit(X, Y),
     "lookup-in-double": lambda: chimap.LookupClassifier(chimap.AnchorMap("chi2", n_anchors=5)).fit(X, Y),
-    "kernel-machine": lambda: chimap.KernelClassifier(
-        "exp-chi2", class_weight={10: 1, 20: 2, 30: 1}, random_state=0
-    ).fit(sp.csr_matrix(X), Y),
-    "kernel-machine-on-a-map": lambda: chimap.KernelClassifier(
-        map=chimap.OptimalMap(n_terms=1), loss="square", alpha=1.0, random_state=0
-    ).fit(X, Y),
     "kernels": lambda: chimap.MultipleKernelLearner(
         "chi2", blocks=[slice(0, 3), slice(3, 8)], n_components=8, random_state=0
     ).fit(X, Y),

@@ -132,9 +132,6 @@ CRAFTED = {
     "online tables of fewer bins": ("online", "tables_", lambda a: a[:, :-1]),
     "one knot": ("online", "tables_", lambda a: a[:, :, :1]),
     "fewer codes": ("lookup-in-double", "tables_", lambda a: a[:, :, :-1]),
-    "weights of fewer training rows": ("kernel-machine", "_coef", lambda a: a[:-1]),
-    "training rows of fewer bins": ("kernel-machine", "features_.rows_", lambda a: a[:, :-1]),
-    "weights of fewer mapped bins": ("kernel-machine-on-a-map", "_coef", lambda a: a[:-1]),
     "more bins": ("regression", "n_features_in_", lambda n: n + 1),
     "a kernel that is not fitted": ("exact-on-blocks", "features_.features_", without_gamma),
 }
@@ -154,14 +151,8 @@ def test_what_does_not_fit_together_is_refused(tmp_path, name):
         chimap.load(path)
 
 
-def test_numbers_as_keys_come_back_as_numbers(contents, tmp_path):
-    model = opened(contents["kernel-machine"], tmp_path / "m")
-    assert model.class_weight == {10: 1, 20: 2, 30: 1}
-    assert model.selection_.alphas.size == 5
-
-
 def test_what_no_file_holds_is_refused_with_a_remedy(tmp_path):
-    model = chimap.KernelClassifier(selection=KFold(3)).fit(X, Y)
+    model = chimap.HistogramClassifier("chi2", selection=KFold(3)).fit(X, Y)
     with pytest.raises(DataError, match=r"cannot save model.selection: a KFold is not part .* Give the estimator"):
         model.save(tmp_path / "m")
     assert not (tmp_path / "m").exists()

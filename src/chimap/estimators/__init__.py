@@ -3,7 +3,6 @@
 from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
 from chimap.estimators.from_moments import MomentsGroupLasso, MomentsLasso, MomentsRidge, MomentsRidgeClassifier
 from chimap.estimators.histogram import HistogramClassifier, HistogramRegressor
-from chimap.estimators.kernel_machine import KernelClassifier
 from chimap.model_files.model_file import load, register, save
 
 __all__ = [
@@ -11,7 +10,6 @@ __all__ = [
     "CompiledRegressor",
     "HistogramClassifier",
     "HistogramRegressor",
-    "KernelClassifier",
     "MomentsGroupLasso",
     "MomentsLasso",
     "MomentsRidge",
@@ -22,5 +20,4 @@ __all__ = [
 
 register(HistogramClassifier, HistogramRegressor)
 register(CompiledClassifier, CompiledRegressor)
-register(KernelClassifier)
 register(MomentsRidge, MomentsRidgeClassifier, MomentsLasso, MomentsGroupLasso)

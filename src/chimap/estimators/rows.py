@@ -42,7 +42,6 @@ from chimap.data.reading import check_rows_order, opener_of, readers
 from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order
 from chimap.data.units import RowTraits, Units
 from chimap.data.views import ChosenRows, choice_like, fitted_names
-from chimap.kernels.plain import Precomputed
 from chimap.models.model import Model
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
@@ -177,7 +176,7 @@ def units_and_mass(source: Source, recipe: Recipe, has_groups: bool) -> tuple[Un
 
     The rows take a share of the memory, and are let go before the fit.
     """
-    if source.held_bytes >= recipe.most_memory or isinstance(recipe.kernel, Precomputed):  # kernel values are no rows
+    if source.held_bytes >= recipe.most_memory:
         return None, None
     rows, y = first_look(source, _LOOK_SHARE * recipe.budget)
     say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))

@@ -1,15 +1,13 @@
-"""The linear kernel, and kernels whose values are given."""
+"""The linear kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn, Self
+from typing import Self
 
 import numpy as np
 
 from chimap import _arrays
-from chimap._errors import InputError
-from chimap._messages import Message
 from chimap._onnx import Value
 from chimap._types import MatrixLike
 from chimap.kernels.base import Kernel, paired_rows
@@ -70,17 +68,3 @@ class Linear(Kernel):
             Rows that are written into the graph, in float64.
         """
         return x.graph.each_row(Y, lambda y: ((x - y) * (x - y)).sum(1))
-
-
-@dataclass(frozen=True)
-class Precomputed(Kernel):
-    """A kernel whose values are given: each row holds those with all rows of a fit. It computes none itself."""
-
-    name = "precomputed"
-    is_signed = True
-
-    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> NoReturn:
-        """Raise ValueError."""
-        raise InputError(Message("the values of {kernel='precomputed'} are given, and not computed from rows."))
-
-    diagonal = distance = __call__

@@ -8,7 +8,7 @@ from chimap.machines.base import Facts, Machine, Plan, Winner
 from chimap.machines.blocks import Blocks
 from chimap.machines.groups import GroupPasses, Groups
 from chimap.machines.kept import KeepsFeatures
-from chimap.machines.matrix import GivenMatrix, WholeMatrix
+from chimap.machines.matrix import WholeMatrix
 from chimap.machines.objective import objective_of
 from chimap.machines.replayed import ReplayedPasses
 from chimap.machines.sums import SumsOfFeatures
@@ -16,7 +16,6 @@ from chimap.machines.wide import WideRidge
 from chimap.recipe import Recipe
 
 MACHINES: tuple[Machine, ...] = (
-    GivenMatrix(),
     WholeMatrix(),
     Blocks(),
     WideRidge(),

@@ -207,14 +207,6 @@ def folds_of_groups(groups: np.ndarray, n_folds: int, is_holdout: bool = False) 
     return GivenFolds(folds, n_folds)
 
 
-def folds_of_classes(y: np.ndarray, n_folds: int, seed: int) -> GivenFolds:
-    """Deal rows to folds at random, those of each class in turn, so that each fold has its share of every class."""
-    order = np.random.default_rng(seed).permutation(len(y))
-    folds = np.empty(len(y), dtype=np.int64)
-    folds[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % n_folds
-    return GivenFolds(folds, n_folds)
-
-
 def _split(splitter: BaseCrossValidator, n_rows: int, y: ArrayLike | None, groups: np.ndarray | None) -> GivenFolds:
     """Return the test sets of a splitter as folds; raise ValueError unless every row is in exactly one."""
     folds = np.full(n_rows, -1)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from chimap.machines.base import Cost, Facts, Refusals
+from chimap.machines.base import Cost, Facts
 from chimap.machines.block_plan import FEWEST_BLOCK_ROWS, choice_seconds
 from chimap.machines.keeps_rows import KeepsRows, against_blocks, bytes_of_exact, holds_matrix, is_cheapest
 from chimap.recipe import Recipe
 from chimap.solvers.base import Needs
 from chimap.solvers.from_moments import RidgeSolver
-from chimap.solvers.gram import GramSolver
 from chimap.solvers.kernel_matrix import is_iterated
 
 
@@ -48,15 +47,3 @@ class WholeMatrix(KeepsRows):
         """See ``Machine``."""
         n = facts.n_rows
         return Cost(bytes_of_exact(recipe, facts), choice_seconds(n), n)
-
-
-class GivenMatrix(WholeMatrix):
-    """The machine of an estimator that names a solver of its own for the matrix, with folds of rows in their order."""
-
-    name = "kernel matrix in folds"
-    needs: ClassVar[tuple[Needs, ...]] = ("matrix",)
-    refuses: ClassVar[Refusals] = {}
-
-    def against(self, recipe: Recipe, facts: Facts, asked: Recipe) -> str:
-        """See ``Machine``."""
-        return "" if recipe.solver == GramSolver.name else "no estimator has asked for it"

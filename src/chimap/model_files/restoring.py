@@ -139,7 +139,6 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "LandmarkFeatures": _of_landmarks,
     "BlockFeatures": _of_blocks,
     "ExactFeatures": _of_exact,
-    "FormulaValues": _of_exact,
     "ExactBlocks": _of_exact_blocks,
     "KeptRows": _of_kept_rows,
     "LearningCurve": _of_curve,

@@ -42,7 +42,6 @@ from chimap.kernels import (
     Sum,
     as_kernel,
 )
-from chimap.kernels.plain import Precomputed
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
 from chimap.model_files import attributes, pipelines, restoring
@@ -93,7 +92,7 @@ def register(*classes: type, agreeing: Callable[[JSON, dict[str, int]], restorin
 
 
 register(Linear, MinMax, PQKernel, SkewedChi2, SkewedIntersection, ArccosKernel, Exponential, Gaussian, Anisotropic)
-register(OnColumns, Precomputed, Sum, Product)
+register(OnColumns, Sum, Product)
 register(*LOSSES.values(), Observed, TrainingMass, Quantiles, Units)
 
 

@@ -26,7 +26,6 @@ from chimap.features.exact import RowKernel
 from chimap.features.mapped_functions import LinearFunction, MappedModel
 from chimap.features.nearest import empty_rows, nearest_distances
 from chimap.kernels import AdditiveKernel, Kernel, OnColumns, Sum
-from chimap.kernels.plain import Precomputed
 from chimap.models.answers import ClassAnswers, RealAnswers, largest
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
@@ -138,14 +137,7 @@ class Model:
 
     @property
     def bin_names(self) -> np.ndarray:
-        """The names of the bins, or their numbers; bins of images are named by cells and words.
-
-        Raise ValueError where rows hold kernel values.
-        """
-        if isinstance(self.kernel, Precomputed):
-            raise InputError(
-                Message("a model with {kernel='precomputed'} has no bins, so there is nothing to explain by.")
-            )
+        """The names of the bins, or their numbers; bins of images are named by cells and words."""
         if self.columns is not None:
             return np.array(self.columns, dtype=object)
         histograms = self.learned.get("histograms_")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
 import numpy as np
 
-from chimap import _arrays, _blas, _loops, _threads
+from chimap import _blas, _loops, _threads
 from chimap._errors import InputError
 
 PANEL = 256  # rows of a panel; the square corners of the panels waste PANEL / n of the memory
@@ -151,7 +150,6 @@ def _add_many(first: int, panel: np.ndarray, P: np.ndarray, out: np.ndarray) -> 
 
 
 MOST_ROWS = 8192  # rows summed in the precision of the features before they join the float64 sums
-_TILE = 768  # rows and columns of a tile: larger ones waste more of the lower triangle, smaller ones copy more
 _PAD = 48  # unused numbers between the rows: rows a power of two apart would share a few sets of the cache
 
 
@@ -187,8 +185,3 @@ class BatchProduct:
                 lambda rows: _loops.add_triangle(sums.flat, sums.starts, PANEL, square, rows.start, rows.stop),
             )
         self.rows = 0
-
-
-def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
-    """Yield the rows and columns of each tile of the upper triangle of a matrix (n, n)."""
-    yield from itertools.combinations_with_replacement(_arrays.slices(n, _TILE), 2)

@@ -38,7 +38,7 @@ class OnlineIntersectionClassifier(ClassTargets, Encoding, BaseEstimator):
 
     over N rows, where |f| is the norm of the kernel K / m and m is the mean K(x, x) of the first rows. The loss is a
     mean and K / m has mean diagonal 1, so alpha depends neither on the number of rows nor on the units of the data. The
-    strength beside the sum of the losses on the kernel as it is, as in ``KernelClassifier``, is N m alpha.
+    strength beside the sum of the losses on the kernel as it is, 1/C of LIBSVM, is N m alpha.
 
     A function in the space of the kernel is a sum of functions of single bins, f(x) = sum_i f_i(x_i). Each is kept as a
     table of its values at equally spaced knots from 0 to the largest value of the bin. For each row,

@@ -13,7 +13,7 @@ from chimap._progress import Progress, Stopwatch
 from chimap.losses import Loss
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.selection.components import ComponentFolds, PrincipalFolds
-from chimap.selection.folds import FoldMachines, Folds, PathFolds
+from chimap.selection.folds import Folds, PathFolds
 from chimap.selection.gcv import GeneralisedCrossValidation
 from chimap.selection.holdout import HeldOutMoments, HoldOut, PathHoldOut
 from chimap.selection.learning_curve import LearningCurve, curve_of
@@ -25,7 +25,6 @@ from chimap.solvers.ridge import LinearSolution
 
 RULES: dict[str, type[Selection]] = {
     "leave out": LeavingOut,
-    "fold machines": FoldMachines,
     "path folds": PathFolds,
     "path holdout": PathHoldOut,
     "principal folds": PrincipalFolds,

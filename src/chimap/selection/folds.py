@@ -21,7 +21,6 @@ from chimap.selection.base import Compared, OpenSettings, Selection, SelectionRe
 from chimap.selection.climb import Setting, climb
 from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
-from chimap.solvers.gram import GramProblem
 from chimap.solvers.groups import GroupProblem
 from chimap.solvers.ridge import Factor
 from chimap.solvers.sparse import SparsePath, SparseProblem, held_out_error
@@ -356,34 +355,6 @@ def score_path(
     chosen = int(np.argmin(np.average(errors, axis=0, weights=counts)))
     total = float(whole.target_scatter().sum()) / whole.count
     return SelectionResult("folds", {"alpha": alphas}, np.array(errors).T, counts, chosen, baseline=total)
-
-
-class FoldMachines(Selection):
-    """The rule of a machine for each fold, on a kernel matrix that is given: the best score of held-out rows.
-
-    Of strengths that tie, the largest is taken.
-    """
-
-    rule: ClassVar[str] = "folds"
-
-    def choose(self, problem: GramProblem, open: OpenSettings) -> Compared:
-        """See ``Selection``; without folds, take the strength that is nearest to the usual one."""
-        strengths = problem.strengths(open.alpha)
-        if strengths.size == 1 or not problem.folds:
-            nearest = np.argmin(np.abs(np.log(strengths / problem.usual_alpha())))
-            return Compared(None, problem, alpha=float(strengths[nearest]))
-        scores = []
-        for fold, rows in enumerate(problem.folds):
-            outputs = problem.outputs_of_fold(fold, strengths.tolist())
-            scores.append([problem.first.scored(some, rows) for some in outputs])
-            self._on_score()
-        weights = np.array([problem.weights[rows].sum() for rows in problem.folds])
-        means = np.average(scores, axis=0, weights=weights)
-        chosen = int(np.flatnonzero(np.isclose(means, means.max(), rtol=0, atol=1e-12))[-1])
-        result = SelectionResult(
-            self.rule, {"alpha": strengths}, np.transpose(scores), weights, chosen, problem.first.score.name, True
-        )
-        return Compared(result, problem)
 
 
 class PathFolds(Selection):

@@ -34,7 +34,7 @@ from chimap.solvers.ridge import LinearSolution
 
 Part = TypeVar("Part")
 
-Needs = Literal["moments", "rows", "features", "kernel", "matrix", "blocks"]
+Needs = Literal["moments", "rows", "features", "kernel", "blocks"]
 """What a solver needs: the moments of the folds; moments, and rows that can be read again; the features of all rows in
 memory; the kernel matrix between all rows, or that of rows in their own order, with their folds; or all rows, in blocks
 whose kernel matrices fit in memory one at a time."""
@@ -282,7 +282,7 @@ class Problem(ABC):
 
     Attributes
     ----------
-    needs : {"moments", "rows", "features", "kernel", "matrix", "blocks"}
+    needs : {"moments", "rows", "features", "kernel", "blocks"}
         The evidence that the problem is made of.
     counts : str
         What progress counts: "values" of the strength, "passes" or "classes".
@@ -371,7 +371,7 @@ class Solver(ABC):
     ----------
     name : str
         Name in the catalogue.
-    needs : {"moments", "rows", "features", "kernel", "matrix", "blocks"}
+    needs : {"moments", "rows", "features", "kernel", "blocks"}
         The evidence that the solver needs.
     n_vectors : int
         Number of arrays of the size of the weights (D, t) that it holds in memory besides the factor of a matrix.

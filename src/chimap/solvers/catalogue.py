@@ -9,7 +9,6 @@ from chimap.penalties import L2
 from chimap.solvers.base import Solver
 from chimap.solvers.blocks import BlockSolver
 from chimap.solvers.from_moments import RidgeSolver
-from chimap.solvers.gram import GramSolver
 from chimap.solvers.groups import GroupPassesSolver, GroupSolver
 from chimap.solvers.kernel_matrix import KernelSolver
 from chimap.solvers.liblinear import HingeSolver
@@ -29,7 +28,6 @@ SOLVERS: dict[str, Solver] = {
         BlockSolver(),
         GroupSolver(),
         GroupPassesSolver(),
-        GramSolver(),
     )
 }
 """Solvers by name."""

@@ -27,7 +27,6 @@ from chimap.moments import Moments, of_entries, of_rows
 from chimap.penalties import L2
 from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, required
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, is_shared, lift
-from chimap.solvers.exact_hinge import CACHE_MIB, DualHinge
 from chimap.solvers.exact_iterated import DualIterated
 from chimap.solvers.exact_margins import DualMargins, margin_bytes
 from chimap.solvers.exact_observed import ObservedDualRidge
@@ -57,14 +56,11 @@ class ExactMachine(NamedTuple):
         no solution where that would take long.
     bytes_beside : callable
         Returns the bytes that it takes besides the kernel matrix, given the number of rows.
-    leaves_out : bool, default=True
-        Whether it leaves rows out in closed form, as a fit with ``features="exact"`` needs.
     """
 
     make: Callable[..., ExactSolver]
     tried: Callable[..., ExactSolver]
     bytes_beside: Callable[[int], int]
-    leaves_out: bool = True
 
 
 def exact_ridge(
@@ -83,7 +79,6 @@ EXACT_MACHINES = {
     SquaredHinge.name: ExactMachine(
         DualMargins, partial(DualMargins, steps=0, most_operations=_MOST_OPERATIONS), margin_bytes
     ),
-    "hinge": ExactMachine(DualHinge, DualHinge, lambda n_rows: CACHE_MIB * 2**20 * _threads.count(), leaves_out=False),
 }
 """Solvers by the name of their loss."""
 
@@ -97,8 +92,8 @@ def is_iterated(loss: str | Loss) -> bool:
 
 
 def has_exact_machine(loss: str | Loss) -> bool:
-    """Return whether a solver of the catalogue minimises the loss and leaves rows out in closed form."""
-    return _name(loss) in (*EXACT_MACHINES, *ITERATED) and exact_machine(loss).leaves_out
+    """Return whether a solver of the catalogue minimises the loss."""
+    return _name(loss) in (*EXACT_MACHINES, *ITERATED)
 
 
 def exact_machine(loss: str | Loss) -> ExactMachine:

@@ -2,7 +2,6 @@
 
 from chimap.features.exact.blocks import ExactBlocks
 from chimap.features.exact.features import MOST_ROWS, ExactFeatures, with_mean_gamma
-from chimap.features.exact.matrices import FormulaValues, MapProducts, PrecomputedValues, TransformerFeatures
 from chimap.features.exact.row_kernel import RowKernel
 from chimap.model_files import register
 from chimap.moments.kept_rows import KeptRows, Spread, exponentials, exponentials_below
@@ -10,17 +9,13 @@ from chimap.moments.kept_rows import KeptRows, Spread, exponentials, exponential
 __all__ = [
     "ExactBlocks",
     "ExactFeatures",
-    "FormulaValues",
     "KeptRows",
     "MOST_ROWS",
-    "MapProducts",
-    "PrecomputedValues",
     "RowKernel",
     "Spread",
-    "TransformerFeatures",
     "exponentials",
     "exponentials_below",
     "with_mean_gamma",
 ]
 
-register(ExactBlocks, ExactFeatures, FormulaValues, KeptRows, PrecomputedValues)
+register(ExactBlocks, ExactFeatures, KeptRows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample
 from chimap.fit.collecting.kept import KeptCollector
-from chimap.fit.collecting.kernel import BlocksCollector, KernelCollector, MatrixCollector
+from chimap.fit.collecting.kernel import BlocksCollector, KernelCollector
 from chimap.fit.collecting.sums import ReplayedCollector, SumsCollector
 from chimap.solvers.base import Needs
 
@@ -12,13 +12,6 @@ __all__ = ["COLLECTORS", "Collected", "Collector", "Passes", "FitRun", "Sample"]
 
 COLLECTORS: dict[Needs, type[Collector]] = {
     collector.needs: collector
-    for collector in (
-        SumsCollector,
-        ReplayedCollector,
-        KeptCollector,
-        KernelCollector,
-        MatrixCollector,
-        BlocksCollector,
-    )
+    for collector in (SumsCollector, ReplayedCollector, KeptCollector, KernelCollector, BlocksCollector)
 }
 """Collectors by the ``needs`` of a solver."""

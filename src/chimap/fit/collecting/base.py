@@ -221,7 +221,7 @@ class Collector(ABC):
 
     Attributes
     ----------
-    needs : {"moments", "rows", "features", "kernel", "matrix", "blocks"}
+    needs : {"moments", "rows", "features", "kernel", "blocks"}
         The evidence that it collects.
     method : Method
         The settings of the fit.

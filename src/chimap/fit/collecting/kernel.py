@@ -27,17 +27,13 @@ from chimap.fit.checkpoint import SavedState
 from chimap.fit.collecting.base import Collected, Collector, FitRun, Passes, Sample
 from chimap.machines.base import Plan, Request
 from chimap.machines.block_plan import BlockPlan, block_plan
-from chimap.machines.holding_out import folds_of_classes
 from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
 from chimap.moments import RowFolds, of_rows
-from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Evidence, KernelRows, Needs
 from chimap.solvers.blocks import core_rows
 from chimap.solvers.exact import is_shared
-from chimap.solvers.gram import gram_bytes
 from chimap.solvers.held_out import HeldOut
-from chimap.solvers.kernel_matrix import has_exact_machine
 
 CHUNK_ROWS = 2048  # rows that are read at once, besides those that are there
 
@@ -143,61 +139,6 @@ class KernelCollector(RowsCollector):
         """Return the rows that the features keep."""
         kernel = self.kernel_rows(unscaled(features))
         return Collected(Evidence(kernel=kernel, device=self.method.recipe.device, seed=self.method.recipe.seed))
-
-
-@dataclass(frozen=True)
-class MatrixCollector(KernelCollector):
-    """Read all rows at once, in their order, for machines of folds.
-
-    Parameters
-    ----------
-    method, rows, order, groups
-        See ``RowsCollector``.
-    folds : list of arrays, or None
-        The rows of each fold, with their share of every class if random; None with too few rows.
-    """
-
-    needs: ClassVar[Needs] = "matrix"
-    folds: list[np.ndarray] | None
-
-    @classmethod
-    def check(cls, request: Request) -> None:
-        """Refuse a checkpoint too: there is no state before the machine."""
-        super().check(request)
-        if request.has_checkpoint:
-            raise InputError(
-                Message("a machine on the kernel matrix of all rows is solved at once and writes no checkpoint.")
-            )
-
-    @classmethod
-    def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
-        """See ``Collector``."""
-        n_rows, recipe, needed = rows.source.n_rows, method.recipe, gram_bytes(rows.source.n_rows)
-        if needed > recipe.budget:
-            raise MemoryBudgetError(
-                Message(
-                    "{memory=} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take "
-                    "fewer rows, or use HistogramClassifier, whose memory does not grow with the rows.",
-                    recipe.memory,
-                    n_rows,
-                    format_bytes(needed),
-                    whole_mebibytes(needed),
-                )
-            )
-        folds = rows.folds
-        if not rows.leaves_folds:
-            n_folds = USUAL_FOLDS if method.holding.asked == "nothing" else method.holding.n_folds
-            folds = folds_of_classes(rows.labels, max(1, min(n_folds, n_rows // 2)), recipe.seed)
-        numbers = folds(0, n_rows)
-        members = [np.flatnonzero(numbers == fold) for fold in range(folds.n_folds)] if folds.n_folds > 1 else None
-        groups = members if rows.leaves_folds else None
-        return cls(method, replace(rows, folds=folds), np.arange(n_rows), groups, members)
-
-    def collect(self, passes: Passes, features: Any, sample: Sample) -> Collected:
-        """Return the rows that the features keep, with the folds, and which of them held-out outputs leave out."""
-        rows, kernel = self.rows, replace(self.kernel_rows(unscaled(features)), groups=self.folds)
-        leaves_rows = has_exact_machine(self.method.recipe.loss) and not rows.leaves_folds
-        return Collected(Evidence(kernel=kernel, held_folds=() if leaves_rows else rows.folds_to_hold_out()))
 
 
 def order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
