@@ -7,13 +7,14 @@ from chimap.data.covariates import with_covariates
 from chimap.data.doubts import DataWarning
 from chimap.data.frames import FrameSource
 from chimap.data.labels import check_labels
-from chimap.data.source import Chunk, Source
+from chimap.data.source import Chunk, RowsInChunks, Source
 from chimap.data.split import PerClassSplits, split_by, split_source
 from chimap.data.synthetic import write_histograms
 from chimap.data.views import matched
 
 __all__ = [
     "Source",
+    "RowsInChunks",
     "Chunk",
     "ArraySource",
     "FrameSource",

@@ -96,11 +96,11 @@ class CovariateTable:
 _NOTHING_UNREAD: Mapping[int, str] = {}
 
 
-class Source(ABC):
-    """Rows on disk or in memory.
+class RowsInChunks(ABC):
+    """Rows on disk or in memory, as passes over them need them.
 
-    A source knows its size before it is read and gives the same rows in the same order in each pass. It holds no more
-    than a chunk of them in memory, unless it wraps an array that is in memory already.
+    They know their size before they are read, and come in the same order in each pass. No more than a chunk of them is
+    held in memory, unless they are in memory already.
 
     Attributes
     ----------
@@ -122,51 +122,8 @@ class Source(ABC):
         Whether rows are read from files, so that reading a chunk ahead makes a pass faster.
     can_seek : bool
         Whether rows in the middle can be read without those before them.
-    column_names : tuple of str, or None
-        Names of the ``n_features`` columns, where the data have them. Models match columns by these names.
-    other_names : tuple of str, or None
-        Second names of these columns, such as the ids of genes beside their symbols, by which models may know them.
-    has_object_labels : bool
-        Whether labels came as Python objects, so that classes must be objects too.
-    task_names : tuple of str, or None
-        Names of the t columns of labels of several tasks, where the data have them.
-    row_ids : ndarray of shape (n_rows,), or None
-        Ids that name the rows; predictions are written beside them.
-    id_name : str
-        Name of the column of ids.
     weights : ndarray of shape (n_rows,), or None
         Weights of the rows in every sum, as float64; None if all are 1.
-    counts : ndarray of shape (n_rows,), or None
-        Number of equal rows that each row stands for; None if each is one row, whatever its weight.
-    covariates : CovariateTable or None
-        Columns of other kinds beside the bins, such as age and sex, where a fit or a model takes them.
-    unlabelled : Source or None
-        The rows that were left out because they have no label.
-    n_left_out : int
-        Number of rows of the data that this source leaves out, for want of a label for example.
-    n_unreadable : int
-        Number of these whose record could not be read.
-    unread : mapping of int to str
-        Why the record of a row could not be read, by row, such as a broken image. Such a row is empty, a fit leaves it
-        out, and it has no prediction.
-    notes : tuple of str
-        Sentences for the user about how the data were read.
-    reading : Reading or None
-        How rows were made of text, molecules or named counts; models keep it.
-    images : ImageSet or None
-        The images whose histograms the rows are, in the order of the rows.
-    columns_aside : tuple of str
-        Names of columns of the data that are neither bins, labels nor ids, as far as they are known.
-    metadata, matrices : tuple of str
-        Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
-    read_column : callable or None
-        Reads a column of the data that the rows were opened from, see ``column``; arguments: name, source, missing.
-    column_kinds : tuple of str, or None
-        What each column measures, where the data say it of columns of several kinds, as of genes and proteins.
-    is_logged : bool
-        Whether the data say that the rows are logarithms of counts.
-    first_column : int or None
-        The number that a file of numbered columns gives the first of them, 0 or 1; None for other data.
     stored_rows : int
         Number of rows that are stored and decoded together, such as a row group: reading some of them costs as much as
         reading all.
@@ -189,100 +146,13 @@ class Source(ABC):
     held_bytes: float = 0.0
     from_files: bool = False
     can_seek: bool = False
-    column_names: tuple[str, ...] | None = None
-    other_names: tuple[str, ...] | None = None
-    row_ids: np.ndarray | None = None
-    has_object_labels: bool = False
-    task_names: tuple[str, ...] | None = None
     weights: np.ndarray | None = None
-    counts: np.ndarray | None = None
-    covariates: CovariateTable | None = None
-    n_left_out: int = 0
-    n_unreadable: int = 0
-    unread: Mapping[int, str] = _NOTHING_UNREAD
-    notes: tuple[str, ...] = ()
-    id_name: str = "id"
-    reading: Any = None
-    images: Any = None
-    columns_aside: tuple[str, ...] = ()
-    metadata: tuple[str, ...] = ()
-    matrices: tuple[str, ...] = ()
-    read_column: Callable[[str, Source, object], np.ndarray] | None = None
-    column_kinds: tuple[str, ...] | None = None
-    is_logged: bool = False
-    first_column: int | None = None
     stored_rows: int = 1
-
-    unlabelled: Source | None = None
 
     @property
     def has_labels(self) -> bool:
         """Whether chunks carry ``y``."""
         return self.labels() is not None
-
-    def places_in_file(self) -> np.ndarray:
-        """Return the positions of these rows among all rows of the data, of shape (n_rows,)."""
-        return np.arange(self.n_rows)
-
-    def column(self, name: str) -> np.ndarray:
-        """Return the values, of shape (n_rows,), of a column that is not a bin, such as the groups of rows.
-
-        Parameters
-        ----------
-        name : str
-            A column or array of the data, a file of values, or ``TABLE::COLUMN`` joined by the ids of the rows:
-            everything that ``labels`` of ``open_source`` accepts. Pass the name as ``aside`` to ``open_source``, so
-            that the column is not taken for a bin.
-
-        Raises
-        ------
-        DataError
-            If a row has no value (the message names the first such row), if there is no such column, or if the rows
-            were not read from a file or a data frame.
-        """
-        values = self._from_origin(name, None)
-        if np.ma.is_masked(values):
-            row = self.places_in_file()[np.flatnonzero(np.ma.getmaskarray(values))[0]]
-            raise DataError(
-                f"{self.name}, row {row}: no value in {name!r}. Every row needs one: fill it, or remove the rows "
-                "without a value."
-            )
-        return np.asarray(np.ma.getdata(values))
-
-    def column_with_gaps(self, name: str) -> np.ma.MaskedArray:
-        """Return the values of a column as ``column`` does, masked where a row has none, or a word such as "NA".
-
-        Parameters
-        ----------
-        name : str
-            See ``column``.
-
-        Raises
-        ------
-        DataError
-            If there is no such column, or if the rows were not read from a file or a data frame.
-        """
-        return self._from_origin(name, words_for_missing())
-
-    def kept_column(self, name: str, missing: object) -> np.ndarray | None:
-        """Return a column of all rows of the data, as labels, if it was kept when they were opened; None for others.
-
-        Parameters
-        ----------
-        name : str
-            Name of the column.
-        missing : object
-            What marks a missing value.
-        """
-        return None
-
-    def _from_origin(self, name: str, missing: object) -> np.ma.MaskedArray:
-        if self.read_column is None:
-            raise DataError(
-                f"{self.name}: {name!r} names a column of a file, but these rows are not read from one. Give its "
-                "values as an array."
-            )
-        return np.ma.asarray(self.read_column(name, self, missing))
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
@@ -394,6 +264,152 @@ class Source(ABC):
         return self.take(choose_rows(self.n_rows, n, random_state))
 
 
+class Source(RowsInChunks):
+    """Rows with what is known of them: names of columns, ids, labels, weights, covariates, and notes for the user.
+
+    Attributes
+    ----------
+    column_names : tuple of str, or None
+        Names of the ``n_features`` columns, where the data have them. Models match columns by these names.
+    other_names : tuple of str, or None
+        Second names of these columns, such as the ids of genes beside their symbols, by which models may know them.
+    has_object_labels : bool
+        Whether labels came as Python objects, so that classes must be objects too.
+    task_names : tuple of str, or None
+        Names of the t columns of labels of several tasks, where the data have them.
+    row_ids : ndarray of shape (n_rows,), or None
+        Ids that name the rows; predictions are written beside them.
+    id_name : str
+        Name of the column of ids.
+    counts : ndarray of shape (n_rows,), or None
+        Number of equal rows that each row stands for; None if each is one row, whatever its weight.
+    covariates : CovariateTable or None
+        Columns of other kinds beside the bins, such as age and sex, where a fit or a model takes them.
+    unlabelled : Source or None
+        The rows that were left out because they have no label.
+    n_left_out : int
+        Number of rows of the data that this source leaves out, for want of a label for example.
+    n_unreadable : int
+        Number of these whose record could not be read.
+    unread : mapping of int to str
+        Why the record of a row could not be read, by row, such as a broken image. Such a row is empty, a fit leaves it
+        out, and it has no prediction.
+    notes : tuple of str
+        Sentences for the user about how the data were read.
+    reading : Reading or None
+        How rows were made of text, molecules or named counts; models keep it.
+    images : ImageSet or None
+        The images whose histograms the rows are, in the order of the rows.
+    columns_aside : tuple of str
+        Names of columns of the data that are neither bins, labels nor ids, as far as they are known.
+    metadata, matrices : tuple of str
+        Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
+    read_column : callable or None
+        Reads a column of the data that the rows were opened from, see ``column``; arguments: name, source, missing.
+    column_kinds : tuple of str, or None
+        What each column measures, where the data say it of columns of several kinds, as of genes and proteins.
+    is_logged : bool
+        Whether the data say that the rows are logarithms of counts.
+    first_column : int or None
+        The number that a file of numbered columns gives the first of them, 0 or 1; None for other data.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from chimap import open_source
+    >>> source = open_source(pd.DataFrame({"red": [1, 0], "fox": [2, 5]}, index=["s1", "s2"]), labels=["a", "b"])
+    >>> source.column_names, source.row_ids.tolist()
+    (('red', 'fox'), ['s1', 's2'])
+    """
+
+    column_names: tuple[str, ...] | None = None
+    other_names: tuple[str, ...] | None = None
+    row_ids: np.ndarray | None = None
+    has_object_labels: bool = False
+    task_names: tuple[str, ...] | None = None
+    counts: np.ndarray | None = None
+    covariates: CovariateTable | None = None
+    n_left_out: int = 0
+    n_unreadable: int = 0
+    unread: Mapping[int, str] = _NOTHING_UNREAD
+    notes: tuple[str, ...] = ()
+    id_name: str = "id"
+    reading: Any = None
+    images: Any = None
+    columns_aside: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+    matrices: tuple[str, ...] = ()
+    read_column: Callable[[str, Source, object], np.ndarray] | None = None
+    column_kinds: tuple[str, ...] | None = None
+    is_logged: bool = False
+    first_column: int | None = None
+    unlabelled: Source | None = None
+
+    def places_in_file(self) -> np.ndarray:
+        """Return the positions of these rows among all rows of the data, of shape (n_rows,)."""
+        return np.arange(self.n_rows)
+
+    def column(self, name: str) -> np.ndarray:
+        """Return the values, of shape (n_rows,), of a column that is not a bin, such as the groups of rows.
+
+        Parameters
+        ----------
+        name : str
+            A column or array of the data, a file of values, or ``TABLE::COLUMN`` joined by the ids of the rows:
+            everything that ``labels`` of ``open_source`` accepts. Pass the name as ``aside`` to ``open_source``, so
+            that the column is not taken for a bin.
+
+        Raises
+        ------
+        DataError
+            If a row has no value (the message names the first such row), if there is no such column, or if the rows
+            were not read from a file or a data frame.
+        """
+        values = self._from_origin(name, None)
+        if np.ma.is_masked(values):
+            row = self.places_in_file()[np.flatnonzero(np.ma.getmaskarray(values))[0]]
+            raise DataError(
+                f"{self.name}, row {row}: no value in {name!r}. Every row needs one: fill it, or remove the rows "
+                "without a value."
+            )
+        return np.asarray(np.ma.getdata(values))
+
+    def column_with_gaps(self, name: str) -> np.ma.MaskedArray:
+        """Return the values of a column as ``column`` does, masked where a row has none, or a word such as "NA".
+
+        Parameters
+        ----------
+        name : str
+            See ``column``.
+
+        Raises
+        ------
+        DataError
+            If there is no such column, or if the rows were not read from a file or a data frame.
+        """
+        return self._from_origin(name, words_for_missing())
+
+    def kept_column(self, name: str, missing: object) -> np.ndarray | None:
+        """Return a column of all rows of the data, as labels, if it was kept when they were opened; None for others.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        missing : object
+            What marks a missing value.
+        """
+        return None
+
+    def _from_origin(self, name: str, missing: object) -> np.ma.MaskedArray:
+        if self.read_column is None:
+            raise DataError(
+                f"{self.name}: {name!r} names a column of a file, but these rows are not read from one. Give its "
+                "values as an array."
+            )
+        return np.ma.asarray(self.read_column(name, self, missing))
+
+
 def choose_rows(n_rows: int, n: int, random_state: int | np.random.RandomState | None) -> np.ndarray:
     """Return the sorted indices of ``min(n, n_rows)`` rows drawn uniformly without replacement, as int64."""
     check_positive(n, "n", integer=True)
@@ -404,7 +420,7 @@ def choose_rows(n_rows: int, n: int, random_state: int | np.random.RandomState |
     return np.sort(np.random.default_rng(seed).choice(n_rows, size=n, replace=False, shuffle=False))
 
 
-def chunks_ahead(source: Source, chunk_rows: int, first: int = 0) -> Iterator[Chunk]:
+def chunks_ahead(source: RowsInChunks, chunk_rows: int, first: int = 0) -> Iterator[Chunk]:
     """Yield the chunks of a source in order; if it reads files, a thread reads the next chunk meanwhile.
 
     At most one chunk is ahead, which a memory budget counts (``Job.reads_ahead``). An error in reading is raised in

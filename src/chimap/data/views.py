@@ -15,11 +15,11 @@ from chimap._validation import DataError, check_counted
 from chimap.data.label_kinds import whole_numbers
 from chimap.data.overlap import Overlap, TrainingMass
 from chimap.data.rows import check_exact, csr_rows, digest, regroup
-from chimap.data.source import Chunk, Source
+from chimap.data.source import Chunk, RowsInChunks, Source
 from chimap.data.table import ColumnChoice, counters_among, counters_note, ignored, roles_of, unique_ids
 
 # What a view has of the source behind it, unless it says otherwise.
-_SHARED = tuple(name for name in Source.__annotations__ if name not in ("unlabelled", "column_kinds"))
+_SHARED = {*RowsInChunks.__annotations__, *Source.__annotations__} - {"unlabelled", "column_kinds"}
 
 
 class View(Source):

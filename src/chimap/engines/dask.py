@@ -28,7 +28,7 @@ from chimap._pieces import Held, RowPieces
 from chimap._progress import Progress
 from chimap._types import Rows
 from chimap._validation import DataError
-from chimap.data import Source
+from chimap.data import RowsInChunks
 from chimap.engines.dask_pieces import HeldOnWorkers, PiecesOnWorkers
 from chimap.engines.dask_tasks import added, added_array, merged
 from chimap.engines.dask_workers import MOST_KEPT, Workers
@@ -57,10 +57,17 @@ class DaskEngine(Engine):
 
     def __init__(self, client: Client):
         self.workers = Workers(client)
-        self._sent: dict[int, tuple[Source, Future]] = {}
+        self._sent: dict[int, tuple[RowsInChunks, Future]] = {}
 
     def run(
-        self, work: Work, source: Source, chunk_rows: int, progress: Progress, stage: str, first: int, reached: Reached
+        self,
+        work: Work,
+        source: RowsInChunks,
+        chunk_rows: int,
+        progress: Progress,
+        stage: str,
+        first: int,
+        reached: Reached,
     ) -> None:
         """See ``Engine``; ``reached`` is called after each group of parts."""
         if not source.can_seek:
@@ -108,7 +115,7 @@ class DaskEngine(Engine):
         self,
         groups: list[list[tuple[int, int]]],
         work: Work,
-        source: Source,
+        source: RowsInChunks,
         chunk_rows: int,
         unreported: dict[int, int],
         progress: Progress,
@@ -131,7 +138,7 @@ class DaskEngine(Engine):
         return 1 + max(1, -(-2 * len(self.workers.of_threads()) // parts))
 
     def _submit_group(
-        self, template: Future, source: Source, group: list[tuple[int, int]], chunk_rows: int
+        self, template: Future, source: RowsInChunks, group: list[tuple[int, int]], chunk_rows: int
     ) -> tuple[Future, list[Future]]:
         """Return the future of the moments of the whole group, and the futures of each part.
 
@@ -145,7 +152,7 @@ class DaskEngine(Engine):
         return self._tree(parts), parts
 
     def _submit_part(
-        self, template: Future, source: Source, start: int, stop: int, chunk_rows: int, worker: str
+        self, template: Future, source: RowsInChunks, start: int, stop: int, chunk_rows: int, worker: str
     ) -> Future:
         """Submit the sums of rows start to stop; any worker may take them, ``worker`` is offered them first.
 
@@ -170,7 +177,7 @@ class DaskEngine(Engine):
             parts = [self.workers.submit(merged, level, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return parts[0]
 
-    def _on_workers(self, source: Source) -> Future:
+    def _on_workers(self, source: RowsInChunks) -> Future:
         """Return the source as a future, sent once for all passes."""
         if id(source) not in self._sent:
             # Rows in memory are scattered to all workers.
@@ -204,7 +211,7 @@ class DaskEngine(Engine):
                 progress.advance(unreported.pop(start_of[done.key], 0))
 
 
-def _groups_of_parts(source: Source, chunk_rows: int, first: int) -> list[list[tuple[int, int]]]:
+def _groups_of_parts(source: RowsInChunks, chunk_rows: int, first: int) -> list[list[tuple[int, int]]]:
     """Return (start, stop) of the parts from row ``first`` on, in groups.
 
     Their sizes depend only on the source and the chunks. Parts are not much smaller than the rows that a file decodes

@@ -8,13 +8,13 @@ import numpy as np
 
 from chimap import _threads
 from chimap._pieces import Result
-from chimap.data import ArraySource, Source
+from chimap.data import ArraySource, RowsInChunks
 from chimap.data.source import Chunk
 from chimap.engines.local import Work
 from chimap.moments.moments import Accumulator
 
 
-def added(template: Work, source: Source, first: int, stop: int, chunk_rows: int) -> Accumulator:
+def added(template: Work, source: RowsInChunks, first: int, stop: int, chunk_rows: int) -> Accumulator:
     """Sum the rows of a part of a source, chunk by chunk, on a worker."""
     return sums(template, source.chunks_from(first, chunk_rows, stop), 0, source.name)
 

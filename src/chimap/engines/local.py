@@ -13,7 +13,7 @@ from chimap._pieces import Held, PiecesHere, RowPieces
 from chimap._progress import Progress, Stopwatch
 from chimap._types import Rows
 from chimap.backends.base import Sums
-from chimap.data import Source
+from chimap.data import RowsInChunks
 from chimap.data.source import chunks_ahead
 from chimap.moments import RowFolds, RowWeights, Targets, weighted
 
@@ -62,7 +62,14 @@ class Engine(ABC):
 
     @abstractmethod
     def run(
-        self, work: Work, source: Source, chunk_rows: int, progress: Progress, stage: str, first: int, reached: Reached
+        self,
+        work: Work,
+        source: RowsInChunks,
+        chunk_rows: int,
+        progress: Progress,
+        stage: str,
+        first: int,
+        reached: Reached,
     ) -> None:
         """Add all chunks from row ``first`` on to the work, and call ``reached`` after each."""
 
@@ -79,7 +86,14 @@ class LocalEngine(Engine):
     """The engine of this process: chunks are processed one after the other, and the next is read meanwhile."""
 
     def run(
-        self, work: Work, source: Source, chunk_rows: int, progress: Progress, stage: str, first: int, reached: Reached
+        self,
+        work: Work,
+        source: RowsInChunks,
+        chunk_rows: int,
+        progress: Progress,
+        stage: str,
+        first: int,
+        reached: Reached,
     ) -> None:
         """See ``Engine``."""
         progress.stage(stage, source.n_rows)

@@ -11,7 +11,7 @@ from chimap import _threads
 from chimap._progress import Progress, Stopwatch
 from chimap._types import Rows
 from chimap.backends.base import HostSums
-from chimap.data import Source
+from chimap.data import RowsInChunks
 from chimap.engines.local import Engine, Pass
 from chimap.losses import LossAt, LossSums
 from chimap.moments import Targets, split
@@ -71,7 +71,7 @@ class RowsInMemory:
 class ReplayedRows:
     """Features that are computed again from the source in each pass, by the engine of the first pass."""
 
-    def __init__(self, work: Pass[HostSums], source: Source, chunk_rows: int, engine: Engine):
+    def __init__(self, work: Pass[HostSums], source: RowsInChunks, chunk_rows: int, engine: Engine):
         # The time of these passes counts as a separate stage, so they get a new stopwatch.
         self._work = replace(work, clock=Stopwatch(), sums=work.sums.without_keeping())
         self._source, self._chunk_rows, self._engine = source, chunk_rows, engine

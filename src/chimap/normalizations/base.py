@@ -13,7 +13,7 @@ import numpy as np
 
 from chimap._onnx import Value
 from chimap._types import Rows
-from chimap.data import Source
+from chimap.data import RowsInChunks
 
 
 class Normalization(Protocol):
@@ -42,7 +42,7 @@ class Normalization(Protocol):
     learns: ClassVar[bool]
     ignores_totals: ClassVar[bool]
 
-    def fitted(self, source: Source) -> Self:
+    def fitted(self, source: RowsInChunks) -> Self:
         """Return the normalisation with all that it learns from the rows of a source, in one pass over them."""
         ...
 
@@ -72,7 +72,7 @@ class OfRows:
     learns: ClassVar[bool] = False
     ignores_totals: ClassVar[bool] = False
 
-    def fitted(self, source: Source) -> Self:
+    def fitted(self, source: RowsInChunks) -> Self:
         """See ``Normalization``."""
         return self
 

@@ -12,7 +12,7 @@ from chimap import _arrays
 from chimap._onnx import Value
 from chimap._types import Rows
 from chimap._validation import DataError
-from chimap.data import Source
+from chimap.data import RowsInChunks
 from chimap.moments import of_rows
 from chimap.normalizations.base import OfRows
 from chimap.normalizations.shares import divided_by, onnx_divided_by
@@ -49,7 +49,7 @@ class TfIdf(OfRows):
     joins_bins: ClassVar[bool] = True
     learns: ClassVar[bool] = True
 
-    def fitted(self, source: Source) -> TfIdf:
+    def fitted(self, source: RowsInChunks) -> TfIdf:
         """See ``Normalization``."""
         total, filled = 0.0, np.zeros(source.n_features)
         for chunk in source.chunks(_CHUNK_ROWS):
