@@ -270,3 +270,20 @@ def test_a_model_of_no_held_out_rows_says_so(rows):
     model.model_ = replace(model.fitted, answers=replace(model.fitted.answers, conformal=None))
     with pytest.raises(ValueError, match="has no outputs of held-out rows"):
         model.predict_set(X)
+
+
+def test_intervals_after_a_race_are_wider_by_its_luck():
+    """The residuals that chose the winner are smaller than those of rows to come."""
+    rng = np.random.default_rng(0)
+    X = rng.dirichlet(np.ones(12), size=60)
+    y = np.sqrt(X[:, 0]) + 0.1 * rng.standard_normal(60)
+    model = HistogramRegressor(random_state=0).fit(X, y)
+    race = model.race_
+    expected, own = race.expected[0], race.trials[0].score
+    assert race.luck == pytest.approx(np.sqrt((1 - expected) / (1 - own)))
+    assert race.luck > 1
+    again = HistogramRegressor(**race.winner.settings, random_state=0)
+    again.set_params(alpha=model.alpha_, gamma=getattr(model.kernel_, "gamma", "mean")).fit(X, y)
+    widths = [np.ptp(fitted.predict_set(X, alpha=0.2), axis=1) for fitted in (model, again)]
+    np.testing.assert_allclose(widths[0], race.luck * widths[1], rtol=1e-3)
+    assert replace(race, measure="r2 of ranks").luck == replace(race, expected=None).luck == 1

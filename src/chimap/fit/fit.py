@@ -139,6 +139,7 @@ def finished(
     told: JSON = {"stage_seconds_": clock.seconds}
     if race is not None:
         told = {"stage_seconds_": {"race": race.seconds, **clock.seconds}, "race_": race}
+        model = replace(model, answers=model.answers.widened(race.luck))
     if covariates is not None:
         told["covariates_"] = covariates
     if "row_numbers_" in model.learned:  # rows without a label or a weight are no rows of the fit

@@ -5,7 +5,7 @@ What is learned for them comes from outputs of rows that the machine has not see
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -81,6 +81,10 @@ class ClassAnswers:
             novelty = novelty_of(-largest(held_out.outputs), counts, distances)
         return cls(classes, is_multilabel, calibration, conformal, chosen, novelty)
 
+    def widened(self, factor: float) -> ClassAnswers:
+        """Return the same answers: probabilities are fitted to the held-out rows, whatever chose the machine."""
+        return self
+
     def labels(self, outputs: np.ndarray) -> np.ndarray:
         """Return the labels for linear outputs: (n,) or, with several tasks, (n, t).
 
@@ -144,6 +148,13 @@ class RealAnswers:
         outputs = held_out.outputs
         distances = loss.distance(held_out.y.reshape(outputs.shape[0], -1), loss.predicted(outputs))
         return cls(Conformal(distances, held_out.counted(held_out.weights)), held_out.noise, loss)
+
+    def widened(self, factor: float) -> RealAnswers:
+        """Return answers with wider intervals and deviations of the noise, as ``RaceResult.luck`` asks for."""
+        if self.conformal is None:
+            return self
+        conformal = replace(self.conformal, scores=factor * self.conformal.scores)
+        return replace(self, conformal=conformal, noise=None if self.noise is None else factor**2 * self.noise)
 
     def targets(self, outputs: np.ndarray) -> np.ndarray:
         """Return the predictions for linear outputs: (n,) or, with several targets, (n, t)."""

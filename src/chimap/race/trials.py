@@ -202,6 +202,16 @@ class RaceResult:
         return max(linear, key=lambda t: t.score) if linear else None
 
     @property
+    def luck(self) -> float:
+        """Factor, at least 1, by which residuals of unseen rows exceed those that the winner was chosen by.
+
+        sqrt((1 - R2 to expect) / (1 - its own R2)); 1 for other scores, and where the luck is not known.
+        """
+        if self.expected is None or self.measure != "R2" or not self.trials[0].score < 1:
+            return 1.0
+        return float(np.sqrt(max(1.0, (1 - self.expected[0]) / (1 - self.trials[0].score))))
+
+    @property
     def failures(self) -> str:
         """A message about candidates that failed; empty if none did."""
         failed = [t for t in self.trials if t.error]
