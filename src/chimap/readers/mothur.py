@@ -8,7 +8,7 @@ import numpy as np
 
 from chimap._messages import shown
 from chimap._validation import DataError
-from chimap.data.label_kinds import same_value, texts_of
+from chimap.data.label_kinds import same_value
 from chimap.data.labels import IGNORE_LABELS, Labels
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, unique_ids
@@ -29,32 +29,24 @@ def shared_source(path: str, labels: Labels, choice: ColumnChoice, table: TextTa
 
     ``distance`` names one of several, as in ``FILE.shared::0.03``. Its column, called ``label``, holds no labels.
     """
-    n_otus = table.names[2]
-    there = [*dict.fromkeys(_column(path, _DISTANCE, n_otus))]
+    distances, groups = table.texts([0, 1])
+    there = [*dict.fromkeys(distances.tolist())]
     if distance is None and len(there) > 1:
         raise DataError(f"{path}: OTUs at several distances, {shown(there)}. Name one: '{path}::{there[-1]}'.")
     chosen = there[0] if distance is None else next((each for each in there if same_value(each, distance)), None)
     if chosen is None:
         raise DataError(f"{path}: no OTUs at distance {distance!r}; there are {shown(there)}. Name one of these.")
-    choice = replace(choice, aside=(*choice.aside, _DISTANCE, n_otus))
+    choice = replace(choice, aside=(*choice.aside, _DISTANCE, table.names[2]))
     if len(there) == 1:
         return CsvSource(path, labels, choice=replace(choice, id=_GROUP if choice.id is None else choice.id))
-    rows = np.flatnonzero(_column(path, _DISTANCE, n_otus) == chosen)
+    rows = np.flatnonzero(distances == chosen)
     whole = CsvSource(path, IGNORE_LABELS, choice=replace(choice, id=None, aside=(*choice.aside, _GROUP)))
     y = None if labels is IGNORE_LABELS else labels_elsewhere(labels, rows.size, path, ())
     source = _AtDistance(whole, rows, y)
-    source.row_ids = unique_ids(_column(path, _GROUP, n_otus)[rows], f"{path}, column {_GROUP!r}")
+    source.row_ids = unique_ids(groups[rows], f"{path}, column {_GROUP!r}")
     source.n_left_out = 0
     source.notes = (*source.notes, f"{path}: OTUs at distance {chosen}, of {shown(there)}.")
     return source
-
-
-def _column(path: str, name: str, n_otus: str) -> np.ndarray:
-    """Return the values of a column that is no bin, as text."""
-    aside = tuple({_DISTANCE, _GROUP, n_otus} - {name})
-    values = CsvSource(path, name, choice=ColumnChoice(aside=aside)).labels()
-    assert values is not None  # the labels are named
-    return texts_of(np.ma.getdata(values))
 
 
 class _AtDistance(ChosenRows):
