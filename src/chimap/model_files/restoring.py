@@ -160,7 +160,7 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
     attributes.check(cls, state, known)
     if state.get("n_jobs") == 0:
         raise InputError(f"{cls.__name__}.n_jobs is 0")
-    if {"kernel", "kernel_"} <= state.keys():
+    if {"kernel", "kernel_"} <= state.keys() and "features_" not in state:  # an estimator's may be "auto"
         as_kernel(state["kernel"])  # which features ask whether bins may be negative
     sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
     shapes = attributes.shapes_of(cls, known)
