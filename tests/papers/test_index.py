@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import chimap
 from chimap import papers
+from chimap.model_files import values
 
 PACKAGE = Path(papers.__file__).parent
 TOP = Path(__file__).parents[2]
@@ -43,3 +45,11 @@ def test_public_names_of_the_package_come_from_here():
     for method in papers.METHODS:
         for name in set(method.names) & set(chimap.__all__):
             assert getattr(chimap, name) is getattr(papers, name)
+
+
+def test_models_of_papers_open_whatever_is_imported():
+    """Each class that they register has an address, as its module may not be imported yet."""
+    for method in papers.METHODS:
+        import_module(f"chimap.papers.{method.module}")
+    registered = {name for name, cls in values._classes.items() if cls.__module__.startswith("chimap.papers.")}
+    assert {"CodeTables", "AnchorMap"} <= registered <= values._addresses.keys()

@@ -116,6 +116,7 @@ METHODS = (
 _MODULES = {name: method.module for method in METHODS for name in method.names}
 
 register_addresses({name: f"{__name__}.{module}:{name}" for name, module in _MODULES.items()})
+register_addresses({"CodeTables": f"{__name__}.anchors:CodeTables"})  # what models of these methods hold
 
 
 def __getattr__(name: str) -> object:

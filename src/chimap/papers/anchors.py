@@ -147,7 +147,6 @@ class AnchorMap(AdditiveMap):
         return CodeTables(self, np.ascontiguousarray(tables, dtype=np.float32), np.asarray(intercept, np.float64))
 
     def step_functions(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """See ``FittedFeatures``."""
         if not self.has_codes:
             return None
         return self.lower_borders(), self.tables_by_bin(coef.T)[:, : self._factors.shape[2]]
@@ -549,7 +548,6 @@ class CodeTables(Tables):
 
     @property
     def about(self) -> JSON:
-        """See ``Tables``."""
         return {"kernel": self.map.kernel_.name, "gamma": None, "features": f"{self.describe()}, {self.map.describe()}"}
 
     def scores(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:

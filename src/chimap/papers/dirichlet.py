@@ -374,7 +374,6 @@ class DirichletKernel(Kernel):
         return np.column_stack([z, np.sqrt(w.coupling) * (z @ w.scale)])
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:
-        """See ``Kernel``."""
         w, z = self.whitening, self.onnx_logs(x)
         whitened = x.graph.concatenated([z, (z * w.scale).sum(1, keep=True) * np.sqrt(w.coupling)], 1)
         return whitened @ self._whitened(Y, "landmarks").T
@@ -392,7 +391,6 @@ class DirichletKernel(Kernel):
 
     @property
     def own_map(self) -> type[Features]:
-        """See ``Kernel``."""
         return DirichletMap
 
     def check_width(self, d: int) -> None:
@@ -474,7 +472,6 @@ class DirichletMap(OneToOneFeatureMixin, Features):
         return isinstance(kernel, DirichletKernel)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``."""
         return Footprint(n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
@@ -554,7 +551,6 @@ class DirichletMap(OneToOneFeatureMixin, Features):
         return int(self.n_features_in_)
 
     def onnx(self, x: Value) -> Value:
-        """See ``FittedFeatures``."""
         w, z = self.kernel_.whitening, self.kernel_.onnx_logs(x)
         return z + (z * w.scale).sum(1, keep=True) * w.common * w.scale
 

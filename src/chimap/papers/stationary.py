@@ -233,7 +233,6 @@ class StationaryKernel(Kernel):
 
     @property
     def own_map(self) -> type[Features]:
-        """See ``Kernel``."""
         return StationaryMap
 
     @property
@@ -246,7 +245,6 @@ class StationaryKernel(Kernel):
         return {"kernel": self.name.partition("(")[0], "name": self.name, "width": self.width} if is_known else None
 
     def restored(self, state: JSON) -> StationaryKernel:
-        """See ``Kernel``."""
         return stationary_by_name(state["name"]).with_width(state["width"])
 
     def rescaled(self, factor: float) -> StationaryKernel:
@@ -605,7 +603,6 @@ class StationaryMap(Features):
         return cls(kernel, n_terms | 1)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``."""
         return Footprint(self.n_terms * n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
@@ -622,11 +619,9 @@ class StationaryMap(Features):
         return stacked(values).cast(x.dtype).reshaped(0, self._n_features_out)
 
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
-        """See ``FittedFeatures``."""
         return linear_in_features(self, coef, intercept)
 
     def array_features(self, rows: Array) -> Array:
-        """See ``Features``."""
         xp = _arrays.namespace(rows)
         turns = xp.astype(rows, xp.float64) / (self.period_ * self.kernel_.width)
         angle = 2 * np.pi * (turns - xp.round(turns))
