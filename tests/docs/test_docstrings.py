@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
+from importlib import import_module
 from types import FunctionType
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+import chimap
 
 from .test_pages import NAMES
 
@@ -138,3 +143,33 @@ def test_estimators_that_share_a_parameter_share_its_default():
                 defaults.setdefault(name, {}).setdefault(repr(parameter.default), []).append(thing.__name__)
     unequal = {name: kinds for name, kinds in defaults.items() if len(kinds) > 1}
     assert {*unequal} == {*OWN_DEFAULTS}, unequal
+
+
+def text_of(owner: type, name: str) -> str | None:
+    member = vars(owner).get(name)
+    return getattr(getattr(member, "__func__", member), "__doc__", None)
+
+
+def undocumented(cls: type) -> list[str]:
+    """The public methods of a class that neither it nor a class that it inherits from documents."""
+    kinds = (FunctionType, property, cached_property, classmethod, staticmethod)
+    members = {name: member for name, member in vars(cls).items() if name[0] != "_" and isinstance(member, kinds)}
+    # a function of another name is the default of a field
+    methods = [name for name, member in members.items() if getattr(member, "__name__", name) == name]
+    return [name for name in methods if not any(text_of(owner, name) for owner in cls.__mro__)]
+
+
+def test_methods_are_documented_where_they_are_named_first():
+    """A method that overrides another needs no docstring of its own."""
+    missing: set[str] = set()
+    for found in pkgutil.walk_packages(chimap.__path__, "chimap."):
+        if "._" in found.name:
+            continue
+        try:
+            module = import_module(found.name)
+        except ImportError:  # of packages that are not installed
+            continue
+        for owner in vars(module).values():
+            if inspect.isclass(owner) and owner.__module__ == found.name and owner.__name__[0] != "_":
+                missing |= {f"{found.name}.{owner.__name__}.{name}" for name in undocumented(owner)}
+    assert missing == set()

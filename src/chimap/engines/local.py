@@ -95,7 +95,6 @@ class LocalEngine(Engine):
         first: int,
         reached: Reached,
     ) -> None:
-        """See ``Engine``."""
         progress.stage(stage, source.n_rows)
         progress.advance(first)
         for chunk in work.clock.timed("read", chunks_ahead(source, chunk_rows, first)):

@@ -229,7 +229,6 @@ class KeepingJob(Job):
         return 3 * 8 * self.n_rows * self.n_targets
 
     def peak_bytes(self, chunk_rows: int) -> int:
-        """See ``Job``."""
         chunk_rows = min(chunk_rows, self.n_rows or chunk_rows)
         piece = min(PIECE_ROWS, chunk_rows)
         # The features as they are mapped, and the float64 copies that are kept.
@@ -243,7 +242,6 @@ class KeepingJob(Job):
 
     @property
     def need(self) -> Message:
-        """See ``Job``."""
         what = Message("{loss='hinge'}") if self.is_copied else "ridge of wide rows"
         copy = ", with LIBLINEAR's copy," if self.is_copied else ""
         return Message(
@@ -256,7 +254,6 @@ class KeepingJob(Job):
 
     @property
     def remedy(self) -> Message:
-        """See ``Job``."""
         return Message(
             "fewer rows, fewer {n_terms} (or {n_components}), or {loss='squared_hinge'}, which reads them "
             "again and again but needs a matrix of the features squared"

@@ -184,7 +184,6 @@ class BlockFeatures(FittedFeatures, Transformer, BaseEstimator):
         return Z
 
     def onnx(self, x: Value) -> Value:
-        """See ``FittedFeatures``."""
         pairs = zip(self.features_, self.columns_, strict=True)
         return x.graph.concatenated([fitted.onnx(x.take(columns, 1)) for fitted, columns in pairs], 1)
 

@@ -166,14 +166,12 @@ class ScaledFeatures(FittedFeatures):
         return inner and (lambda rows: inner(self.scale.array(rows)))
 
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
-        """See ``FittedFeatures``."""
         inner = self.features.mapped_model(coef, intercept)
         if inner is None:
             return None
         return MappedModel(lambda X: inner.rows(self.scale.rows(X)), inner.bins, inner.function)
 
     def onnx(self, x: Value) -> Value:
-        """See ``FittedFeatures``."""
         half = self.scale.exponent // 2  # two factors, since their product may overflow the type
         scaled: Value = self.features.onnx(x * 2.0**half * 2.0 ** (self.scale.exponent - half))
         return scaled

@@ -369,7 +369,6 @@ class Channels(Design):
     """Features of the channels side by side; each column belongs to exactly one channel."""
 
     def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> FittedFeatures:
-        """See ``Design``."""
         partition(self.blocks, sample.shape[1])
         parts = self.parts(sample.shape[1])
         scale = Scale.of(sample, [part.kernel for part in parts])

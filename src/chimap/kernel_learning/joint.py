@@ -195,7 +195,6 @@ class ChannelDesign(WidthDesign):
     norm: GroupNorm = field(kw_only=True)
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
-        """See ``Design``."""
         return self.parts(n_columns)
 
     def adaptable(self, n_components: int, sample: Rows, seed: int) -> ChannelWidths:
@@ -204,7 +203,6 @@ class ChannelDesign(WidthDesign):
         return ChannelWidths(self.parts(sample.shape[1]), self.recipe, n_components, self.widths, seed).fit(sample)
 
     def objective(self, features: Adaptable, rows: TuningRows, method: Method) -> ChannelObjective:
-        """See ``WidthDesign``."""
         plain = features.at(features.start_)
         whole = rows.moments(plain, method.recipe.dtype).whole()
         loss, penalty = loss_of(self.weights.loss, whole), self.norm.penalty(plain)

@@ -533,7 +533,6 @@ class WidthDesign(Design):
         clock: Stopwatch,
         progress: Progress,
     ) -> tuple[FittedFeatures, Parameters]:
-        """See ``Design``."""
         tuning, full = self.tuning, features
         n_rows = min(rows.source.n_rows, tuning.n_rows or rows.source.n_rows)
         n_components = tune_components(tuning.n_components, n_rows)

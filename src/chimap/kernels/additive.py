@@ -84,11 +84,9 @@ class AdditiveKernel(Kernel):
 
     @property
     def by_name(self) -> JSON:
-        """See ``Kernel``."""
         return {"kernel": self.name, "gamma": self.gamma, "is_signed": self.is_signed}
 
     def restored(self, state: JSON) -> AdditiveKernel:
-        """See ``Kernel``."""
         kernel = self.with_gamma(state["gamma"])
         return kernel.signed() if state["is_signed"] else kernel
 
@@ -166,7 +164,6 @@ class AdditiveKernel(Kernel):
         return np.asarray(powers.sum(axis=1)).reshape(-1)
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:
-        """See ``Kernel``."""
         return x.graph.each_row(Y, lambda y: self._onnx_term(x, y).sum(1))
 
     def onnx_distance(self, x: Value, Y: np.ndarray) -> Value:

@@ -295,7 +295,6 @@ class Sum(_Combined):
         return Sum(tuple(kernel.rescaled(factor) for kernel in self.kernels), weights)
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:
-        """See ``Kernel``."""
         pairs = zip(self.kernels, self.weights, strict=True)
         return reduce(add, (kernel.onnx(x, Y) * weight for kernel, weight in pairs))
 
@@ -369,7 +368,6 @@ class Product(_Combined):
         return np.maximum(left[:, None] + right - 2 * kernel(X, Y), 0)
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:
-        """See ``Kernel``."""
         return reduce(mul, (kernel.onnx(x, Y) for kernel in self.kernels))
 
 

@@ -86,7 +86,6 @@ class OnColumns(Kernel):
         return self.kernel.distance(self._selected(X), None if Y is None else self._selected(Y))
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:
-        """See ``Kernel``."""
         columns = np.asarray(self.columns)
         return self.kernel.onnx(x.take(columns, 1), Y[:, columns])
 

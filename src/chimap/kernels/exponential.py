@@ -172,7 +172,6 @@ class Exponential(Kernel):
         return -2 * np.expm1(values, out=values)
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:
-        """See ``Kernel``."""
         return (self.kernel.onnx_distance(x, Y).at_least(0.0) * -float(self.gamma)).apply("Exp")
 
 

@@ -68,7 +68,6 @@ class MinMax(Kernel):
         return out
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:
-        """See ``Kernel``."""
         minima = x.graph.each_row(Y, lambda y: x.at_most(y).sum(1))
         maxima = x.graph.each_row(Y, lambda y: x.at_least(y).sum(1))
         return (maxima > 0.0).where(minima / maxima, 1.0)

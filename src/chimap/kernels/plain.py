@@ -54,7 +54,6 @@ class Linear(Kernel):
         return squares.astype(left.dtype, copy=False)
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:
-        """See ``Kernel``."""
         return x @ Y.T
 
     def onnx_distance(self, x: Value, Y: np.ndarray) -> Value:

@@ -196,7 +196,6 @@ class Skewed(Kernel):
         """Turn the compiled sum into ln K."""
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:
-        """See ``Kernel``."""
         logs, others = (x + float(self.c)).apply("Log"), np.log(Y + float(self.c))
         return x.graph.each_row(others, lambda y: self._onnx_log((logs - y) * self.sigma).sum(1)).apply("Exp")
 

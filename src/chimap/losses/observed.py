@@ -38,15 +38,12 @@ class Observed(Loss):
 
     @property
     def usual_curvature(self) -> float:
-        """See ``Loss``."""
         return self.loss.usual_curvature
 
     def fitted(self, spread: float, mean: float) -> Observed:
-        """See ``Loss``."""
         return Observed(self.loss.fitted(spread, mean))
 
     def begin(self, coef: np.ndarray, at_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See ``Loss``."""
         return self.loss.begin(coef, at_mean)
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
@@ -65,7 +62,6 @@ class Observed(Loss):
         self.loss.check_targets(target[~np.isnan(target)])
 
     def offsets(self, target: np.ndarray, score: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
-        """See ``Loss``."""
         return self.loss.offsets(target, score, weights)
 
 

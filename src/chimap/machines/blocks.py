@@ -22,7 +22,6 @@ class Blocks(KeepsRows):
     needs: ClassVar[tuple[Needs, ...]] = ("blocks",)
 
     def against(self, recipe: Recipe, facts: Facts, asked: Recipe) -> str:
-        """See ``Machine``."""
         if not (recipe.is_exact or recipe.leaves_open("features")):
             return "other features are named"
         is_ridge, n_rows = RidgeSolver().supports(recipe.loss) and recipe.learner is None, facts.n_rows
@@ -56,5 +55,4 @@ class Blocks(KeepsRows):
         return recipe.with_values(n_components=most if isinstance(n, str) else min(n, most))
 
     def cost(self, recipe: Recipe, facts: Facts) -> BlockPlan:
-        """See ``Machine``."""
         return block_plan(recipe, facts)

@@ -72,7 +72,6 @@ class Explicit(Machine):
         return not has_groups
 
     def raced(self, recipe: Recipe, facts: Facts, asked: Recipe, winner: Winner | None) -> Recipe:
-        """See ``Machine``."""
         return with_explicit_features(recipe, facts, asked, winner)
 
     def settled(self, recipe: Recipe, facts: Facts) -> Recipe:

@@ -17,7 +17,6 @@ class Groups(Explicit):
     refuses: ClassVar[Refusals] = NO_SCORE
 
     def penalises(self, has_groups: bool) -> bool:
-        """See ``Explicit``."""
         return has_groups
 
 

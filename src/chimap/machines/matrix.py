@@ -20,7 +20,6 @@ class WholeMatrix(KeepsRows):
     needs: ClassVar[tuple[Needs, ...]] = ("kernel",)
 
     def against(self, recipe: Recipe, facts: Facts, asked: Recipe) -> str:
-        """See ``Machine``."""
         if not (recipe.is_exact or recipe.leaves_open("features")):
             return "other features are named"
         can_be_blocks = RidgeSolver().supports(recipe.loss) and recipe.learner is None
@@ -44,6 +43,5 @@ class WholeMatrix(KeepsRows):
         return "it does not fit memory or time, or has too many rows"
 
     def cost(self, recipe: Recipe, facts: Facts) -> Cost:
-        """See ``Machine``."""
         n = facts.n_rows
         return Cost(bytes_of_exact(recipe, facts), choice_seconds(n), n)

@@ -25,7 +25,6 @@ class WideRidge(Explicit):
     declines: ClassVar[Collection[str]] = ("learner", "n_principal", "blocks", "kernels", "covariates", "selection")
 
     def against(self, recipe: Recipe, facts: Facts, asked: Recipe) -> str:
-        """See ``Machine``."""
         request = facts.request
         recipe = with_explicit_features(recipe, facts, asked, None)
         if not facts.source.is_sparse or not request.may_keep_rows or request.has_checkpoint:
@@ -46,5 +45,4 @@ class WideRidge(Explicit):
         return with_strengths(explicit, facts, asked, winner) if is_same and winner is not None else explicit
 
     def settled(self, recipe: Recipe, facts: Facts) -> Recipe:
-        """See ``Machine``."""
         return super().settled(recipe.with_values(solver=WideRidgeSolver.name), facts)

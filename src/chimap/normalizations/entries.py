@@ -28,11 +28,9 @@ class OfMagnitudes(OfRows):
         return _arrays.map_values(rows, self.redone)
 
     def undone(self, values: np.ndarray) -> np.ndarray:
-        """See ``Normalization``."""
         return np.copysign(self.inverse(np.abs(values)), values)
 
     def redone(self, values: np.ndarray) -> np.ndarray:
-        """See ``Normalization``."""
         return np.copysign(self.function(np.abs(values)), values)
 
 

@@ -62,7 +62,6 @@ class LogShares(OfRows):
         return np.asarray(np.expm1(values))
 
     def redone(self, values: np.ndarray) -> np.ndarray:
-        """See ``Normalization``."""
         return np.asarray(np.log1p(values))
 
 

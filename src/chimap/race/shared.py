@@ -160,7 +160,6 @@ class Search(SettingSearch[ScoredOutputs]):
 
     @cached_property
     def scale(self) -> float:
-        """See ``SettingSearch``."""
         return self.machines[0].scale()
 
     def best(self, start: Setting | None, searches_on: SearchesOn) -> BestSetting:

@@ -281,7 +281,6 @@ class Folds(Selection):
     usual_scores: ClassVar[int | None] = 7
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
-        """See ``Selection``."""
         if open.near is not None:
             return Compared(climb_near(problem.moments, problem.whole, open.near, open.least, problem.factor), problem)
         result = choose_alpha(
@@ -367,7 +366,6 @@ class PathFolds(Selection):
     compares_more: ClassVar[bool] = True
 
     def choose(self, problem: SparseProblem | GroupProblem, open: OpenSettings) -> Compared:
-        """See ``Selection``."""
         alphas = open.path_below(problem.largest, problem.smallest)
         problem.along(alphas)
         if open.is_fixed or problem.n_folds == 1:

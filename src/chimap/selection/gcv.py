@@ -592,7 +592,6 @@ class GeneralisedCrossValidation(Selection):
     usual_scores: ClassVar[int | None] = 4
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
-        """See ``Selection``."""
         strengths = None if open.alpha is None else np.atleast_1d(open.alpha).tolist()
         weights, result, left_out = with_left_out(
             problem.whole,

@@ -37,7 +37,6 @@ class HoldOut(Selection):
     rule: ClassVar[str] = "holdout"
 
     def choose(self, problem: TrialProblem, open: OpenSettings) -> Compared:
-        """See ``Selection``."""
         losses: dict[float, float] = {}
 
         def loss(alpha: float) -> float:
@@ -178,7 +177,6 @@ class PathHoldOut(Selection):
     compares_more: ClassVar[bool] = True
 
     def choose(self, problem: GroupPassesProblem, open: OpenSettings) -> Compared:
-        """See ``Selection``."""
         if open.is_fixed or problem.n_folds == 1:
             alphas = open.path_below(problem.largest, problem.smallest)
             alphas = alphas if alphas.size == 1 else alphas[: alphas.size // 2 + 1]

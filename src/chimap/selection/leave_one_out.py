@@ -91,7 +91,6 @@ class Stage(SettingSearch[_SettingTrial]):
 
     @property
     def scale(self) -> float:
-        """See ``SettingSearch``."""
         return self._scale
 
     def search(self) -> Setting:

@@ -215,7 +215,6 @@ class LossScore(OutputScore):
         return _scorer_name(self.scoring)
 
     def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
-        """See ``OutputScore``."""
         y, weight = self.y[rows], None if self.sample_weight is None else self.sample_weight[rows]
         predicted = self.loss.predicted(outputs)
         if self.scoring is None:
@@ -306,7 +305,6 @@ class MeanScore(OutputScore):
         return scores
 
     def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
-        """See ``OutputScore``."""
         return _mean(self.each(outputs, rows))
 
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:

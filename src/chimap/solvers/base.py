@@ -356,7 +356,6 @@ class TrialProblem(Problem):
 
     @property
     def rule(self) -> str | None:
-        """See ``Problem``."""
         return "holdout" if self.n_folds > 1 else None
 
     @abstractmethod

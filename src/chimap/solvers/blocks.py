@@ -720,7 +720,6 @@ class BlockProblem(Problem):
 
     @property
     def attributes(self) -> dict[str, object]:
-        """See ``Problem``."""
         assert self._sweep is not None
         return {
             "row_numbers_": self.rows.order[: self.n_rows],
@@ -748,9 +747,7 @@ class BlockSolver(Solver):
     leaves_out: ClassVar[bool] = True
 
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
-        """See ``Solver``."""
         return penalty is L2 and (loss == Square.name or loss == Square())
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> BlockProblem:
-        """See ``Solver``."""
         return BlockProblem(loss, evidence)

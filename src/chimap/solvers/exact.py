@@ -168,7 +168,6 @@ class DualRidge(ExactSolver):
         return int(self.Y.shape[0])
 
     def scale(self) -> float:
-        """See ``ExactSolver``."""
         n = self.n_rows
         below = sum(
             float(np.tril(self.square[i : i + TILE, : i + TILE], i - 1).sum(dtype=np.float64))
@@ -178,7 +177,6 @@ class DualRidge(ExactSolver):
         return scatter * float(np.mean(1 / self.inverse_weights))
 
     def solve(self, alpha: float) -> DualSolution | None:
-        """See ``ExactSolver``."""
         if not self.factorise(alpha):
             return None
         solution = self.solve_for(np.column_stack([self.Y, np.ones(self.n_rows)]), self._steps)
@@ -250,7 +248,6 @@ class DualRidge(ExactSolver):
         return np.asarray(solution.weights[first:] / diagonal[:, None])
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """See ``ExactSolver``."""
         check_latest(self.factor_of, solution)
         return self._of_blocks(groups, lambda rows, block: np.linalg.solve(block, solution.weights[rows]))
 

@@ -96,7 +96,6 @@ class DualIterated(ExactSolver):
         return scatter * self.loss.usual_curvature
 
     def solve(self, alpha: float) -> DualSolution | None:
-        """See ``ExactSolver``."""
         self._last = None
         points = list[DualPoint]()
         for t in range(self.Y.shape[1]):
@@ -111,7 +110,6 @@ class DualIterated(ExactSolver):
         )
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
-        """See ``ExactSolver``."""
 
         residuals = np.full((self.Y.shape[0] - first, self.Y.shape[1]), np.nan)
         for t in range(self.Y.shape[1]):
@@ -121,7 +119,6 @@ class DualIterated(ExactSolver):
         return residuals
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """See ``ExactSolver``."""
         left_out = [np.full((group.size, self.Y.shape[1]), np.nan) for group in groups]
         for t in range(self.Y.shape[1]):
             if (step := self._last_step(t, solution)) is not None:

@@ -113,15 +113,12 @@ class DualMargins(ExactSolver):
 
     @property
     def operations(self) -> float:
-        """See ``ExactSolver``."""
         return self._ridge.operations + self._operations
 
     def scale(self) -> float:
-        """See ``DualRidge``."""
         return self._ridge.scale()
 
     def solve(self, alpha: float) -> DualSolution | None:
-        """See ``DualRidge``."""
         if self._within is None:
             self._within = self._first(alpha / 2)
         within = self._within
@@ -142,7 +139,6 @@ class DualMargins(ExactSolver):
         )
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
-        """See ``ExactSolver``."""
 
         def residuals(t: int, target: _Target) -> np.ndarray:
             out = self.Y[:, t] - target.outputs
@@ -155,7 +151,6 @@ class DualMargins(ExactSolver):
         return np.column_stack(self._of_targets(solution, residuals))
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """See ``ExactSolver``."""
 
         def residuals(t: int, target: _Target) -> list[np.ndarray]:
             rows = np.flatnonzero(target.within)

@@ -185,7 +185,6 @@ class ObservedDualRidge(ExactSolver):
 
     @property
     def operations(self) -> float:
-        """See ``ExactSolver``."""
         return self._dual.operations
 
     def scale(self) -> float:
@@ -194,7 +193,6 @@ class ObservedDualRidge(ExactSolver):
         return DualRidge(self.square, self.diagonal, self.Y, weights).scale()
 
     def solve(self, alpha: float) -> DualSolution | None:
-        """See ``DualRidge``."""
         self._filled = None
         if self._dual.solve(alpha) is None:
             return None

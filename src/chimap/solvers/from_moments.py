@@ -117,12 +117,10 @@ class RidgeProblem(Problem):
 
     @property
     def n_rows(self) -> int:
-        """See ``Problem``."""
         return self.whole.n_rows
 
     @property
     def rule(self) -> str | None:
-        """See ``Problem``."""
         if self.components is not None:
             return "component folds"
         if self.n_folds > 1 and self.asked != "gcv":
@@ -134,7 +132,6 @@ class RidgeProblem(Problem):
         return self.scale or 1.0
 
     def solve(self, alpha: float) -> LinearSolution:
-        """See ``Problem``."""
         return self.in_features(ridge(self.whole, alpha, self.factor))
 
     def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
@@ -214,7 +211,6 @@ class RidgeProblem(Problem):
 
     @property
     def attributes(self) -> dict[str, object]:
-        """See ``Problem``."""
         return {} if self._n_kept is None else {"n_principal_": self._n_kept}
 
 
@@ -225,11 +221,9 @@ class RidgeSolver(Solver):
     needs: ClassVar[Needs] = "moments"
 
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
-        """See ``Solver``."""
         return penalty is L2 and (loss == Square.name or loss == Square())
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> RidgeProblem:
-        """See ``Solver``."""
         moments = required(evidence.moments, "moments")
         components = evidence.components
         return RidgeProblem(

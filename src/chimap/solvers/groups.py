@@ -297,20 +297,16 @@ class SquareProblem(GroupDescent):
 
     @property
     def largest(self) -> float:
-        """See ``GroupDescent``."""
         return largest_alpha(self.moments, self.penalty)
 
     @property
     def at_zero(self) -> float:
-        """See ``GroupDescent``."""
         return self._constant
 
     def zero(self) -> LinearSolution:
-        """See ``GroupDescent``."""
         return solution(self.moments, np.zeros_like(self._V), 0.0)
 
     def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
-        """See ``GroupDescent``."""
         penalty = self.penalty.with_alpha(alpha)
         minimum = self._quadratic.minimise(self._V, penalty, start.coef, self.tolerance)
         residual = float(minimum.at.residuals.max())
@@ -465,23 +461,19 @@ class LossProblem(GroupDescent):
 
     @property
     def largest(self) -> float:
-        """See ``GroupDescent``."""
         x = self._at_zero()
         _, gradient = self._pass(x)
         return self.penalty.with_alpha(1.0).largest(gradient[:-1])
 
     @property
     def at_zero(self) -> float:
-        """See ``GroupDescent``."""
         return float(self._pass(self._at_zero())[0].sum())
 
     def zero(self) -> LinearSolution:
-        """See ``GroupDescent``."""
         x = self._at_zero()
         return LinearSolution(x[:-1], x[-1].copy(), 0.0)
 
     def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
-        """See ``GroupDescent``."""
         penalty, curvature = self.penalty.with_alpha(alpha), self.loss.curvature
         # Divide the bound by the curvature, so that the metric itself is the matrix of its quadratic part.
         bound = penalty.with_alpha(penalty.alpha / curvature)
@@ -617,7 +609,6 @@ class GroupPathProblem(PathProblem):
 
     @property
     def attributes(self) -> dict[str, object]:
-        """See ``Problem``."""
         assert self._solution is not None
         return {
             "kernel_weights_": self._weights(self._solution),
@@ -645,7 +636,6 @@ class GroupProblem(GroupPathProblem):
 
     @property
     def largest(self) -> float:
-        """See ``PathProblem``."""
         return largest_alpha(self.whole, self.penalty)
 
     def path_of(self, moments: Moments, alphas: np.ndarray) -> SparsePath:
@@ -698,7 +688,6 @@ class GroupPassesProblem(GroupPathProblem):
 
     @property
     def largest(self) -> float:
-        """See ``PathProblem``."""
         return self._everything.largest
 
     def search(self, path_of: Callable[[float], np.ndarray]) -> list[float]:
@@ -766,11 +755,9 @@ class GroupSolver(Solver):
     needs: ClassVar[Needs] = "moments"
 
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
-        """See ``Solver``."""
         return penalty is L21 and (loss == Square.name or loss == Square())
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> Problem:
-        """See ``Solver``."""
         return GroupProblem(loss, evidence)
 
     def working_bytes(self, sizes: Sequence[int], n_folds: int) -> int:
@@ -787,14 +774,12 @@ class GroupPassesSolver(GroupSolver):
     n_vectors: ClassVar[int] = PassesSolver.n_vectors
 
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
-        """See ``Solver``."""
         if penalty is not L21 or not (isinstance(loss, Loss) or loss in CATALOGUE):
             return False
         # A step is bounded by a parabola, and an exponential is below none.
         return (CATALOGUE[loss] if isinstance(loss, str) else loss).domain != "count"
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> Problem:
-        """See ``Solver``."""
         return GroupPassesProblem(loss, evidence)
 
 

@@ -57,11 +57,9 @@ class KeptProblem(TrialProblem):
 
     @property
     def n_rows(self) -> int:
-        """See ``Problem``."""
         return int(self.kept.Y.shape[0])
 
     def solve(self, alpha: float) -> LinearSolution:
-        """See ``Problem``."""
         solution = self.fit_part(alpha, self.kept.everything, self.tolerance)
         return LinearSolution(solution.coef, solution.intercept + self.kept.target_shift, alpha)
 

@@ -293,7 +293,6 @@ class KernelProblem(Problem):
 
     @property
     def n_rows(self) -> int:
-        """See ``Problem``."""
         return self.first.order.size
 
     def usual_alpha(self) -> float:
@@ -330,7 +329,6 @@ class KernelProblem(Problem):
 
     @property
     def attributes(self) -> dict[str, object]:
-        """See ``Problem``."""
         return {"row_numbers_": self.first.order, "held_out_": self._left_out}
 
     @property
@@ -366,7 +364,6 @@ class KernelProblem(Problem):
         return noise_of(residuals, factors, weights[seen], counts)
 
     def posterior(self, solution: LinearSolution) -> DualPosterior | Posterior | None:
-        """See ``Problem``."""
         rows = self.first
         if not self._is_certain or self.chosen is None:
             return None
@@ -401,11 +398,9 @@ class KernelSolver(Solver):
     leaves_out: ClassVar[bool] = True
 
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
-        """See ``Solver``."""
         return penalty is L2 and has_exact_machine(loss)
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> KernelProblem:
-        """See ``Solver``."""
         return KernelProblem(loss, evidence)
 
 

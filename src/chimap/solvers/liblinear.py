@@ -62,7 +62,6 @@ class HingeProblem(KeptProblem):
         return np.asarray((targets != 0) * np.maximum(1 - targets * outputs, 0))
 
     def fit_part(self, alpha: float, rows: slice | np.ndarray, tolerance: float) -> LinearSolution:
-        """See ``KeptProblem``."""
         Z, Y = self.kept.of(rows)
         return margins(Z, Y, self.kept.weights[rows], alpha, tolerance, self.seed, lambda passes: self._on_target())
 
@@ -143,9 +142,7 @@ class HingeSolver(Solver):
     n_vectors: ClassVar[int] = 4  # weights: current, best, of one target, as returned
 
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
-        """See ``Solver``."""
         return penalty is L2 and loss == "hinge"
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> HingeProblem:
-        """See ``Solver``."""
         return HingeProblem(evidence)

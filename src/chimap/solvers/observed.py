@@ -170,11 +170,9 @@ class ObservedRidgeSolver(Solver):
     n_vectors: ClassVar[int] = 12  # weights, residuals, directions, and temporary products
 
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
-        """See ``Solver``."""
         return penalty is L2 and loss == Observed(Square())
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> ObservedRidgeProblem:
-        """See ``Solver``."""
         return ObservedRidgeProblem(loss, evidence)
 
 

@@ -60,7 +60,6 @@ class PassesProblem(TrialProblem):
 
     @property
     def n_rows(self) -> int:
-        """See ``Problem``."""
         return self.whole.n_rows
 
     def usual_alpha(self) -> float:
@@ -176,11 +175,9 @@ class PassesSolver(Solver):
     n_vectors: ClassVar[int] = 2 * PAIRS + 15  # those of L-BFGS-B, and temporary weights and gradients
 
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
-        """See ``Solver``."""
         return penalty is L2 and (isinstance(loss, Loss) or loss in CATALOGUE)
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> PassesProblem:
-        """See ``Solver``."""
         return PassesProblem(loss, evidence)
 
 

@@ -150,12 +150,10 @@ class PrincipalProblem(Problem):
 
     @property
     def n_rows(self) -> int:
-        """See ``Problem``."""
         return self.whole.n_rows
 
     @property
     def rule(self) -> str | None:
-        """See ``Problem``."""
         return "principal folds" if self.n_folds > 1 else None
 
     def usual_alpha(self) -> float:
@@ -163,7 +161,6 @@ class PrincipalProblem(Problem):
         return float(self.whole.scatter_diagonal().mean()) or 1.0
 
     def solve(self, alpha: float) -> LinearSolution:
-        """See ``Problem``."""
         number = max(self.numbers)
         model = PrincipalRidge.of(self.whole, number, self.device)
         self._pca, self._number = model.pca, number
@@ -183,7 +180,6 @@ class PrincipalProblem(Problem):
 
     @property
     def attributes(self) -> dict[str, object]:
-        """See ``Problem``."""
         return {"n_components_": self._number, "pca_": self._pca}
 
 

@@ -189,7 +189,6 @@ class PathProblem(Problem):
 
     @property
     def n_rows(self) -> int:
-        """See ``Problem``."""
         return self.whole.n_rows
 
     @property
@@ -239,7 +238,6 @@ class SparseProblem(PathProblem):
 
     @property
     def largest(self) -> float:
-        """See ``PathProblem``."""
         return self._largest
 
     def solve(self, alpha: float) -> LinearSolution:
@@ -254,7 +252,6 @@ class SparseProblem(PathProblem):
 
     @property
     def attributes(self) -> dict[str, object]:
-        """See ``Problem``."""
         return {"path_": self.path, "kkt_residual_": float(self.path.residuals[self._place])}
 
 

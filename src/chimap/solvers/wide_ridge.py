@@ -63,7 +63,6 @@ class WideRidgeProblem(KeptProblem):
         return np.asarray(np.square(outputs - targets) / 2)
 
     def fit_part(self, alpha: float, rows: slice | np.ndarray, tolerance: float) -> LinearSolution:
-        """See ``KeptProblem``."""
         scatter = _Rows(*self.kept.of(rows), self.kept.weights[rows])
         V = scatter.scatter_with(scatter.Y - scatter.target_mean)
         # Weights of the learning rows are a start for these and for all rows. Other starts would know the rows that the
@@ -143,9 +142,7 @@ class WideRidgeSolver(Solver):
     n_vectors: ClassVar[int] = 8 + _PARTS
 
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
-        """See ``Solver``."""
         return penalty is L2 and (loss == Square.name or loss == Square())
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> WideRidgeProblem:
-        """See ``Solver``."""
         return WideRidgeProblem(evidence)

@@ -78,11 +78,9 @@ class AdditiveMap(Features):
     smallest_: float
 
     def prescription(self) -> Parameters:
-        """See ``Features``."""
         return {"features": "additive", "kernel": self.kernel, "map": self}
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``."""
         return Footprint(self._terms_at_most * n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
@@ -323,7 +321,6 @@ class AdditiveMap(Features):
         )
 
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
-        """See ``FittedFeatures``."""
         return linear_in_features(self, coef, intercept)
 
 

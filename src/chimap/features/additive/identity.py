@@ -46,11 +46,9 @@ class IdentityMap(OneToOneFeatureMixin, Features):
         return isinstance(kernel, Linear)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``."""
         return Footprint(n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """See ``Features``."""
         return median_bytes(Linear(), n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> IdentityMap:
@@ -90,9 +88,7 @@ class IdentityMap(OneToOneFeatureMixin, Features):
         return _arrays.to_sparse(_arrays.as_rows(rows))
 
     def onnx(self, x: Value) -> Value:
-        """See ``FittedFeatures``."""
         return x
 
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
-        """See ``FittedFeatures``."""
         return linear_in_features(self, coef, intercept)

@@ -228,12 +228,10 @@ class ExactBlocks(Features):
         return f"values of the sum of {len(self.features_)} kernels with {self._n_features_out:,} rows"
 
     def onnx(self, x: Value) -> Value:
-        """See ``FittedFeatures``."""
         pairs = zip(self.features_, self.columns_, strict=True)
         return reduce(add, (fitted.onnx(x.take(columns, 1)) for fitted, columns in pairs))
 
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
-        """See ``FittedFeatures``."""
         return self.side_by_side().mapped_model(np.tile(coef, (len(self.features_), 1)), intercept)
 
 

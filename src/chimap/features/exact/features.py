@@ -345,7 +345,6 @@ class ExactFeatures(FeaturesOverMap):
         return f"values of the kernel with {self._n_features_out:,} rows"
 
     def squared_distances(self, rows: Rows) -> np.ndarray:
-        """See ``FittedFeatures``."""
         values = np.empty((rows.shape[0], self._n_features_out), rows.dtype)
         self.features_into(rows, values)
         return self._distances_of(values, lambda: self._squares(rows))
@@ -379,7 +378,6 @@ class ExactFeatures(FeaturesOverMap):
 
     @property
     def kept_rows(self) -> Rows | None:
-        """See ``FittedFeatures``."""
         return self.rows_ if self.map_ is None else None
 
     def contributions(self, rows: Rows, reference: np.ndarray, coef: np.ndarray) -> np.ndarray | None:
@@ -394,7 +392,6 @@ class ExactFeatures(FeaturesOverMap):
         return out
 
     def onnx(self, x: Value) -> Value:
-        """See ``FittedFeatures``."""
         if self.map_ is None:
             return self.kernel_.onnx(x.cast(np.float64), _arrays.to_dense(self.rows_).astype(np.float64)).cast(x.dtype)
         kept, means = self.rows_.centred(), self.rows_.column_means()

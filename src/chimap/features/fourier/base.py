@@ -104,7 +104,6 @@ class RandomFeatures(Features):
 
     @classmethod
     def of(cls, kernel: Kernel, *, n_components: int = 2048, **asked: Any) -> Features:
-        """See ``Features``."""
         return super().of(kernel, n_components=n_components, **asked)
 
     def _of_waves(self, mapped: int) -> Footprint:

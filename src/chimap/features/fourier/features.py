@@ -123,13 +123,11 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
         return isinstance(kernel, Exponential)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``."""
         kernel = self.exact_kernel
         over_map = isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel)
         return self._of_waves(self.mapped_bins(n_bins) if over_map else n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """See ``Features``."""
         kernel = self.exact_kernel
         if kernel.name == "gaussian":
             return gamma_bytes(kernel, n_rows, row_bytes, itemsize)
@@ -186,12 +184,10 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
         return inputs - _arrays.as_like(self.centre_, inputs) if self.centre_.any() else inputs
 
     def onnx(self, x: Value) -> Value:
-        """See ``FittedFeatures``."""
         inputs = self.map_.onnx(x)
         return self._onnx_waves(inputs - self.centre_ if self.centre_.any() else inputs)
 
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
-        """See ``FittedFeatures``."""
         bins = np.arange(self.map_._n_features_out) % self.n_features_in_
         return MappedModel(lambda X: dense(self.map_.mapped(X)) - self.centre_, bins, self._waves(coef, intercept))
 

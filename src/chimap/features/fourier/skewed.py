@@ -104,11 +104,9 @@ class SkewedFourierFeatures(RandomFeatures):
         return isinstance(kernel, Skewed)
 
     def footprint(self, n_bins: int) -> Footprint:
-        """See ``Features``."""
         return self._of_waves(n_bins)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """See ``Features``."""
         return median_bytes(self.exact_kernel, n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> SkewedFourierFeatures:
@@ -165,14 +163,12 @@ class SkewedFourierFeatures(RandomFeatures):
         return tags
 
     def onnx(self, x: Value) -> Value:
-        """See ``FittedFeatures``."""
         # ONNX has no log1p, so the logarithm of ratios close to 1 is taken in float64.
         c, centre = float(self.kernel_.c), self.centre_.astype(np.float64)
         ratio = (x.cast(np.float64) + c) / (centre + c)
         return self._onnx_waves(ratio.apply("Log").cast(x.dtype))
 
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
-        """See ``FittedFeatures``."""
 
         def rows(X: Rows) -> np.ndarray:
             return np.asarray(self._logarithm.logarithms(dense(X), self.centre_))

@@ -607,7 +607,6 @@ class LandmarkFeatures(FeaturesOverMap):
         return self.unit_map_.n_mapped
 
     def onnx(self, x: Value) -> Value:
-        """See ``FittedFeatures``."""
         u = self.unit_map_.onnx(x)
         exponents = u @ self._mapped.astype(np.float64) + -self._half_norms.astype(np.float64)
         exponents = exponents + (u * u).sum(1, keep=True) * np.full(1, -0.5)
@@ -615,7 +614,6 @@ class LandmarkFeatures(FeaturesOverMap):
         return (less_one @ self.projection_.astype(np.float64) + self._ones).cast(x.dtype)
 
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
-        """See ``FittedFeatures``."""
         folded = self.fold(coef, intercept)  # a model of kernel values less 1
         u = self.unit_map_
         bins = np.concatenate([_bins_of(f.map, f.columns, self.n_features_in_) for f in u.factors])

@@ -235,6 +235,5 @@ class NystroemFeatures(Features):
         return Folded(self if is_near else double, coef, intercept)
 
     def onnx(self, x: Value) -> Value:
-        """See ``FittedFeatures``."""
         landmarks = _arrays.to_dense(self.landmarks_).astype(np.float64)
         return (self.kernel_.onnx(x.cast(np.float64), landmarks) @ self.projection_).cast(x.dtype)

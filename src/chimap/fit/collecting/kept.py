@@ -45,7 +45,6 @@ class KeptCollector(Collector):
 
     @property
     def chunk_rows(self) -> int:
-        """See ``Collector``."""
         return self.plan.chunk_rows
 
     @classmethod
@@ -65,19 +64,16 @@ class KeptCollector(Collector):
 
     @classmethod
     def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
-        """See ``Collector``."""
         job = planned_job(method, rows, run.engine)
         if method.n_principal is None:
             return cls(method, rows, PassPlan(job, CHUNK_UNIT))
         return cls(method, rows, PassPlan.of_first([job], method.recipe.budget))
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
-        """See ``Collector``."""
         progress.stage("sampling", None)
         return Sample(self.rows.sample())
 
     def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
-        """See ``Collector``."""
         method, rows = self.method, self.rows
         rows = replace(rows, folds=_folds_kept(rows))
         held_folds = rows.folds_to_hold_out()

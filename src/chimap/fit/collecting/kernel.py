@@ -108,7 +108,6 @@ class KernelCollector(RowsCollector):
 
     @classmethod
     def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
-        """See ``Collector``."""
         n_rows, needed = rows.source.n_rows, plan.cost.n_bytes
         if needed > method.recipe.room:
             raise MemoryBudgetError(
@@ -172,7 +171,6 @@ class BlocksCollector(RowsCollector):
 
     @classmethod
     def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
-        """See ``Collector``."""
         source, weights = rows.source, rows.source.weights
         if not is_shared(np.asarray(rows.codec.encode(rows.labels)), weights):
             raise DataError(

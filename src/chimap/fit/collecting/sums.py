@@ -67,7 +67,6 @@ class SumsCollector(Collector):
 
     @property
     def chunk_rows(self) -> int:
-        """See ``Collector``."""
         return self.plan.chunk_rows
 
     @classmethod
@@ -106,7 +105,6 @@ class SumsCollector(Collector):
         return [trying, job] if method.holding.asked == "gcv" else [job]
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
-        """See ``Collector``."""
         progress.stage("sampling", None)
         places = self.rows.witnesses(
             self.plan.job.n_features, self.method.recipe.dtype.itemsize, self.method.recipe.budget
@@ -193,7 +191,6 @@ class ReplayedCollector(SumsCollector):
         return [replace(job, n_kept=job.n_rows, kept_itemsize=job.itemsize), *without]
 
     def _replaying(self, passes: Passes, moments: FoldMoments) -> tuple[Keep | None, Replay]:
-        """See ``SumsCollector``."""
         kept = room_for(self.plan.job, moments, self.rows.folds, self.method.recipe.dtype)
 
         def replay(work: Pass[Sums]) -> FeatureRows:
