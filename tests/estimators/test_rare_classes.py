@@ -90,7 +90,7 @@ def test_landmarks_are_made_of_other_rows(seen, monkeypatch):
 
 
 def settled(objective):
-    return replace(objective, open=replace(objective.open, is_settled=True))
+    return replace(objective, open=replace(objective.open, alpha_is_from_race=True))
 
 
 def test_exact_machines_leave_all_rows_out(seen, monkeypatch):

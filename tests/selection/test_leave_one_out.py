@@ -268,12 +268,12 @@ def test_of_equal_scores_the_smaller_weighted_error_is_better():
 
 
 def test_a_settled_strength_is_raised_until_the_matrix_can_be_solved():
-    settled = problem(alphas=[-1.0, -0.1, 0.01, 0.1], octaves=0, is_settled=True).choose()
+    settled = problem(alphas=[-1.0, -0.1, 0.01, 0.1], octaves=0, alpha_is_from_race=True).choose()
     assert settled.result.best["alpha"] == 0.01
     given = problem(alphas=[0.01], octaves=0).choose()
     np.testing.assert_allclose(settled.held_out, given.held_out)
     with pytest.raises(DataError, match="none of the strengths"):
-        problem(alphas=[-1.0], octaves=0, is_settled=True).choose()
+        problem(alphas=[-1.0], octaves=0, alpha_is_from_race=True).choose()
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -283,11 +283,11 @@ def test_of_many_rows_a_settled_strength_leaves_out_the_last(grouped, monkeypatc
         given["groups"] = [np.arange(a, a + 6) for a in range(0, 120, 6)]
     every = problem(**given).choose()
     monkeypatch.setattr(leave_one_out, "FEW_ROWS", 36)
-    some = problem(**given, is_settled=True).choose()
+    some = problem(**given, alpha_is_from_race=True).choose()
     assert np.isnan(some.held_out[:-36]).all()
     np.testing.assert_allclose(some.held_out[-36:], every.held_out[-36:], rtol=1e-6)
     np.testing.assert_array_equal(some.solution.weights, every.solution.weights)
-    asked = problem(**given, is_settled=True, has_rare=True).choose()
+    asked = problem(**given, alpha_is_from_race=True, has_rare=True).choose()
     np.testing.assert_allclose(asked.held_out, every.held_out, rtol=1e-6)
 
 

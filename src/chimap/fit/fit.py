@@ -175,7 +175,13 @@ def learn(
 ) -> ModelAndOutputs:
     """Learn features and weights, with a value for every setting. See ``fit``; ``shown`` is the score of the curve."""
     recipe = plan.recipe
-    method = Method.of(recipe, source.column_names, has_gaps=task.has_gaps, ends_at=ends_at)
+    method = Method.of(
+        recipe,
+        source.column_names,
+        has_gaps=task.has_gaps,
+        ends_at=ends_at,
+        alpha_is_from_race=plan.chosen_by("alpha") == "race",
+    )
     collectors, clock = COLLECTORS[method.objective.solver.needs], run.clock
     collectors.check(run.request)
     sources = [source] if unlabelled is None else [source, unlabelled]

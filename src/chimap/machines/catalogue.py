@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from chimap.machines.base import Facts, Machine, Plan, Winner
 from chimap.machines.blocks import Blocks
@@ -28,16 +28,8 @@ MACHINES: tuple[Machine, ...] = (
 """Machines in order of preference."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """A machine, and why it is not taken; empty if it can be."""
-
-    machine: Machine
-    against: str
-
-
-def plans(recipe: Recipe, facts: Facts, asked: Recipe | None = None) -> list[Verdict]:
-    """Return every machine with what speaks against it, the preferred first.
+def plans(recipe: Recipe, facts: Facts, asked: Recipe | None = None) -> Iterator[tuple[Machine, str]]:
+    """Yield every machine with what speaks against it, the preferred first; nothing speaks against one that can.
 
     =============== ====================================== ============================== ==========================
     machine         takes                                  memory                         seconds of two cores
@@ -61,7 +53,8 @@ def plans(recipe: Recipe, facts: Facts, asked: Recipe | None = None) -> list[Ver
         The settings before the race; None for those of ``recipe``. Features that the user named are kept; those that a
         race compared by are kept where memory and time allow.
     """
-    return [Verdict(machine, machine.against(recipe, facts, asked or recipe)) for machine in MACHINES]
+    for machine in MACHINES:
+        yield machine, machine.against(recipe, facts, asked or recipe)
 
 
 def machine_for(recipe: Recipe, facts: Facts, asked: Recipe | None = None) -> Plan:
@@ -88,10 +81,10 @@ def for_all_rows(recipe: Recipe, facts: Facts, asked: Recipe, winner: Winner) ->
 
 def _first(recipe: Recipe, facts: Facts, asked: Recipe) -> tuple[Machine, dict[str, str]]:
     others: dict[str, str] = {}
-    for machine in MACHINES:
-        others[machine.name] = machine.against(recipe, facts, asked)
-        if not others[machine.name]:
+    for machine, against in plans(recipe, facts, asked):
+        if not against:
             return machine, others
+        others[machine.name] = against
     raise AssertionError(f"no machine takes {recipe}: {others}")
 
 

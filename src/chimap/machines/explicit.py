@@ -101,7 +101,7 @@ def with_explicit_features(recipe: Recipe, facts: Facts, asked: Recipe, winner: 
         return recipe if winner is None else recipe.with_raced(scoring=None)
     if winner is not None:
         recipe = recipe.with_raced(scoring=None)
-    if recipe.features == "landmarks" and "n_components" in recipe.raced:
+    if recipe.features == "landmarks":
         return recipe.without_raced("n_components", of=asked)
     if not recipe.is_exact:
         return recipe

@@ -125,17 +125,19 @@ class Method:
         *,
         has_gaps: bool = False,
         ends_at: float | None = None,
+        alpha_is_from_race: bool = False,
     ) -> Method:
         """Return the method for rows with these names of columns.
 
         has_gaps: see ``Task``. ends_at: when the fit is to end, by ``time.monotonic``; None for no limit.
+        alpha_is_from_race: see ``OpenSettings``.
 
         Raises
         ------
         ValueError
             If a setting is invalid or cannot be combined with another; the message names the parameter.
         """
-        design, objective = design_of(recipe, columns), objective_of(recipe, has_gaps, ends_at)
+        design, objective = design_of(recipe, columns), objective_of(recipe, has_gaps, ends_at, alpha_is_from_race)
         if recipe.precision == "bfloat16":
             raise InputError(
                 Message("{precision='bfloat16'} is gone: it lost digits and gained little. Use {precision='float32'}.")

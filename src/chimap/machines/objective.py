@@ -111,14 +111,16 @@ class PenalisedLoss:
         return replace(choice, attributes={**choice.attributes, "kernel_": features.kernel_})
 
 
-def objective_of(recipe: Recipe, has_gaps: bool = False, ends_at: float | None = None) -> PenalisedLoss:
-    """Return what the weights minimise."""
+def objective_of(
+    recipe: Recipe, has_gaps: bool = False, ends_at: float | None = None, alpha_is_from_race: bool = False
+) -> PenalisedLoss:
+    """Return what the weights minimise; see ``OpenSettings`` for a strength that a race has found."""
     loss, alpha = checked_loss(recipe), checked_alpha(recipe.alpha)
     if recipe.learner is not None:
         objective: PenalisedLoss = recipe.learner.objective_for(recipe, loss)
         return objective
     if recipe.is_exact:
-        left_open = OpenSettings(alpha, recipe.leaves_open("gamma"), is_settled="alpha" in recipe.raced)
+        left_open = OpenSettings(alpha, recipe.leaves_open("gamma"), alpha_is_from_race)
         return PenalisedLoss(loss, left_open, solver_name=recipe.solver or KernelSolver.name, ends_at=ends_at)
     if has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``
         loss = Observed(named(loss, 1.0) if isinstance(loss, str) else loss)

@@ -186,7 +186,7 @@ class OpenSettings:
         One strength, several to choose from, or None for a search.
     gamma : bool, default=False
         Whether the gamma of a kernel machine is chosen too; otherwise it stays as the features have it.
-    is_settled : bool, default=False
+    alpha_is_from_race : bool, default=False
         Whether a race has chosen ``alpha`` on fewer rows, whose kernel matrix is farther from singular: it is raised by
         decades until the machine can be solved.
     n_alphas : int, default=30
@@ -200,7 +200,7 @@ class OpenSettings:
 
     alpha: float | Sequence[float] | None
     gamma: bool = False
-    is_settled: bool = False
+    alpha_is_from_race: bool = False
     n_alphas: int = 30
     near: float | None = None
     least: float = 0.0

@@ -238,7 +238,7 @@ class LeaveOut:
         Strengths to choose from; None for a search in half decades of the kernel's scale.
     octaves : int, default=2
         Gamma may be 2^-octaves to 2^octaves times its starting value.
-    is_settled : bool, default=False
+    alpha_is_from_race : bool, default=False
         Whether the choice has been made elsewhere: the first of ``alphas`` that can be solved is taken. Only the last
         ``FEW_ROWS`` of many rows are then left out. Leaving out all would take as long as the solution, and these
         calibrate as well.
@@ -250,7 +250,7 @@ class LeaveOut:
     rows: KernelRows
     alphas: Sequence[float] | None = None
     octaves: int = OCTAVES
-    is_settled: bool = False
+    alpha_is_from_race: bool = False
     on_score: Callable[[], None] = lambda: None
 
     def choose(self) -> ChosenMachine:
@@ -259,7 +259,7 @@ class LeaveOut:
         n = rows.Y.shape[0]
         if not shared:
             self.rows = replace(rows, groups=parts_of(rows.groups, *rows.Y.shape))
-        if self.is_settled:
+        if self.alpha_is_from_race:
             whole = self._of_all(None)
             return self._chosen(whole, whole.solved_from((0, 0)), [whole])
         if self.alphas is not None and len(self.alphas) == 1 and not self.octaves:
@@ -294,7 +294,7 @@ class LeaveOut:
         that take a solution for each part.
         """
         n = self.rows.Y.shape[0]
-        if self.is_settled:
+        if self.alpha_is_from_race:
             return Stage(self, None, scale, 0 if self.rows.has_rare else max(0, n - FEW_ROWS))
         if n > FEW_ROWS and not self._is_shared:
             return Stage(self, None, scale, n // 2)
@@ -321,7 +321,7 @@ class LeaveOut:
             self.rows.score.name,
             greater_is_better=True,
         )
-        is_open = self.is_settled or self.alphas is None
+        is_open = self.alpha_is_from_race or self.alphas is None
         return ChosenMachine(solution, best[1], held_out, result, is_open=is_open, growth=stage.grown)
 
     @property
@@ -356,7 +356,9 @@ class LeavingOut(Selection):
             if rows.order.size < 2:
                 raise DataError("one row only: a machine is chosen by leaving rows out, which takes at least two rows.")
             octaves = OCTAVES if open.gamma and matrix.gamma(0) is not None else 0
-            chosen = LeaveOut(matrix, rows, strengths_of(open), octaves, open.is_settled, self._on_score).choose()
+            chosen = LeaveOut(
+                matrix, rows, strengths_of(open), octaves, open.alpha_is_from_race, self._on_score
+            ).choose()
         return Compared(cast("SelectionResult", chosen.result), problem, problem.adopt(chosen))
 
 
@@ -365,4 +367,4 @@ def strengths_of(open: OpenSettings) -> Sequence[float] | None:
     if open.alpha is None:
         return None
     alphas = sorted({min(alpha, _MOST_ALPHA) for alpha in np.atleast_1d(open.alpha).tolist()})
-    return [alphas[0] * 10.0**decades for decades in range(_DECADES_RAISED)] if open.is_settled else alphas
+    return [alphas[0] * 10.0**decades for decades in range(_DECADES_RAISED)] if open.alpha_is_from_race else alphas
