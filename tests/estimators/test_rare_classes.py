@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
 from chimap import HistogramClassifier, LookupClassifier, OnlineIntersectionClassifier
+from chimap.machines.base import Plan
 from chimap.machines.rows import FEWEST_UNITS, PreparedRows, sufficient_folds
-from chimap.recipe import Recipe
 from chimap.recipe.codecs import ClassCodec, TaskCodec
 
 from ..held_out import watched
@@ -89,16 +87,10 @@ def test_landmarks_are_made_of_other_rows(seen, monkeypatch):
     assert share == pytest.approx(N_RARE / N, rel=1e-6)
 
 
-def settled(objective):
-    return replace(objective, open=replace(objective.open, alpha_is_from_race=True))
-
-
 def test_exact_machines_leave_all_rows_out(seen, monkeypatch):
     """Also where a race has settled the strength, so that other fits leave out some rows only."""
     monkeypatch.setattr("chimap.selection.leave_one_out.FEW_ROWS", 500)
-    monkeypatch.setattr(
-        HistogramClassifier, "_recipe", lambda self: replace(Recipe.of(self), raced=frozenset({"alpha"}))
-    )
+    monkeypatch.setattr(Plan, "chosen_by", lambda self, name: "race")
     X, y = counts(1500, 12, 1)
     model = HistogramClassifier("exp-chi2", features="exact", alpha=0.1).fit(X, y)
     assert (seen[-1].y == 1).sum() == 12

@@ -11,7 +11,7 @@ machine while that predicts better.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -30,15 +30,15 @@ from chimap._types import JSON, ArrayLike, Scoring
 from chimap._validation import MemoryBudgetError, check_weights
 from chimap.backends import check_device, on_host
 from chimap.data import Source
+from chimap.data.doubts import say
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.explain import mean_and_deviation
 from chimap.features.covariates import Covariates
 from chimap.features.principal import PrincipalCoordinates
 from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
-from chimap.fit.chosen import chosen, first_within_memory
 from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Sample
 from chimap.fit.covariates import with_covariates
-from chimap.fit.gamma import with_gamma
+from chimap.fit.gamma import Fit, with_gamma
 from chimap.fit.improve import ModelAndOutputs, improved
 from chimap.losses import Observed
 from chimap.machines.base import Facts, Plan, Request
@@ -49,6 +49,7 @@ from chimap.machines.objective import PenalisedLoss, objective_of
 from chimap.machines.rows import PreparedRows
 from chimap.models.answers import Distances, learned_answers
 from chimap.models.model import Model
+from chimap.race.choose import race
 from chimap.race.trials import RaceResult
 from chimap.recipe import Recipe
 from chimap.recipe.task import HeldOutRows, Task, scoring_of
@@ -132,14 +133,59 @@ def fit(
     return model
 
 
+Raced = tuple[Recipe, RaceResult | None]
+"""A recipe for all rows, and the race that it leads; None without one."""
+
+
+def chosen(
+    asked: Recipe,
+    source: Source,
+    task: Task,
+    groups: np.ndarray | None,
+    fit: Fit,
+    progress: Progress,
+    request: Request,
+    log: Checkpoint | None,
+    races: bool,
+) -> Sequence[Raced]:
+    """Return the recipes that a race leads to, see ``race``, or the one that the checkpoint has of one."""
+    choice = None if log is None else log.choice(asked)
+    if choice is not None:
+        resumed = replace(asked, seed=choice.seed, memory=choice.memory)
+        return [(resumed.with_raced(**choice.chosen), choice.race)]
+    return race(asked, source, task, groups, fit, progress, request) if races else [(asked, None)]
+
+
+def first_within_memory(choices: Sequence[Raced], fitted: Callable[[Recipe, RaceResult | None], Model]) -> Model:
+    """Return the model of the first choice whose machine the memory holds, in the least budget that does.
+
+    It is said if it is not the first of all. Raise the MemoryBudgetError of the first choice, in its largest budget, if
+    no machine fits.
+    """
+    refusal: MemoryBudgetError | None = None
+    for place, (recipe, raced) in enumerate(choices):
+        for memory in budgets(recipe.memory):
+            try:
+                model = fitted(recipe if memory == recipe.memory else recipe.with_values(memory=memory), raced)
+            except MemoryBudgetError as error:
+                refusal = error if place == 0 else refusal
+                continue
+            if place and raced is not None and choices[0][1] is not None:
+                first, taken = choices[0][1].trials[0].candidate.name, raced.trials[0].candidate.name
+                say([Message("{} won the race, but {} The model is {}, the next that fits.", first, refusal, taken)])
+            return model
+    assert refusal is not None  # there is a choice, and at least one budget
+    raise refusal
+
+
 def finished(
-    model: Model, race: RaceResult | None, covariates: Covariates | None, source: Source, clock: Stopwatch
+    model: Model, raced: RaceResult | None, covariates: Covariates | None, source: Source, clock: Stopwatch
 ) -> Model:
     """Return the model with what is known once the fit has ended."""
     told: JSON = {"stage_seconds_": clock.seconds}
-    if race is not None:
-        told = {"stage_seconds_": {"race": race.seconds, **clock.seconds}, "race_": race}
-        model = replace(model, answers=model.answers.widened(race.luck))
+    if raced is not None:
+        told = {"stage_seconds_": {"race": raced.seconds, **clock.seconds}, "race_": raced}
+        model = replace(model, answers=model.answers.widened(raced.luck))
     if covariates is not None:
         told["covariates_"] = covariates
     if "row_numbers_" in model.learned:  # rows without a label or a weight are no rows of the fit
