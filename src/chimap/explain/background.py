@@ -74,7 +74,7 @@ def rows_like(
     Examples
     --------
     >>> rows = rows_like(np.array([4.0, 2.0]), np.array([1.0, 0.0]), largest=6.0, is_signed=False)
-    >>> rows.shape, bool(abs(rows[:, 0].mean() - 4) < 0.3), rows.max(), bool((rows[:, 1] == 2).all())
+    >>> rows.shape, bool(abs(rows[:, 0].mean() - 4) < 0.3), float(rows.max()), bool((rows[:, 1] == 2).all())
     ((256, 2), True, 6.0, True)
     """
     rng, size = np.random.default_rng(random_state), (_ROWS, mean.size)
