@@ -18,7 +18,7 @@ from chimap._types import Rows
 from chimap._validation import DataError, check_histograms
 from chimap.explain.effects import BinUnit
 from chimap.features.weighted import BinWeights
-from chimap.kernels import Exponential, Kernel
+from chimap.kernels import Exponential
 from chimap.normalizations import Normalization
 from chimap.recipe.parts import FeatureBlock
 
@@ -125,7 +125,8 @@ class Preparation:
         if rows.shape[0] < _FEWEST_ROWS:
             return
         for part in self.parts:
-            degree = _degree(part.kernel)
+            kernel = part.kernel
+            degree = kernel.kernel.degree if isinstance(kernel, Exponential) else kernel.degree
             if not degree:
                 continue
             block = rows if part.columns.size == rows.shape[1] else _arrays.take_columns(rows, part.columns)
@@ -199,11 +200,6 @@ def _row_maxima(X: Rows) -> np.ndarray:
     if _arrays.is_sparse(X):
         return abs(X).max(axis=1).toarray().reshape(-1)  # for sparse arrays, max has one axis
     return np.abs(X).max(axis=1, initial=0)
-
-
-def _degree(kernel: Kernel) -> float | None:
-    """Return the degree by which a kernel, or the distance that it is an exponential of, grows with the bins."""
-    return kernel.kernel.degree if isinstance(kernel, Exponential) else kernel.degree
 
 
 def _sums_of_powers(rows: Rows, degree: float) -> np.ndarray:

@@ -158,7 +158,7 @@ def confusion_heat_map(metrics: ClassificationMetrics) -> str:
     k = len(metrics.classes)
     cell = _cell_size(k)
     with drawing(cell * k, cell * k) as (figure, axes):
-        shares = _row_shares(metrics)
+        shares = metrics.confusion / np.maximum(metrics.support, 1)[:, None]  # of each row
         image = _shades(_largest_in_blocks(shares, classes_a_cell(k)))
         axes.imshow(image, interpolation="none", aspect="auto", zorder=0, extent=(-0.5, k - 0.5, k - 0.5, -0.5))
         _frame(axes, k)
@@ -182,10 +182,6 @@ def _cell_size(k: int) -> float:
     if k <= MOST_CLASSES_COUNTED:
         return float(np.clip(460 / k, 33, 92))
     return float(np.clip(640 / k, 13, 30)) if k <= MOST_CLASSES_NAMED else 780 / k
-
-
-def _row_shares(metrics: ClassificationMetrics) -> np.ndarray:
-    return metrics.confusion / np.maximum(metrics.support, 1)[:, None]
 
 
 def classes_a_cell(k: int) -> int:

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from chimap.reports import Comparison
 
 
-def _listed(tried: str) -> str:
-    return ",".join(map(str, sizes(tried)))
-
-
 @dataclasses.dataclass(frozen=True)
 class CompareSettings:
     """The options of ``chimap compare`` that set what runs and how it is scored.
@@ -56,7 +52,7 @@ class CompareSettings:
 
     kernel: str | None = None
     gamma: str = "auto"
-    components: str = _listed("components")
+    components: str = ",".join(map(str, sizes("components")))
     normalization: options.Normalization = None
     scoring: options.Scoring = None
     class_weight: options.ClassWeight = None

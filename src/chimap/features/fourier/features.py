@@ -143,7 +143,8 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
         gamma = float(self.kernel_.gamma)
         self.gamma_ = gamma
         self.map_ = fitted_map(kernel, rows, self.n_terms, self.map)
-        self.centre_ = _centre(self.map_.mapped(_arrays.take_rows(rows, _spread(rows.shape[0]))))
+        evenly = slice(None, None, -(-rows.shape[0] // _CENTRE_ROWS))  # at most so many rows
+        self.centre_ = _centre(self.map_.mapped(_arrays.take_rows(rows, evenly)))
         rng = np.random.default_rng(random.randint(2**31))
         drawn = SAMPLING[self.sampling](self.n_inputs, self._n_frequencies, rng, rows.dtype)
         self._keep(drawn.scaled(np.sqrt(2 * gamma)), rng, rows.dtype)
@@ -190,11 +191,6 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
         bins = np.arange(self.map_._n_features_out) % self.n_features_in_
         return MappedModel(lambda X: dense(self.map_.mapped(X)) - self.centre_, bins, self._waves(coef, intercept))
-
-
-def _spread(n_rows: int) -> slice:
-    """Return a slice of at most ``_CENTRE_ROWS`` rows, evenly spaced over all."""
-    return slice(None, None, -(-n_rows // _CENTRE_ROWS))
 
 
 def _centre(inputs: Rows) -> np.ndarray:
