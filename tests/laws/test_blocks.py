@@ -6,7 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from chimap import HistogramRegressor
 from chimap.fit.collecting.kernel import block_borders
 from chimap.machines.block_plan import BlockPlan
 from chimap.solvers.blocks import core_rows
@@ -30,7 +32,7 @@ def test_blocks_are_even_and_no_group_is_divided(name, n_rows, block_rows):
     ends[-1] = n_rows
     groups = None if name == "rows" else [np.arange(a, b) for a, b in pairwise([0, *ends])]
     most = block_rows - core_rows(block_rows)
-    plan = BlockPlan(block_rows, block_rows, n_rows, 0.0, 0, is_held=True)
+    plan = BlockPlan(n_bytes=0, seconds=0.0, n_rows=n_rows, block_rows=block_rows, factor_rows=block_rows, is_held=True)
     borders = block_borders(plan, n_rows, groups)
     first, *later = np.diff(borders)
     largest = np.diff(ends, prepend=0).max()
@@ -43,3 +45,25 @@ def test_blocks_are_even_and_no_group_is_divided(name, n_rows, block_rows):
     if n_rows > block_rows + most // 2:
         assert first > block_rows - largest
     assert block_borders(plan, n_rows + 999, None)[-1] == n_rows  # more rows than there is time for
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_dense_rows_and_csr_rows_of_the_same_numbers_are_one_machine(share, is_batch):
+    rng = np.random.default_rng(0)
+    X = ((rng.random((1200, 60)) < share) * rng.integers(1, 9, (1200, 60))).astype(np.float32)
+    y = X[:, :5].sum(axis=1)
+    asked = {"features": "exact", "memory": "6MiB", "alpha": 0.01, "gamma": 0.5, "normalize": None, "random_state": 0}
+
+    def machine(rows):
+        model = HistogramRegressor("exp-chi2", **asked)
+        return model.partial_fit(rows, y) if is_batch else model.fit(rows, y)
+
+    dense, sparse = machine(X), machine(sp.csr_matrix(X))
+    if not is_batch:
+        assert np.array_equal(dense.learning_curve_.rows, sparse.learning_curve_.rows)
+        assert dense.learning_curve_.rows.size > 2
+    kept, others = dense.features_.rows_, sparse.features_.rows_
+    assert np.array_equal(kept.dense, others.dense)
+    assert np.array_equal(kept.data, others.data)
+    assert np.allclose(dense.predict(X[:100]), sparse.predict(X[:100]), rtol=1e-6, atol=1e-6)

@@ -20,7 +20,6 @@ from chimap._threads import threads
 from chimap._validation import AUTO
 from chimap.backends import BACKENDS, DeviceKind
 from chimap.data import Source
-from chimap.data.source import Chunk
 from chimap.engines import Progress
 from chimap.fit.collecting import COLLECTORS, FitRun
 from chimap.fit.fit import _prepared_rows, check_request
@@ -35,11 +34,11 @@ from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 
 FILE = Path(__file__).with_name("choices.txt")
-_SHOWN = 1000  # rows of a sparse source that are there, for the density of their columns
+_SHOWN = 1000  # rows that are there, for the density of their columns
 
 
 class Shape(Source):
-    """Rows of which only the shape is there, and the first of sparse ones."""
+    """Rows of which only the shape is there, and some to see how filled they are."""
 
     can_seek = True
 
@@ -55,14 +54,14 @@ class Shape(Source):
         return {}
 
     def chunks(self, chunk_rows):
-        raise AssertionError("a choice reads no rows")
+        raise AssertionError("a choice reads few rows")
 
-    def block(self, start, stop):
-        assert self.is_sparse
-        assert stop - start <= _SHOWN
-        share = self._filled / self.n_features
-        rows = scipy.sparse.random_array((stop - start, self.n_features), density=share, format="csr", rng=0)
-        return Chunk(rows.astype(np.float32), self._y[start:stop], start)
+    def take(self, rows):
+        assert rows.size <= _SHOWN
+        if not self.is_sparse:
+            return np.ones((rows.size, self.n_features), np.float32)
+        shape, share, rng = (rows.size, self.n_features), self._filled / self.n_features, int(rows[0])
+        return scipy.sparse.random_array(shape, density=share, format="csr", rng=rng).astype(np.float32)
 
 
 @cache

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from chimap import HistogramRegressor
 from chimap.data import ArraySource
 from chimap.machines.base import Facts, Request
-from chimap.machines.block_plan import MOST_BLOCK_ROWS, block_plan
-from chimap.moments.kept_rows import KeptRows
+from chimap.machines.block_plan import MOST_BLOCK_ROWS, block_bytes, block_plan
+from chimap.moments.kept_rows import FilledShares, KeptRows
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 
@@ -30,8 +30,27 @@ def test_blocks_are_smaller_where_work_is_short_and_most_of_it_would_be_factors(
 
 
 def test_columns_of_few_entries_count_by_the_entries_that_rows_share():
-    rng = np.random.default_rng(0)
-    few = sp.csr_matrix((rng.random((1000, 500)) < 0.01).astype(np.float32))
-    assert KeptRows.columns_of(few) < 10
-    many = sp.hstack([few, np.ones((1000, 30), np.float32)], format="csr")
-    assert KeptRows.columns_of(many) == pytest.approx(30 + KeptRows.columns_of(few))
+    few = np.full(500, 0.01)
+    assert FilledShares(few).dense_columns < 10
+    assert FilledShares(np.append(few, np.ones(30))).dense_columns == pytest.approx(
+        30 + FilledShares(few).dense_columns
+    )
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
+@pytest.mark.parametrize("memory", ["20MiB", "64MiB"])
+def test_dense_rows_and_csr_rows_of_the_same_numbers_have_one_plan(share, memory):
+    X = (np.random.default_rng(0).random((6000, 200)) < share).astype(np.float32)
+    stored = sp.csr_matrix(X + 0.5)
+    stored.data -= 0.5  # every zero is an explicit one
+    recipe = Recipe.of(HistogramRegressor("exp-chi2", memory=memory))
+
+    def plan(rows):
+        source = ArraySource(rows, np.arange(6000.0))
+        return block_plan(recipe, Facts.of(source, Task.of(source, recipe)[0], None, Request(can_keep=True)))
+
+    dense = plan(X)
+    assert dense == plan(sp.csr_matrix(X)) == plan(stored)
+    kept = KeptRows(sp.csr_matrix(X) if share < 0.5 else X.copy())
+    n_bytes = kept.dense.nbytes + kept.data.nbytes + kept.rows.nbytes
+    assert n_bytes < 1.01 * (dense.n_bytes - block_bytes(dense.block_rows, n_bytes / 6000, recipe.dtype))

@@ -22,6 +22,9 @@ from chimap.data.table import ColumnChoice, counters_among, counters_note, ignor
 _SHARED = {*RowsInChunks.__annotations__, *Source.__annotations__} - {"unlabelled", "column_kinds"}
 
 
+_PIECE_ROWS = 256  # dense rows that become CSR at once
+
+
 class View(Source):
     """All that another source, ``whole``, holds; a subclass says what differs."""
 
@@ -132,6 +135,33 @@ class ChosenColumns(View):
 def bins_of(source: Source, n_covariates: int) -> Source:
     """Return the rows without the columns of covariates behind their bins."""
     return ChosenColumns(source, range(source.n_features - n_covariates)) if n_covariates else source
+
+
+class InForm(View):
+    """The rows of a source in one form: dense, or CSR without explicit zeros."""
+
+    def __init__(self, source: Source, is_sparse: bool) -> None:
+        super().__init__(source)
+        self.is_sparse = is_sparse
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return the rows with these increasing indices."""
+        return self._formed(self.whole.take(rows))
+
+    def fingerprint(self) -> JSON:
+        """Return the fingerprint of the whole."""
+        return self.whole.fingerprint()
+
+    def _changed(self, chunk: Chunk) -> Chunk:
+        return replace(chunk, X=self._formed(chunk.X))
+
+    def _formed(self, X: Rows) -> Rows:
+        if not self.is_sparse:
+            return _arrays.to_dense(X)
+        if _arrays.is_sparse(X):
+            return _arrays.without_zeros(X)
+        # SciPy takes several times the memory of what it converts.
+        return _arrays.stack_rows([_arrays.to_sparse(X[piece]) for piece in _arrays.slices(X.shape[0], _PIECE_ROWS)])
 
 
 class ChosenRows(View):

@@ -19,6 +19,7 @@ from chimap._messages import Message
 from chimap._types import Rows
 from chimap.backends import on_host
 from chimap.data import Source
+from chimap.data.views import InForm
 from chimap.engines import LocalEngine, Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
 from chimap.features.base import FittedFeatures
@@ -30,7 +31,7 @@ from chimap.fit.collecting.sums import empty_moments, learning_pass, witnesses_a
 from chimap.fit.fit import fit_candidate, learn_features, model_of_fit
 from chimap.fit.gamma import with_gamma
 from chimap.losses import Observed, Square
-from chimap.machines.base import Facts, Request
+from chimap.machines.base import Facts, Request, filling_of
 from chimap.machines.block_plan import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, mapped_row_bytes, outputs_bytes
 from chimap.machines.catalogue import machine_for
 from chimap.machines.holding_out import HoldingOut
@@ -246,7 +247,9 @@ class KeptBatches:
         preparation = method.preparation(first)
         self._rows = PreparedRows(first, preparation, codec, DealtFolds(1, method.recipe.seed), method.recipe.seed)
         size = min(first.n_rows, sample_rows(first.n_features))
-        sample = preparation(first.block(0, size).X, 0, first.name)
+        filling = filling_of(first)
+        self._is_sparse = filling.is_sparse
+        sample = preparation(InForm(first, self._is_sparse).block(0, size).X, 0, first.name)
         weights = None if first.weights is None else of_rows(first.weights[:size])
         features = method.design.fit(sample, method.recipe.seed, weights)
         self.fitted = FittedDesign(
@@ -255,7 +258,7 @@ class KeptBatches:
             features.take(slice(0)),
             mean_and_deviation(sample) | {"normalization_": method.normalization},
         )
-        self._row_bytes = mapped_row_bytes(method.recipe, first)
+        self._row_bytes = mapped_row_bytes(method.recipe, first, filling)
         self._labels = self._rows.labels[:0]
         self._weights: np.ndarray | None = None
         self._order = np.empty(0, dtype=np.intp)
@@ -291,7 +294,8 @@ class KeptBatches:
                 )
             )
         self._check_memory(n_before + n)
-        prepared = [rows.prepare(c.X, n_before + c.start, source.name) for c in source.chunks(CHUNK_ROWS)]
+        chunks = InForm(source, self._is_sparse).chunks(CHUNK_ROWS)
+        prepared = [rows.prepare(c.X, n_before + c.start, source.name) for c in chunks]
         order = np.random.default_rng([self.method.recipe.seed, n_before]).permutation(n)
         self._gathered.append(_arrays.take_rows(_arrays.stack_rows(prepared), order))
         if source.weights is not None or self._weights is not None:

@@ -14,15 +14,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Parameters, Scoring
 from chimap._validation import check_positive
 from chimap.backends import on_host
 from chimap.data import Source
+from chimap.data.source import TAKEN_BYTES, choose_rows
 from chimap.features.additive import check_map
 from chimap.features.families import check_features
-from chimap.moments.kept_rows import KeptRows
+from chimap.moments.kept_rows import FilledShares
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 from chimap.solvers.base import Needs
@@ -75,7 +77,7 @@ class Facts:
     Parameters
     ----------
     source : Source
-        Its sizes, names and types: no rows are read.
+        Its sizes, names and types. Only ``filling`` reads rows, up to a thousand.
     request : Request
         What is asked of the fit besides.
     n_targets, n_outputs : int
@@ -122,12 +124,25 @@ class Facts:
         return self.source.n_rows
 
     @cached_property
-    def dense_columns(self) -> float:
-        """The dense columns whose products take as long as those of the rows, judged by the first of sparse ones."""
-        if not self.source.is_sparse:
-            return float(self.source.n_features)
-        n = min(self.n_rows, _COUNTED_ROWS)
-        return KeptRows.columns_of(next(iter(self.source.chunks_from(0, n, n))).X)
+    def filling(self) -> FilledShares:
+        """How filled the columns are, see ``filling_of``."""
+        return filling_of(self.source)
+
+
+def filling_of(source: Source) -> FilledShares:
+    """Return how filled the columns of a source are, dense or CSR: by random rows where reading them is cheap."""
+    n, size = min(source.n_rows, _COUNTED_ROWS), max(1, TAKEN_BYTES // (8 * source.n_features))
+    counts, n_counted = np.zeros(source.n_features, np.intp), 0
+    if source.can_seek and source.stored_rows <= _COUNTED_ROWS:
+        places = choose_rows(source.n_rows, n, 0)
+        pieces = (source.take(places[piece]) for piece in _arrays.slices(n, size))
+    else:
+        pieces = (chunk.X for chunk in source.chunks_from(0, min(n, size), n))
+    for X in pieces:
+        columns = X.indices[X.data != 0] if _arrays.is_sparse(X) else np.nonzero(X)[1]
+        counts += np.bincount(columns, minlength=source.n_features)
+        n_counted += X.shape[0]
+    return FilledShares(counts / n_counted)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from chimap.data import Source
 from chimap.data.table import named_blocks
 from chimap.engines.rates import RATES
 from chimap.machines.base import Cost, Facts
+from chimap.moments.kept_rows import FilledShares
 from chimap.recipe.recipe import Recipe
 from chimap.solvers.blocks import core_rows
 
@@ -107,12 +108,12 @@ def block_plan(recipe: Recipe, facts: Facts) -> BlockPlan:
     """
     backend, source = backend_of(recipe.device), facts.source
     dtype = recipe.dtype
-    row_bytes = mapped_row_bytes(recipe, source)
+    row_bytes = mapped_row_bytes(recipe, source, facts.filling)
     kept_bytes = row_bytes + outputs_bytes(facts.n_outputs)
     seconds = recipe.time_limit or USUAL_SECONDS
     terms = terms_of(recipe, BLOCK_TERMS) * share_of_columns(recipe.blocks, source)
     stored = int(terms * source.n_features)
-    columns = terms * facts.dense_columns if on_host(recipe.device) else stored
+    columns = terms * facts.filling.dense_columns if on_host(recipe.device) else stored
     least = min(FEWEST_BLOCK_ROWS, source.n_rows)
 
     def of_blocks(block_rows: int) -> BlockPlan:
@@ -152,9 +153,10 @@ def outputs_bytes(n_targets: int) -> int:
     return _OUTPUTS_OF_ROWS * n_targets * np.dtype(np.float64).itemsize
 
 
-def mapped_row_bytes(recipe: Recipe, source: Source) -> float:
-    """Return the bytes of a mapped row in the precision of the fit."""
-    return float(terms_of(recipe, BLOCK_TERMS) * source.row_bytes * share_of_columns(recipe.blocks, source))
+def mapped_row_bytes(recipe: Recipe, source: Source, filling: FilledShares) -> float:
+    """Return the bytes of a mapped row that is kept, in the larger precision of those of the rows and the fit."""
+    itemsize = max(source.dtype.itemsize, recipe.dtype.itemsize)
+    return terms_of(recipe, BLOCK_TERMS) * filling.row_bytes(itemsize) * share_of_columns(recipe.blocks, source)
 
 
 def terms_of(recipe: Recipe, usual: int) -> int:

@@ -18,6 +18,7 @@ _TILE_ROWS, _TILE_COLUMNS = 512, 1024  # kernel values that stay in cache from t
 _TILES_OF_A_THREAD = 8  # of few other rows
 _SHARED_ENTRY = 100.0  # dense columns whose products take as long as those of an entry that two rows share in others
 _DENSE_FROM = 0.1  # share of filled rows above which a sparse column is cheaper as a dense one
+_MOST_FILLED, _INDEX_BYTES = 0.5, 4  # share of filled entries from which dense rows are no larger than CSR with indices
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,33 @@ class OtherRows:
     dense: np.ndarray
     rare: CSR | None
     squares: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class FilledShares:
+    """The share of rows in which each column is filled, (p,): it decides whether rows are kept dense or in CSR."""
+
+    shares: np.ndarray
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows take less memory in CSR, of which each entry has an index."""
+        return bool(self.shares.mean() < _MOST_FILLED)
+
+    @property
+    def dense_columns(self) -> float:
+        """The dense columns whose products take as long as those of kept rows."""
+        if not self.is_sparse:
+            return float(self.shares.size)
+        is_frequent = self.shares >= _DENSE_FROM
+        return float(is_frequent.sum() + _SHARED_ENTRY * np.square(self.shares[~is_frequent]).sum())
+
+    def row_bytes(self, itemsize: int) -> float:
+        """Return the bytes of a kept row of numbers of this size."""
+        if not self.is_sparse:
+            return float(self.shares.size * itemsize)
+        is_frequent = self.shares >= _DENSE_FROM
+        return float(is_frequent.sum() * itemsize + self.shares[~is_frequent].sum() * (itemsize + _INDEX_BYTES))
 
 
 class KeptRows:
@@ -100,15 +128,6 @@ class KeptRows:
             return float(n_terms * frequent.size * size)
         rare = np.count_nonzero(~np.isin(rows.indices, frequent)) / max(1, rows.shape[0])
         return float(n_terms * (frequent.size * size + rare * (size + rows.indices.itemsize)))
-
-    @staticmethod
-    def columns_of(rows: Rows) -> float:
-        """Return the dense columns whose products take as long as those of kept rows such as ``rows`` (n, p)."""
-        if not _arrays.is_sparse(rows):
-            return float(rows.shape[1])
-        shares = np.bincount(rows.indices, minlength=rows.shape[1]) / max(1, rows.shape[0])
-        is_frequent = shares >= _DENSE_FROM
-        return float(is_frequent.sum() + _SHARED_ENTRY * np.square(shares[~is_frequent]).sum())
 
     def take(self, rows: np.ndarray | slice) -> KeptRows:
         """Return the rows at the places ``rows``, about the same means."""

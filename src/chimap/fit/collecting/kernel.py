@@ -18,6 +18,7 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.backends.base import RowFeatures
 from chimap.data.rows import RunningDigest
 from chimap.data.source import choose_rows
+from chimap.data.views import InForm
 from chimap.engines import Progress
 from chimap.features.base import FittedFeatures
 from chimap.features.exact import RowKernel
@@ -171,6 +172,7 @@ class BlocksCollector(RowsCollector):
 
     @classmethod
     def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
+        rows = replace(rows, source=InForm(rows.source, plan.facts.filling.is_sparse))
         source, weights = rows.source, rows.source.weights
         if not is_shared(np.asarray(rows.codec.encode(rows.labels)), weights):
             raise DataError(
