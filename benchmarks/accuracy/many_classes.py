@@ -26,7 +26,7 @@ from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.fit.fit import fit_candidate
 from chimap.race.candidates import entries
-from chimap.race.rounds import CLOSE, preferred
+from chimap.race.rounds import ERRORS_TO_DROP_BEFORE_LAST_ROUND, preferred
 from chimap.race.runner import Race
 from chimap.race.shared import BestSetting
 from chimap.race.trials import Candidate, Outcome
@@ -83,7 +83,7 @@ def ways_of(X: Any, y: np.ndarray) -> dict[str, Way]:
                 ways.append(Way(candidate, best, running.outcome_of(best, [(every, every)])))
 
     def of_order(ways: list[Way]) -> Way:
-        return ways[preferred([way.outcome for way in ways], CLOSE)]
+        return ways[preferred([way.outcome for way in ways], ERRORS_TO_DROP_BEFORE_LAST_ROUND)]
 
     def error(way: Way) -> float:
         return next(trial.error for trial in way.best.tried if trial.outputs is way.best.outputs)

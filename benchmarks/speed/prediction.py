@@ -95,7 +95,7 @@ for name, peer in peers.items():
 # --- the bound: the products alone, on rows that are mapped already
 
 for name, model in fitted.items():
-    _, weights, _ = model.fitted.folded
+    _, weights, _ = model.fitted.merged
     matrix = inputs = None
     if name == RANDOM:
         matrix, inputs = model.features_.projection_.matrix, model.features_.map_.transform(X_test)

@@ -22,7 +22,7 @@ from chimap import (
 from chimap._memory import LIBRARY_BYTES, budget_for, parse_memory, room_in
 from chimap._validation import MemoryBudgetError
 from chimap.engines import Job, chunk_rows_within
-from chimap.engines.memory import FEWEST_WITNESSES, LIBLINEAR_ENTRY_BYTES, WITNESS_SHARE, KeepingJob
+from chimap.engines.memory import FEWEST_VALIDATION_ROWS, LIBLINEAR_ENTRY_BYTES, VALIDATION_SHARE, KeepingJob
 from chimap.machines.jobs import largest_job
 from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
@@ -266,7 +266,7 @@ def test_a_named_budget_does_and_is_the_least(row_bytes):
         assert ("libraries included" in str(refused.value)) == (named > LIBRARY_BYTES)
         chunk_rows_within(job, named)
         left = room_in(named) - job.needed_bytes
-        assert left >= named // WITNESS_SHARE + FEWEST_WITNESSES * row_bytes
+        assert left >= named // VALIDATION_SHARE + FEWEST_VALIDATION_ROWS * row_bytes
         with pytest.raises(MemoryBudgetError):
             chunk_rows_within(job, named - 2**21)
 

@@ -74,7 +74,7 @@ def test_random_features(features, dtype, torch):
     rows = X.astype(dtype)
     features.fit(rows)
     expected = features.transform(rows)
-    close(features.bound(rows)(rows), expected, dtype)
+    close(features.on_device(rows)(rows), expected, dtype)
     found = features.transform(torch.from_numpy(rows))
     assert isinstance(found, torch.Tensor)
     assert found.dtype == getattr(torch, np.dtype(dtype).name)

@@ -25,7 +25,7 @@ from chimap.selection.gcv import (
 )
 from chimap.selection.scoring import HeldOutScore
 from chimap.solvers.from_moments import RidgeProblem
-from chimap.solvers.held_out import ScoredRows, Witnesses
+from chimap.solvers.held_out import ScoredRows, ValidationRows
 from chimap.solvers.ridge import ridge
 
 from ..moments.cases import moments_of
@@ -338,7 +338,7 @@ def test_rows_that_had_a_say_are_not_left_out_again(data, weighted, monkeypatch)
     moments.folds[0].update(Z, Y, weights)
     problem = RidgeProblem(moments, scored_rows=scored_rows)
     solution = GeneralisedCrossValidation().choose(problem, OpenSettings(None)).solution
-    same = Witnesses(np.arange(60), scored_rows.Z, Y, np.zeros(60, int), weights)
+    same = ValidationRows(np.arange(60), scored_rows.Z, Y, np.zeros(60, int), weights)
     others = replace(same, Z=scored_rows.Z.copy())
     computed, elsewhere = problem.held_out(solution, others), ridge(moments.whole(), 2 * solution.alpha)
     expected = problem.held_out(elsewhere, others).outputs

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from chimap.losses import Logistic, Square
 from chimap.moments import Moments
-from chimap.solvers.held_out import Witnesses, curvatures, left_out, leverages, noise_of
+from chimap.solvers.held_out import ValidationRows, curvatures, left_out, leverages, noise_of
 from chimap.solvers.passes import step_outputs
 from chimap.solvers.ridge import LinearSolution
 
@@ -76,7 +76,7 @@ def test_logistic_regression_without_a_row(noise, ridge):
     p = 1 / (1 + np.exp(-outputs))
     np.testing.assert_allclose(curvatures(Logistic(), y, outputs), p * (1 - p), rtol=1e-5)
     moments = Moments(12, 1, np.zeros(12), np.zeros(1)).update(Z, y)
-    rows = Witnesses(everything, Z, y, np.zeros(80, int))
+    rows = ValidationRows(everything, Z, y, np.zeros(80, int))
     found = step_outputs(Logistic(), of_all, ridge, moments, rows).outputs
     np.testing.assert_allclose(np.linalg.norm(found - expected) / np.linalg.norm(expected - outputs), 0, atol=0.2)
     assert abs(Logistic().value(y, found).mean() / Logistic().value(y, expected).mean() - 1) < 0.1

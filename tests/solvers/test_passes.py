@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from chimap.losses import EpsilonInsensitive, Logistic
 from chimap.moments import Moments
-from chimap.solvers.held_out import Witnesses
+from chimap.solvers.held_out import ValidationRows
 from chimap.solvers.passes import loss_of, step_outputs
 from chimap.solvers.ridge import LinearSolution
 
@@ -39,8 +39,8 @@ def test_each_row_left_out_of_logistic_regression(is_weighted):
     coef, intercept = peer.coef_.T, peer.intercept_ + shift @ peer.coef_.T
     moments = Moments(3, 1, shift, np.zeros(1)).update(Z, y, w)
     weights = w if is_weighted else None
-    witnesses = Witnesses(everything, Z - shift, y, np.ones(80, int), weights)
-    held = step_outputs(Logistic(), LinearSolution(coef, intercept, 0.5), 0.5, moments, witnesses)
+    validation = ValidationRows(everything, Z - shift, y, np.ones(80, int), weights)
+    held = step_outputs(Logistic(), LinearSolution(coef, intercept, 0.5), 0.5, moments, validation)
     of_all = peer.decision_function(Z)
     step = expected - of_all
     np.testing.assert_array_equal(held.rows, everything)

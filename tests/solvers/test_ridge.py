@@ -10,7 +10,7 @@ from chimap.moments import FoldMoments
 from chimap.solvers import ridge
 from chimap.solvers.fold import Fold
 from chimap.solvers.from_moments import RidgeProblem
-from chimap.solvers.held_out import Witnesses
+from chimap.solvers.held_out import ValidationRows
 from chimap.solvers.ridge import Factor
 
 from ..moments.cases import moments_of, rows
@@ -49,12 +49,12 @@ def test_held_out_outputs_need_witnesses_and_two_rows(n_rows):
     moments = moments_of(Z[:n_rows], Y[:n_rows], shift=Z[0], target_shift=Y[0])
     problem = RidgeProblem(FoldMoments.of([moments], np.dtype(float)))
     found = problem.solve(1.0)
-    witnesses = Witnesses(np.arange(n_rows), Z[:n_rows] - Z[0], Y[:n_rows] - Y[0], np.zeros(n_rows, int))
+    validation = ValidationRows(np.arange(n_rows), Z[:n_rows] - Z[0], Y[:n_rows] - Y[0], np.zeros(n_rows, int))
     assert problem.held_out(found, None) is None
     if n_rows == 1:
-        assert problem.held_out(found, witnesses) is None
+        assert problem.held_out(found, validation) is None
         return
-    held = problem.held_out(found, witnesses)
+    held = problem.held_out(found, validation)
     for i in (0, 7, 29):
         expected = Ridge(1.0, solver="svd").fit(np.delete(Z, i, 0), np.delete(Y, i, 0)).predict(Z[[i]])
         np.testing.assert_allclose(held.outputs[i], expected.reshape(-1), rtol=1e-7)

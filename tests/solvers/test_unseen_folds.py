@@ -14,7 +14,7 @@ from chimap.moments.kept import KeptFeatures
 from chimap.selection.base import OpenSettings
 from chimap.solvers.base import Evidence
 from chimap.solvers.catalogue import SOLVERS
-from chimap.solvers.held_out import Witnesses
+from chimap.solvers.held_out import ValidationRows
 
 N, D, K = 60, 90, 3  # more features than rows, so that a start that knows the targets fits them
 FOLDS = np.arange(N) % K
@@ -48,8 +48,8 @@ def evidence_of(flipped, asked="folds"):
         in_memory.put(fold, Z[own], Y[own])
     moments.release_buffers()
     kept.put(Z, Y, 0)
-    witnesses = Witnesses(np.arange(N), Z, Y, FOLDS, leaves_folds=True)
-    return Evidence(moments, in_memory, kept, asked=asked, witnesses=witnesses, held_folds=tuple(range(K)))
+    validation = ValidationRows(np.arange(N), Z, Y, FOLDS, leaves_folds=True)
+    return Evidence(moments, in_memory, kept, asked=asked, validation=validation, held_folds=tuple(range(K)))
 
 
 def held_out(name, flipped, tries):
@@ -60,7 +60,7 @@ def held_out(name, flipped, tries):
     problem = solver.problem(loss, evidence)
     if tries and hasattr(problem, "trial"):
         problem.trial(0.1)
-    found = problem.held_out(problem.solve(0.1), evidence.witnesses)
+    found = problem.held_out(problem.solve(0.1), evidence.validation)
     outputs = np.empty(N)
     outputs[found.rows] = found.outputs[:, 0]
     return outputs
@@ -102,7 +102,7 @@ def test_weights_of_kernels(loss, asked):
         evidence = evidence_of(flipped, asked)
         if loss == "square":
             evidence = Evidence(
-                evidence.moments, asked=asked, witnesses=evidence.witnesses, held_folds=evidence.held_folds
+                evidence.moments, asked=asked, validation=evidence.validation, held_folds=evidence.held_folds
             )
         open = OpenSettings(0.5 if asked == "nothing" else (0.5,))
         objective = PenalisedLoss(loss, open, groups=GroupNorm(None, False))

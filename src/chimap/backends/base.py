@@ -33,7 +33,7 @@ class RowFeatures(Protocol):
         """Length of the widest row that the features are computed from, besides the row itself."""
         ...
 
-    def bound(self, like: Array) -> ArrayMap | None:
+    def on_device(self, like: Array) -> ArrayMap | None:
         """Return the map for arrays such as ``like``; None where the host computes the features."""
         ...
 

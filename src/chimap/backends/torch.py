@@ -110,7 +110,7 @@ class TorchMap:
         self._dtype = np.dtype(dtype)
         self._host_shift = shift
         self._shift = upload(shift.astype(dtype))
-        self._bound: Callable[[torch.Tensor], torch.Tensor] | None = features.bound(self._shift)
+        self._bound: Callable[[torch.Tensor], torch.Tensor] | None = features.on_device(self._shift)
         self._widest = max(shift.size, features.n_inputs)
 
     def piece_rows(self, n_bins: int) -> int:

@@ -19,7 +19,7 @@ _KEPT_ENTRY, _NODE = 12, 16  # bytes of an entry of float64 CSR, and of LIBLINEA
 LIBLINEAR_ENTRY_BYTES = _KEPT_ENTRY + _NODE
 _SPARE = 0.25  # memory for checks and the selection of folds, as a share of a chunk
 # Left besides the plan for rows that held-out outputs are computed for: a 32nd of the budget, and the fewest of them.
-WITNESS_SHARE, FEWEST_WITNESSES = 32, 64
+VALIDATION_SHARE, FEWEST_VALIDATION_ROWS = 32, 64
 
 
 @dataclass(frozen=True)
@@ -270,11 +270,11 @@ def chunk_rows_within(job: Job, budget: int) -> int:
     The budget includes libraries. Raises MemoryBudgetError, with the smallest budget that would do, if not even the
     smallest chunk fits.
     """
-    beside = int(FEWEST_WITNESSES * job.mapped_row_bytes)
+    beside = int(FEWEST_VALIDATION_ROWS * job.mapped_row_bytes)
     smallest = job.peak_bytes(CHUNK_UNIT) + beside
-    room = room_in(budget) - budget // WITNESS_SHARE
+    room = room_in(budget) - budget // VALIDATION_SHARE
     if smallest > room:
-        whole = WITNESS_SHARE / (WITNESS_SHARE - 1)
+        whole = VALIDATION_SHARE / (VALIDATION_SHARE - 1)
         libraries = LIBRARY_BYTES if whole * smallest > LIBRARY_BYTES else 0
         needed = whole * (smallest + libraries)
         counted = ", libraries included" if libraries else ""

@@ -40,7 +40,7 @@ from chimap.selection.choose import choose
 from chimap.solvers.base import Problem
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.groups import group_lasso, largest_group_alpha
-from chimap.solvers.held_out import Witnesses
+from chimap.solvers.held_out import ValidationRows
 from chimap.solvers.principal import PrincipalProblem
 from chimap.solvers.sparse import SparsePath, SparseProblem, elastic_net, largest_alpha
 
@@ -105,7 +105,7 @@ class MomentsModel(Encoding, BaseEstimator):
         """Keep some rows, for which held-out outputs are computed."""
         chosen = choose_rows(rows.X.shape[0], _WITNESSES, self._seed)
         weights, counts = (None if part is None else part[chosen] for part in (rows.weights, rows.counts))
-        self._witnesses = CountedRows(_arrays.take_rows(rows.X, chosen), rows.y[chosen], weights, counts)
+        self._validation = CountedRows(_arrays.take_rows(rows.X, chosen), rows.y[chosen], weights, counts)
 
     def _partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         first = self._is_new
@@ -145,8 +145,8 @@ class MomentsModel(Encoding, BaseEstimator):
         return _arrays.as_rows(X, self._moments.dtype)
 
     def _solve_now(self) -> Self:
-        rows, shift = self._witnesses, self._moments.folds[0].shifts[0]
-        witnesses = Witnesses(
+        rows, shift = self._validation, self._moments.folds[0].shifts[0]
+        validation = ValidationRows(
             np.arange(rows.y.shape[0]),
             _arrays.to_dense(_arrays.as_rows(rows.X, np.float64)) - shift,
             np.asarray(self._encode(rows.y)),
@@ -154,7 +154,7 @@ class MomentsModel(Encoding, BaseEstimator):
             rows.weights,
             counts=rows.counts,
         )
-        choice = choose(self._problem(self._moments), self._open, witnesses=witnesses)
+        choice = choose(self._problem(self._moments), self._open, validation=validation)
         solution, held_out = choice.solution, choice.held_out
         check_weights(solution.coef, solution.alpha)
         self.selection_ = choice.selection

@@ -89,7 +89,7 @@ class FittedFeatures(ABC):
         self.features_into(rows, Z)
         return Z
 
-    def bound(self, like: Array) -> ArrayMap | None:
+    def on_device(self, like: Array) -> ArrayMap | None:
         """Return the map from checked dense rows to features for arrays such as ``like``, with all it needs besides it.
 
         Parameters
@@ -109,7 +109,7 @@ class FittedFeatures(ABC):
         """Length of the widest row that the features are computed from, besides the row itself."""
         return 0
 
-    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def merged_into_weights(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """Return the linear model z(x) . coef + intercept in the form that is cheapest to evaluate.
 
         Parameters
@@ -119,9 +119,9 @@ class FittedFeatures(ABC):
         intercept : ndarray of shape (t,)
             Intercepts.
         """
-        return Folded(self, coef, intercept)
+        return LinearForm(self, coef, intercept)
 
-    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """Return a linear model of the features in the form that a fit keeps.
 
         Features that only served to find the weights are replaced by those that they are made of: principal components
@@ -134,7 +134,7 @@ class FittedFeatures(ABC):
         intercept : ndarray of shape (t,)
             Intercepts.
         """
-        return Folded(self, coef, intercept)
+        return LinearForm(self, coef, intercept)
 
     def code_tables(self, coef: np.ndarray, intercept: np.ndarray) -> Tables | None:
         """Return the exact tables of a linear model, where each bin has finitely many features; None elsewhere.
@@ -257,7 +257,7 @@ def are_near(single: np.ndarray, double: np.ndarray) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Folded:
+class LinearForm:
     """A linear model f(x) = features(x) . coef + intercept in the form that is cheapest to evaluate.
 
     ``coef`` (D, t) and ``intercept`` (t,) are float64; those of kernel values are in the dtype of the values.
@@ -452,7 +452,7 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
         array of shape (n, n_features_out)
             Features in the library, on the device and in the dtype of the rows.
         """
-        bound = self.bound(rows)
+        bound = self.on_device(rows)
         if bound is not None:
             return bound(rows)
         host = np.ascontiguousarray(_arrays.to_host(rows))

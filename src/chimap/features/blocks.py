@@ -17,7 +17,7 @@ from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayLike, ArrayMap, Blocks, MatrixLike, Rows, Shape, Transformed
 from chimap._validation import DataError, check_blocks, validated
 from chimap.backends.base import RowFeatures
-from chimap.features.base import Features, FittedFeatures, Folded
+from chimap.features.base import Features, FittedFeatures, LinearForm
 from chimap.features.mapped_functions import MappedModel, SumOfBlocks
 from chimap.kernels import Kernel, OnColumns, Sum
 from chimap.model_files import Transformer, register
@@ -145,20 +145,20 @@ class BlockFeatures(FittedFeatures, Transformer, BaseEstimator):
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
 
-    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def merged_into_weights(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """Return a linear model of the features in its cheapest form, block by block."""
         parts = [
-            fitted.fold(coef[first:last], np.zeros(coef.shape[1]))
+            fitted.merged_into_weights(coef[first:last], np.zeros(coef.shape[1]))
             for fitted, (first, last) in zip(self.features_, itertools.pairwise(self.borders_), strict=True)
         ]
         columns = dict(zip(self.names_, self.columns_, strict=True))
         blocks = BlockFeatures.of_fitted([part.features for part in parts], columns, self.n_features_in_)
         constant = intercept + sum(part.intercept for part in parts)
-        return Folded(blocks, np.concatenate([part.coef for part in parts]), constant)
+        return LinearForm(blocks, np.concatenate([part.coef for part in parts]), constant)
 
-    def bound(self, like: Array) -> ArrayMap | None:
+    def on_device(self, like: Array) -> ArrayMap | None:
         """Return the map from checked dense rows to features for arrays such as ``like``; None if a block has none."""
-        maps = [own.bound(like) for own in self.features_]
+        maps = [own.on_device(like) for own in self.features_]
         if any(own is None for own in maps):
             return None
         xp = _arrays.namespace(like)

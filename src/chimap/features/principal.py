@@ -14,7 +14,7 @@ from chimap._messages import Message
 from chimap._types import Array, ArrayMap, Rows
 from chimap._validation import DataError, check_positive
 from chimap.backends import backend_of
-from chimap.features.base import FittedFeatures, Folded
+from chimap.features.base import FittedFeatures, LinearForm
 from chimap.features.blocks import BlockFeatures
 from chimap.model_files import register
 from chimap.moments import BatchProduct, Moments, Targets, provisional_mean
@@ -157,9 +157,9 @@ class PrincipalCoordinates(FittedFeatures):
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
 
-    def bound(self, like: Array) -> ArrayMap | None:
+    def on_device(self, like: Array) -> ArrayMap | None:
         """Return the map from rows to coordinates for arrays such as ``like``; None if a block has none."""
-        inner = self.features.bound(like)
+        inner = self.features.on_device(like)
         if inner is None:
             return None
         xp = _arrays.namespace(like)
@@ -180,12 +180,12 @@ class PrincipalCoordinates(FittedFeatures):
         """Length of the widest row that the coordinates are computed from."""
         return max(self.features._n_features_out, self.features.n_inputs)
 
-    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """Return a linear model of the coordinates as one of the features: weights (D, t) and intercepts (t,)."""
         parts = [pca.components @ coef[self.borders[j] : self.borders[j + 1]] for j, pca in enumerate(self.components)]
         means = np.concatenate([pca.mean for pca in self.components])
         weights = np.concatenate(parts)
-        return Folded(self.features, weights, intercept - means @ weights)
+        return LinearForm(self.features, weights, intercept - means @ weights)
 
 
 class BlockMoments:

@@ -12,7 +12,7 @@ from chimap import _arrays
 from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayMap, MatrixLike, Rows, Transformed
 from chimap.backends.base import RowFeatures
-from chimap.features.base import FittedFeatures, Folded
+from chimap.features.base import FittedFeatures, LinearForm
 from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.features import FourierFeatures
 from chimap.features.fourier.skewed import SkewedFourierFeatures
@@ -150,19 +150,19 @@ class ScaledFeatures(FittedFeatures):
         split: Sequence[OtherRows] = self.features.others(self.scale.rows(rows))
         return split
 
-    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def merged_into_weights(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """Return a linear model of the features in its cheapest form."""
-        inner = self.features.fold(coef, intercept)
-        return Folded(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
+        inner = self.features.merged_into_weights(coef, intercept)
+        return LinearForm(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
 
-    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """Return a linear model of the features in the form that a fit keeps."""
         inner = self.features.simplified(coef, intercept)
-        return Folded(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
+        return LinearForm(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
 
-    def bound(self, like: Array) -> ArrayMap | None:
+    def on_device(self, like: Array) -> ArrayMap | None:
         """Return the map from checked dense rows to features for arrays such as ``like``; None where there is none."""
-        inner = self.features.bound(like)
+        inner = self.features.on_device(like)
         return inner and (lambda rows: inner(self.scale.array(rows)))
 
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:

@@ -27,7 +27,7 @@ from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import FittedDesign
 from chimap.fit.collecting import FitRun, Sample
 from chimap.fit.collecting.kernel import CHUNK_ROWS
-from chimap.fit.collecting.sums import empty_moments, learning_pass, witnesses_and_scored
+from chimap.fit.collecting.sums import empty_moments, learning_pass, validation_and_scored_rows
 from chimap.fit.fit import fit_candidate, learn_features, model_of_fit
 from chimap.fit.gamma import with_gamma
 from chimap.losses import Observed, Square
@@ -138,14 +138,14 @@ class SummedBatches:
         folds = method.holding.folds(None, None, None, method.recipe.seed)
         self.rows = PreparedRows(first, preparation, codec, folds, method.recipe.seed)
         n_features = largest_job(method, first, codec.n_targets).n_features
-        places = self.rows.witnesses(n_features, method.recipe.dtype.itemsize, method.recipe.budget)
+        places = self.rows.validation(n_features, method.recipe.dtype.itemsize, method.recipe.budget)
         sample, others = self.rows.sample_and(places)
         run = FitRun(LocalEngine(), Progress(), Stopwatch(), Request(can_keep=True, is_batch=True))
         self.fitted = learn_features(method, self.rows, Sample(sample, None, places, others), run)
         self.moments = empty_moments(self.fitted.features, sample, folds.n_folds, codec.shift, method.recipe.dtype)
         self._observed = ObservedMoments(self.moments)
         n_scored = min(SCORED_ROWS, first.n_rows) if method.holding.asked in ("gcv", "holdout") else 0
-        self.witnesses, self.scored_rows = witnesses_and_scored(
+        self.validation, self.scored_rows = validation_and_scored_rows(
             method, self.rows, self.fitted.features, self.moments, places, others, n_scored
         )
         self._held_folds = self.rows.folds_to_hold_out(places)
@@ -190,7 +190,7 @@ class SummedBatches:
             device=method.recipe.device,
             seed=method.recipe.seed,
             asked=method.holding.asked,
-            witnesses=self.witnesses,
+            validation=self.validation,
             scored_rows=self.scored_rows,
             held_folds=self._held_folds,
             unit=self._squares / self._weights,

@@ -191,7 +191,7 @@ def finished(
     if "row_numbers_" in model.learned:  # rows without a label or a weight are no rows of the fit
         told["row_numbers_"] = source.places_in_file()[model.learned["row_numbers_"]]
     model = replace(model, learned={**model.learned, **told})
-    model.folded  # noqa: B018  cached now, so that the first prediction is as fast as the next
+    model.merged  # noqa: B018  cached now, so that the first prediction is as fast as the next
     return model
 
 

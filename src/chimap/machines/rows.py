@@ -18,7 +18,7 @@ from chimap._validation import DataError
 from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.data.source import choose_rows
-from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
+from chimap.engines.memory import CHUNK_UNIT, FEWEST_VALIDATION_ROWS, VALIDATION_SHARE
 from chimap.machines.holding_out import folds_of_groups
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_entries, of_rows, rows_by_weight, unit_of
 from chimap.recipe.codecs import Codec
@@ -26,7 +26,7 @@ from chimap.recipe.parts import FeatureBlock, sizes_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.task import HeldOutRows
 from chimap.selection.choose import ChosenSolution
-from chimap.solvers.held_out import SCORED_ROWS, HeldOut, ScoredRows, Witnesses
+from chimap.solvers.held_out import SCORED_ROWS, HeldOut, ScoredRows, ValidationRows
 
 _SAMPLE_ROWS, _SAMPLE_BYTES = 4096, 2**26
 _PART_APART = 5  # at most a fifth of the rows: setting these aside costs no landmarks worth having
@@ -152,7 +152,7 @@ class PreparedRows:
         """Return the prepared rows at ascending places."""
         return self.prepare.of(self.source.take(places), places, self.source.name)
 
-    def witnesses(self, n_features: int, itemsize: int, budget: int) -> np.ndarray:
+    def validation(self, n_features: int, itemsize: int, budget: int) -> np.ndarray:
         """Return the places of the rows to compute held-out outputs for: as many as a share of the budget holds.
 
         There are none if the budget does not hold the fewest that a calibration can learn from, as with a hundred
@@ -160,7 +160,7 @@ class PreparedRows:
         """
         outputs = np.dtype(np.float64).itemsize * _OUTPUTS_HELD * self.codec.n_targets
         bytes_each = self.source.row_bytes + itemsize * n_features + outputs
-        size = int(max(FEWEST_WITNESSES, min(self._wanted, budget / WITNESS_SHARE / bytes_each)))
+        size = int(max(FEWEST_VALIDATION_ROWS, min(self._wanted, budget / VALIDATION_SHARE / bytes_each)))
         if size * bytes_each > budget / _MOST_SHARE:
             return np.empty(0, dtype=np.int64)
         return self.representative(size)
@@ -346,20 +346,20 @@ class PreparedRows:
         members = np.flatnonzero(self.folds(0, self.source.n_rows) == 0)
         return members[choose_rows(members.size, n, self.seed + 1)]
 
-    def scored(self, witnesses: Witnesses, scoring: Scoring) -> ScoredRows:
-        """Return the witnesses with the score by which they help choose a setting."""
-        score = self.codec.score(self.labels[witnesses.rows], scoring, witnesses.counted)
+    def scored(self, validation: ValidationRows, scoring: Scoring) -> ScoredRows:
+        """Return the validation rows with the score by which they help choose a setting."""
+        score = self.codec.score(self.labels[validation.rows], scoring, validation.counted)
         shift = np.asarray(self.codec.shift)
         return ScoredRows(
-            witnesses.Z,
-            witnesses.Y,
+            validation.Z,
+            validation.Y,
             shift,
             score,
             score.name,
             score.sample_weight,
-            witnesses.weights,
+            validation.weights,
             self.codec.units,
-            witnesses.counts,
+            validation.counts,
         )
 
     def over(self, source: Source, n_folds: int, groups: np.ndarray | None = None) -> PreparedRows:

@@ -39,7 +39,7 @@ _IN_FILES: JSON = {
 }
 
 
-NOT_SAVED = ("_moments", "_witnesses", "_batches", "_stale", "_tables", "_made", "_sklearn_output_config")
+NOT_SAVED = ("_moments", "_validation", "_batches", "_stale", "_tables", "_made", "_sklearn_output_config")
 """Attributes that no file holds, because they are recomputed or were needed by the fit only."""
 
 

@@ -167,15 +167,15 @@ class Model:
         return Preparation(self.parts, recipe.dtype, self.normalization, recipe.given_bin_weights, self.columns)
 
     @cached_property
-    def folded(self) -> tuple[FittedFeatures, np.ndarray, np.ndarray]:
+    def merged(self) -> tuple[FittedFeatures, np.ndarray, np.ndarray]:
         """Features, weights (D, t) in their dtype and intercepts, ready to be multiplied.
 
-        ``fold`` moves part of the work of features into the weights, if they allow it. Features that multiply
-        themselves choose the dtype of the weights.
+        ``merged_into_weights`` moves a factor of the features into the weights, if they allow it. Features that
+        multiply themselves choose the dtype of the weights.
         """
-        folded = self.features.fold(self.coef, self.intercept)
-        dtype = folded.coef.dtype if hasattr(folded.features, "outputs") else self.recipe.dtype
-        return folded.features, np.ascontiguousarray(folded.coef, dtype=dtype), folded.intercept
+        merged = self.features.merged_into_weights(self.coef, self.intercept)
+        dtype = merged.coef.dtype if hasattr(merged.features, "outputs") else self.recipe.dtype
+        return merged.features, np.ascontiguousarray(merged.coef, dtype=dtype), merged.intercept
 
     @cached_property
     def scorer(self) -> Callable[[Rows], np.ndarray]:
@@ -190,7 +190,7 @@ class Model:
         if not on_host(self.recipe.device):
             self.scorer  # noqa: B018  moves the features there
             return np.empty((0, 0))
-        features = self.folded[0]
+        features = self.merged[0]
         n_features = 0 if hasattr(features, "outputs") else features._n_features_out
         return np.empty((n_rows, n_features), dtype=self.recipe.dtype)
 
@@ -198,7 +198,7 @@ class Model:
         """Return f(x) (n, t) for prepared rows, n of them at most as many as ``room`` was made for."""
         if not on_host(self.recipe.device):
             return self.scorer(rows)
-        features, weights, intercept = self.folded
+        features, weights, intercept = self.merged
         return products(features, rows, weights, room) + intercept
 
     def scores(self, rows: Rows, first_row: int | np.ndarray, name: str, room: np.ndarray) -> np.ndarray:

@@ -516,7 +516,7 @@ class DirichletMap(OneToOneFeatureMixin, Features):
         Z = scale * (xp.log(shares + offset) - mean)
         return Z + float(w.common) * xp.sum(scale * Z, axis=1, keepdims=True) * scale
 
-    def bound(self, like: Array) -> ArrayMap:
+    def on_device(self, like: Array) -> ArrayMap:
         """Return ``array_features`` as a function for arrays such as ``like``."""
         return self.array_features
 

@@ -122,7 +122,7 @@ class SignStableProjection(Features):
         xp = _arrays.namespace(rows)
         return xp.astype(xp.sign(self._array_projections(rows)), rows.dtype) / float(np.sqrt(self.n_components))
 
-    def bound(self, like: Array) -> ArrayMap:
+    def on_device(self, like: Array) -> ArrayMap:
         """Return ``array_features`` as a function for arrays such as ``like``."""
         return self.array_features
 

@@ -632,7 +632,7 @@ class StationaryMap(Features):
         features = xp.astype(xp.stack(terms, axis=1), rows.dtype)
         return xp.reshape(features, (rows.shape[0], self._n_features_out))
 
-    def bound(self, like: Array) -> ArrayMap:
+    def on_device(self, like: Array) -> ArrayMap:
         """Return ``array_features``: a map has nothing to copy to a device."""
         return self.array_features
 

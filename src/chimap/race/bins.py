@@ -22,7 +22,7 @@ from chimap.features.weighted import learn_weights, learned_weights
 from chimap.normalizations import Roots
 from chimap.race.candidates import named_candidate
 from chimap.race.machines import Split
-from chimap.race.rounds import HOPELESS
+from chimap.race.rounds import ERRORS_TO_DROP
 from chimap.race.rows import ROUNDS
 from chimap.race.runner import FEWEST_SAMPLED, RACE_SHARE, Fit, Race, mean_of
 from chimap.race.shared import SharedMachines
@@ -287,7 +287,7 @@ def _leader(race: Race, result: RaceResult) -> Trial | None:
     leader = next((t for t in _ridge_trials(result) if t.round == result.trials[0].round), None)
     if race.leaves_out and leader is not result.trials[0]:
         return None
-    return None if leader is None or is_behind(leader, result.trials[0], HOPELESS) else leader
+    return None if leader is None or is_behind(leader, result.trials[0], ERRORS_TO_DROP) else leader
 
 
 def _second(race: Race, result: RaceResult, leader: Trial) -> Trial | None:

@@ -15,10 +15,10 @@ from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Runner, Trial, is_behind, rank_key, trial_of
 
-KEPT = 1 / 2  # share of the candidates that enters the next round
-HOPELESS = 2.0  # standard errors of the difference; a candidate further behind the best leaves the race
-CLOSE = 1.0  # the same before the last round
-BELIEVED = 2.0  # standard errors by which the best of two dozen equal machines beats one of them by luck
+KEPT_FRACTION = 1 / 2  # share of the candidates that enters the next round
+ERRORS_TO_DROP = 2.0  # standard errors of the difference; a candidate further behind the best leaves the race
+ERRORS_TO_DROP_BEFORE_LAST_ROUND = 1.0  # the same before the last round
+ERRORS_TO_OVERRULE_ORDER = 2.0  # by which the best of two dozen equal machines beats one of them by luck
 
 
 def successive_halving(
@@ -118,7 +118,7 @@ def successive_halving(
         is_next_last = i + 2 >= len(rows_by_round)
         running = _go_on(
             [t for t in listed if not t.error],
-            CLOSE if is_next_last else HOPELESS,
+            ERRORS_TO_DROP_BEFORE_LAST_ROUND if is_next_last else ERRORS_TO_DROP,
             with_families=families_to_the_end or not is_next_last,
         )
         ahead = rows_by_round[i + 1 :]
@@ -147,7 +147,7 @@ def _not_hopeless(
     """Return the candidates that ran, and the rest of each family whose first candidate is not far behind."""
     ran = [trials[c.name] for c in firsts if c.name in trials]
     best = max(ran, key=lambda t: t.score)
-    left_behind = {t.candidate.family for t in ran if t.candidate.family and is_behind(t, best, HOPELESS)}
+    left_behind = {t.candidate.family for t in ran if t.candidate.family and is_behind(t, best, ERRORS_TO_DROP)}
     return [c for c in candidates if c in firsts or c.family not in left_behind]
 
 
@@ -170,7 +170,7 @@ def _go_on(trials: Sequence[Trial], n_errors: float, *, with_families: bool) -> 
     ranked = sorted(rivals, key=rank_key)  # stable: ties go to the candidate that is listed first
     near = [t for t in ranked if not is_behind(t, ranked[0], n_errors)]
     best = _firsts([t.candidate for t in near if t.candidate.family]) if with_families else []
-    kept = {t.candidate.name for t in near[: ceil(KEPT * len(ranked))]} | {c.name for c in best}
+    kept = {t.candidate.name for t in near[: ceil(KEPT_FRACTION * len(ranked))]} | {c.name for c in best}
     return [t.candidate for t in trials if t.candidate.is_baseline or t.candidate.name in kept]
 
 

@@ -26,7 +26,14 @@ from chimap.models.predict import outputs_of_source
 from chimap.moments import of_rows
 from chimap.race.candidates import Look, is_free
 from chimap.race.machines import Split
-from chimap.race.rounds import BELIEVED, CLOSE, HOPELESS, expected_score, preferred, successive_halving
+from chimap.race.rounds import (
+    ERRORS_TO_DROP,
+    ERRORS_TO_DROP_BEFORE_LAST_ROUND,
+    ERRORS_TO_OVERRULE_ORDER,
+    expected_score,
+    preferred,
+    successive_halving,
+)
 from chimap.race.rows import (
     FEW,
     ROUNDS,
@@ -271,7 +278,7 @@ class Race:
             leader = self.leaders.get(n_rows)
             if leader is None:
                 return True
-            n_errors = HOPELESS if last_setting is None else CLOSE
+            n_errors = ERRORS_TO_DROP if last_setting is None else ERRORS_TO_DROP_BEFORE_LAST_ROUND
             return not is_behind(self._outcome(score, outputs, splits), leader, n_errors)
 
         if leaves_out:
@@ -301,7 +308,7 @@ class Race:
         has_many_classes = self.shared is not None and self.shared.has_many_classes
         if not self.leaves_out or has_many_classes or not self.asked.leaves_open("kernel"):
             return 0.0
-        return BELIEVED if self.by_error else CLOSE
+        return ERRORS_TO_OVERRULE_ORDER if self.by_error else ERRORS_TO_DROP_BEFORE_LAST_ROUND
 
     def judged(self, result: RaceResult, names: Sequence[str]) -> RaceResult:
         """Return the result led by the preferred candidate, with the score to expect of it on unseen rows.

@@ -57,7 +57,7 @@ _UNTHREADED_ROWS = 1200  # rows whose machine is solved before two threads could
 _COUNTED_ROWS = 1000  # rows whose frequent columns are counted to estimate the size of mapped rows
 _MANY_ROWS = 2000  # dense rows whose maps have a feature a bin in trials
 _WELL_FILLED = 0.15  # share of entries: pictures and descriptors have more, words, species and substructures less
-_CERTAIN = 0.1  # rows that are wrong, below which errors of probabilities are equal: they tell no settings apart
+_FEWEST_ERRORS_TO_COMPARE = 0.1  # expected errors; with fewer, probabilities cannot rank settings
 _UNCOUNTED_SECONDS = 0.05  # of a trial, which are not counted as operations: maps, scores
 _NOTHING: tuple[object, Scale, list[Products]] = (None, Scale(), [])
 
@@ -218,7 +218,7 @@ class Search(SettingSearch[ScoredOutputs]):
         if self._by_probability:
             errors = probability_errors(output, shared.Y[rows].argmax(axis=1), weights)
             return max(
-                mean_square(errors, weights), 2 * _CERTAIN / errors.size
+                mean_square(errors, weights), 2 * _FEWEST_ERRORS_TO_COMPARE / errors.size
             )  # a row that is wrong has the errors 1, 1
         return mean_square(output - shared.codec.shift - shared.Y[rows], weights)
 

@@ -19,7 +19,7 @@ from chimap.selection.holdout import HeldOutMoments, HoldOut, PathHoldOut
 from chimap.selection.learning_curve import LearningCurve, curve_of
 from chimap.selection.leave_one_out import LeavingOut
 from chimap.solvers.base import Problem
-from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.held_out import HeldOut, ValidationRows
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
 
@@ -142,7 +142,7 @@ def compare(
 def choose(
     problem: Problem,
     open: OpenSettings,
-    witnesses: Witnesses | None = None,
+    validation: ValidationRows | None = None,
     clock: Stopwatch | None = None,
     progress: Progress | None = None,
 ) -> ChosenSolution:
@@ -156,7 +156,7 @@ def choose(
         The problem of a solver.
     open : OpenSettings
         What is open.
-    witnesses : Witnesses or None, default=None
+    validation rows : Validation rows or None, default=None
         Rows whose held-out outputs are wanted.
     clock : Stopwatch or None, default=None
         Collects the seconds of each stage.
@@ -177,7 +177,7 @@ def choose(
                 progress.stage("solving", None, problem.counts)
             solution = problem.solve(alpha)
     with clock("held out"):
-        held_out = problem.held_out(solution, witnesses)
+        held_out = problem.held_out(solution, validation)
     growth = problem.growth
     return ChosenSolution(
         solution,

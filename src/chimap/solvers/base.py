@@ -28,7 +28,7 @@ from chimap.model_files import register
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.penalties import L2, L21
-from chimap.solvers.held_out import HeldOut, ScoredRows, Witnesses
+from chimap.solvers.held_out import HeldOut, ScoredRows, ValidationRows
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
 
@@ -239,7 +239,7 @@ class Evidence:
         How the open settings are chosen.
     scored_rows : ScoredRows or None, default=None
         Rows whose prediction score takes part in that choice.
-    witnesses : Witnesses or None, default=None
+    validation rows : Validation rows or None, default=None
         Rows whose held-out outputs are wanted.
     held_folds : tuple of int, default=(0,)
         Folds that are left out in turn for held-out outputs, where each of them takes a fit: as few as are enough. None
@@ -265,7 +265,7 @@ class Evidence:
     progress: Progress = field(default_factory=Progress)
     asked: Asked = "folds"
     scored_rows: ScoredRows | None = None
-    witnesses: Witnesses | None = None
+    validation: ValidationRows | None = None
     held_folds: tuple[int, ...] = (0,)
     unit: float = 1.0
 
@@ -322,7 +322,7 @@ class Problem(ABC):
         """Return the minimum over all rows, for unshifted features and targets."""
 
     @abstractmethod
-    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
         """Return outputs of rows by models that have not seen them, or None if there are none.
 
         The outputs belong to ``solution``, which ``solve`` returned.

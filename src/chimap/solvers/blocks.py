@@ -73,7 +73,7 @@ from chimap.penalties import L2
 from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, Swept, required
 from chimap.solvers.block_kernel import FactorRows, block_kernel
 from chimap.solvers.exact import STEPS, DualSolution
-from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
+from chimap.solvers.held_out import HeldOut, ValidationRows, noise_of
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem, solved_alone
 from chimap.solvers.posterior import DualPosterior
 from chimap.solvers.ridge import LinearSolution
@@ -712,7 +712,7 @@ class BlockProblem(Problem):
             scores=np.empty((0, 2)),
         )
 
-    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
         """See ``Problem``: outputs for the rows of later blocks by machines of the blocks before theirs."""
         assert self._sweep is not None
         recent = np.sort(self.rows.order[self._sweep.recent])

@@ -25,7 +25,7 @@ from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import (
     HeldOut,
     ScoredRows,
-    Witnesses,
+    ValidationRows,
     by_folds,
     left_out,
     leverages,
@@ -68,7 +68,7 @@ class RidgeProblem(Problem):
     ----------
     left_out : tuple of float and ndarray of shape (h, t), or None
         Set by a selection rule that left out the scored rows one by one: the strength, and their outputs less the shift
-        of the targets. If these rows are the witnesses too, no factor needs to be made again for them.
+        of the targets. If these rows are the validation rows too, no factor needs to be made again for them.
     """
 
     needs: ClassVar[Needs] = "moments"
@@ -134,19 +134,21 @@ class RidgeProblem(Problem):
     def solve(self, alpha: float) -> LinearSolution:
         return self.in_features(ridge(self.whole, alpha, self.factor))
 
-    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
         """See ``Problem``: each row is left out alone, or with its fold."""
-        if witnesses is None or self.n_rows < 2:
+        if validation is None or self.n_rows < 2:
             return None
-        if witnesses.leaves_folds:
-            return self._without_folds(witnesses, solution.alpha)
+        if validation.leaves_folds:
+            return self._without_folds(validation, solution.alpha)
         shift, target_shift = self._shifts
-        outputs = witnesses.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
-        without = self._left_out(witnesses, outputs, solution.alpha)
-        residuals = witnesses.Y - without
-        factors = np.divide(residuals, witnesses.Y - outputs, out=np.ones_like(residuals), where=outputs != witnesses.Y)
+        outputs = validation.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
+        without = self._left_out(validation, outputs, solution.alpha)
+        residuals = validation.Y - without
+        factors = np.divide(
+            residuals, validation.Y - outputs, out=np.ones_like(residuals), where=outputs != validation.Y
+        )
         return HeldOut(
-            witnesses.rows, without + target_shift, noise_of(residuals, factors, witnesses.counted, witnesses.counts)
+            validation.rows, without + target_shift, noise_of(residuals, factors, validation.counted, validation.counts)
         )
 
     def _coordinates(self, Z: np.ndarray) -> np.ndarray:
@@ -155,9 +157,9 @@ class RidgeProblem(Problem):
             return Z[:, self._kept]
         return Z if self._span is None else Z @ self._span
 
-    def _without_folds(self, witnesses: Witnesses, alpha: float) -> HeldOut:
-        """Return outputs and noise of the witnesses by the ridge of all folds but their own."""
-        witnesses = replace(witnesses, Z=self._coordinates(witnesses.Z))
+    def _without_folds(self, validation: ValidationRows, alpha: float) -> HeldOut:
+        """Return outputs and noise of the validation rows by the ridge of all folds but their own."""
+        validation = replace(validation, Z=self._coordinates(validation.Z))
         whole, factor = self.whole, self.factor
         factors: list[np.ndarray] = []
 
@@ -168,30 +170,30 @@ class RidgeProblem(Problem):
             factor.of(whole, alpha, less=change.take_from)
             coef = factor.solve(change.train_cross)
             mean = (whole.feature_sum - fold.feature_sum) / count
-            held = witnesses.of_fold(k)
+            held = validation.of_fold(k)
             weights = 1.0 if held.weights is None else held.weights
             factors.append(1 + weights * leverages_by(factor, held.Z, mean, count))
             return LinearSolution(coef, (whole.target_sum - fold.target_sum) / count - mean @ coef, alpha)
 
-        folds = np.unique(witnesses.folds).tolist()
-        found = by_folds(witnesses, without, self._shifts[1], folds)
-        held = witnesses.of(np.concatenate([np.flatnonzero(witnesses.folds == k) for k in folds]))
+        folds = np.unique(validation.folds).tolist()
+        found = by_folds(validation, without, self._shifts[1], folds)
+        held = validation.of(np.concatenate([np.flatnonzero(validation.folds == k) for k in folds]))
         like_new = np.arange(held.rows.size) if held.unseen is None else np.flatnonzero(held.unseen)
         residuals = held.Y + self._shifts[1] - found.outputs
         some = held.of(like_new)
         noise = noise_of(residuals[like_new], np.concatenate(factors)[like_new], some.counted, some.counts)
         return replace(found, noise=noise)
 
-    def _left_out(self, witnesses: Witnesses, outputs: np.ndarray, alpha: float) -> np.ndarray:
-        """Return outputs (m, t) for each witness of a model without it, less the targets' shift.
+    def _left_out(self, validation: ValidationRows, outputs: np.ndarray, alpha: float) -> np.ndarray:
+        """Return outputs (m, t) for each validation row of a model without it, less the targets' shift.
 
         ``outputs`` are those of the model with it.
         """
-        if self.left_out is not None and self.left_out[0] == alpha and witnesses.Z is self._scored_features:
+        if self.left_out is not None and self.left_out[0] == alpha and validation.Z is self._scored_features:
             return self.left_out[1]
-        h = leverages(self.whole, alpha, self._coordinates(witnesses.Z), self.factor)
-        h = h if witnesses.weights is None else h * witnesses.weights
-        return left_out(self.loss, witnesses.Y, outputs, h)
+        h = leverages(self.whole, alpha, self._coordinates(validation.Z), self.factor)
+        h = h if validation.weights is None else h * validation.weights
+        return left_out(self.loss, validation.Y, outputs, h)
 
     def posterior(self, solution: LinearSolution) -> Posterior | None:
         """See ``Problem``; None where the number of components was chosen."""

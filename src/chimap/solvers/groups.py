@@ -42,7 +42,7 @@ from chimap.moments import Moments, Symmetric
 from chimap.penalties import L2, L21
 from chimap.solvers.base import Evidence, Needs, Problem, Solver, required
 from chimap.solvers.descent import Descent, ObjectiveValue, descend
-from chimap.solvers.held_out import HeldOut, Witnesses, by_folds
+from chimap.solvers.held_out import HeldOut, ValidationRows, by_folds
 from chimap.solvers.lbfgs import Rows
 from chimap.solvers.passes import PassesSolver, loss_of, shifted, step_outputs, unshifted
 from chimap.solvers.ridge import LinearSolution, solution
@@ -654,19 +654,19 @@ class GroupProblem(GroupPathProblem):
         self._solution = self.path[self.place]
         return self._solution
 
-    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
         """See ``Problem``: rows are left out with their folds, or each by a Newton step."""
-        if witnesses is None:
+        if validation is None:
             return None
-        if not witnesses.leaves_folds:
+        if not validation.leaves_folds:
             strengths = _ridge_strengths(self.penalty, solution)
-            return step_outputs(Square(), shifted(solution, self.whole), strengths, self.whole, witnesses)
+            return step_outputs(Square(), shifted(solution, self.whole), strengths, self.whole, validation)
 
         def without(fold: int) -> LinearSolution:
             part = SquareProblem(self.whole - self.moments.folds[fold], self.penalty, SEARCH_TOLERANCE)
             return shifted(part.solve(solution.alpha, part.zero()), self.whole)
 
-        return by_folds(witnesses, without, self.whole.shifts[1], np.unique(witnesses.folds).tolist())
+        return by_folds(validation, without, self.whole.shifts[1], np.unique(validation.folds).tolist())
 
 
 class GroupPassesProblem(GroupPathProblem):
@@ -715,15 +715,15 @@ class GroupPassesProblem(GroupPathProblem):
             self.place, self._solution = len(self.path) - 1, self.path[-1]
         return unshifted(self._solution, self.whole)
 
-    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
         """See ``Problem``: rows are left out with their folds, or each by a Newton step."""
-        if witnesses is None:
+        if validation is None:
             return None
         assert self._solution is not None
-        if witnesses.leaves_folds or (self._has_searched and self._held_folds == (0,)):
-            return by_folds(witnesses, self._without, self.whole.shifts[1], self._held_folds)
+        if validation.leaves_folds or (self._has_searched and self._held_folds == (0,)):
+            return by_folds(validation, self._without, self.whole.shifts[1], self._held_folds)
         strengths = _ridge_strengths(self.penalty, self._solution)
-        return step_outputs(self.loss, self._solution, strengths, self.whole, witnesses)
+        return step_outputs(self.loss, self._solution, strengths, self.whole, validation)
 
     def _without(self, fold: int) -> LinearSolution:
         """Return the model of all folds but one; the search has that without fold 0."""

@@ -1,8 +1,8 @@
 """Rows that are held out: their score, which helps choose the strength, and outputs of models that have not seen them.
 
-``ScoredRows`` take part in the choice; the outputs of ``Witnesses`` serve what follows a fit. A row whose group, or
-fold of a splitter, must be left out with it is answered by a model of the other folds. A row that stands alone is left
-out in closed form. With the leverage
+``ScoredRows`` take part in the choice; the outputs of ``ValidationRows`` serve what follows a fit. A row whose group,
+or fold of a splitter, must be left out with it is answered by a model of the other folds. A row that stands alone is
+left out in closed form. With the leverage
 
     h_i = 1/n + (z_i - m)'(Hc + alpha I)^-1 (z_i - m),
 
@@ -101,7 +101,7 @@ class ScoredRows:
 
 
 @dataclass(frozen=True)
-class Witnesses:
+class ValidationRows:
     """Rows of the source whose outputs are wanted from models that have not seen them.
 
     Parameters
@@ -137,8 +137,8 @@ class Witnesses:
     unseen: np.ndarray | None = None
     counts: np.ndarray | None = None
 
-    def of(self, members: np.ndarray) -> Witnesses:
-        """Return the witnesses at the places ``members``."""
+    def of(self, members: np.ndarray) -> ValidationRows:
+        """Return the validation rows at the places ``members``."""
 
         def of(part: np.ndarray | None) -> np.ndarray | None:
             return None if part is None else part[members]
@@ -155,8 +155,8 @@ class Witnesses:
             counts=of(self.counts),
         )
 
-    def of_fold(self, fold: int) -> Witnesses:
-        """Return the witnesses of a fold."""
+    def of_fold(self, fold: int) -> ValidationRows:
+        """Return the validation rows of a fold."""
         return self.of(np.flatnonzero(self.folds == fold))
 
     @property
@@ -212,15 +212,15 @@ def leverages_by(factor: Factor, Z: np.ndarray, mean: np.ndarray, count: float) 
 
 
 def by_folds(
-    witnesses: Witnesses, without: Callable[[int], LinearSolution], target_shift: np.ndarray, folds: Iterable[int]
+    validation: ValidationRows, without: Callable[[int], LinearSolution], target_shift: np.ndarray, folds: Iterable[int]
 ) -> HeldOut:
-    """Return outputs of the witnesses of some folds, each by the model of all folds but its own.
+    """Return outputs of the validation rows of some folds, each by the model of all folds but its own.
 
     ``without(fold)`` returns that model, for features and targets less their shifts.
     """
     rows, outputs = [np.empty(0, dtype=np.intp)], [np.empty((0, target_shift.size))]
     for fold in folds:
-        held = witnesses.of_fold(fold)
+        held = validation.of_fold(fold)
         if held.rows.size:
             model = without(fold)
             rows.append(held.rows)

@@ -13,7 +13,7 @@ import numpy as np
 
 from chimap.moments import of_entries, of_rows
 from chimap.solvers.base import Evidence, Needs, TrialProblem, required
-from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.held_out import HeldOut, ValidationRows
 from chimap.solvers.ridge import LinearSolution
 
 _ROWS = 2048  # rows whose outputs are computed together
@@ -76,7 +76,7 @@ class KeptProblem(TrialProblem):
             self._best = trial
         return trial.loss
 
-    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
         """See ``Problem``: the rows of fold 0, by the best model of the trials, and of more folds where it takes them.
 
         If the best trial has another strength, a new model is fitted.

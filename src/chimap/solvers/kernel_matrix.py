@@ -30,7 +30,7 @@ from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, is
 from chimap.solvers.exact_iterated import DualIterated
 from chimap.solvers.exact_margins import DualMargins, margin_bytes
 from chimap.solvers.exact_observed import ObservedDualRidge
-from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
+from chimap.solvers.held_out import HeldOut, ValidationRows, noise_of
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import Factor, LinearSolution
 
@@ -313,7 +313,7 @@ class KernelProblem(Problem):
             return self.adopt(solved_alone(self.matrix, alpha))
         return self._solution
 
-    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
         """See ``Problem``: the rows that were left out when the machine was chosen."""
         held_out = self._left_out
         seen = np.flatnonzero(~np.isnan(held_out).all(axis=1))

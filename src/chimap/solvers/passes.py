@@ -22,7 +22,7 @@ from chimap.moments import FoldMoments, Moments, of_entries, of_rows
 from chimap.penalties import L2
 from chimap.solvers.base import Evidence, Needs, Solver, TrialProblem, required
 from chimap.solvers.fold import Fold
-from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, curvatures, left_out, leverages
+from chimap.solvers.held_out import HeldOut, ValidationRows, by_folds, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
 from chimap.solvers.ridge import Factor, LinearSolution
 
@@ -85,23 +85,23 @@ class PassesProblem(TrialProblem):
             self._best = loss, solution
         return loss
 
-    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
         """See ``Problem``.
 
         Rows of groups are left out with their folds, and so are those of quantiles where there are folds: of a row
         that such a model meets, a Newton step knows no slope. Of other rows, those of fold 0 are answered by the best
         model of the trials, if they are enough to calibrate by and no class is rare among them; otherwise all
-        witnesses, each left out by a Newton step.
+        validation rows, each left out by a Newton step.
         """
-        if witnesses is None:
+        if validation is None:
             return None
-        if witnesses.leaves_folds or (self.loss.has_plateau and self.n_folds > 1):
+        if validation.leaves_folds or (self.loss.has_plateau and self.n_folds > 1):
             without = partial(self._without, solution)
-            return by_folds(witnesses, without, self.whole.shifts[1], self._held_folds)
+            return by_folds(validation, without, self.whole.shifts[1], self._held_folds)
         best = self._best and self._best[1]
         if best is not None and best.alpha == solution.alpha and self._held_folds == (0,):
-            return by_folds(witnesses, lambda fold: best, self.whole.shifts[1], [0])
-        return step_outputs(self.loss, shifted(solution, self.whole), solution.alpha, self.whole, witnesses)
+            return by_folds(validation, lambda fold: best, self.whole.shifts[1], [0])
+        return step_outputs(self.loss, shifted(solution, self.whole), solution.alpha, self.whole, validation)
 
     def _without(self, solution: LinearSolution, fold: int) -> LinearSolution:
         """Return the model of all folds but one, for features and targets less their shifts.
@@ -202,22 +202,22 @@ def unshifted(solution: LinearSolution, moments: Moments) -> LinearSolution:
 
 
 def step_outputs(
-    loss: Loss, solution: LinearSolution, strengths: float | np.ndarray, moments: Moments, witnesses: Witnesses
+    loss: Loss, solution: LinearSolution, strengths: float | np.ndarray, moments: Moments, validation: ValidationRows
 ) -> HeldOut:
-    """Return outputs of the witnesses by a model of all rows, each row left out by a Newton step.
+    """Return outputs of the validation rows by a model of all rows, each row left out by a Newton step.
 
     ``solution`` is for features less the shift; ``strengths`` of the ridge are a number or (D,). The matrix of the step
     uses the mean curvature of the loss for all rows.
     """
-    outputs = witnesses.Z @ solution.coef + solution.intercept
-    weights = np.ones(outputs.shape[0]) if witnesses.weights is None else witnesses.weights
+    outputs = validation.Z @ solution.coef + solution.intercept
+    weights = np.ones(outputs.shape[0]) if validation.weights is None else validation.weights
     entry_weights, mean = of_entries(weights), of_rows(weights)[:, None]
-    counted = np.ones(outputs.shape) if witnesses.counted is None else of_entries(witnesses.counted)
-    bends = counted * curvatures(loss, witnesses.Y, outputs)
+    counted = np.ones(outputs.shape) if validation.counted is None else of_entries(validation.counted)
+    bends = counted * curvatures(loss, validation.Y, outputs)
     curvature = max(float(bends.sum() / np.broadcast_to(counted, bends.shape).sum()), 1e-3 * loss.usual_curvature)
     least = _LEAST_RIDGE * float(moments.scatter_diagonal().sum())
-    h = leverages(moments, np.maximum(np.divide(strengths, curvature), least), witnesses.Z)
+    h = leverages(moments, np.maximum(np.divide(strengths, curvature), least), validation.Z)
     # The matrix weighs rows by their mean weights, a target by its own weights, scaled here to the same sum.
     scaled = entry_weights * (mean.mean() / entry_weights.mean(axis=0))
     h = h[:, None] * scaled / (1 + h[:, None] * (scaled - mean))
-    return HeldOut(witnesses.rows, left_out(loss, witnesses.Y, outputs, h, curvature) + moments.shifts[1])
+    return HeldOut(validation.rows, left_out(loss, validation.Y, outputs, h, curvature) + moments.shifts[1])

@@ -21,7 +21,7 @@ from chimap.features.principal import PCA
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
 from chimap.solvers.base import Needs, Problem
-from chimap.solvers.held_out import HeldOut, Witnesses, left_out
+from chimap.solvers.held_out import HeldOut, ValidationRows, left_out
 from chimap.solvers.ridge import LinearSolution
 
 
@@ -166,17 +166,17 @@ class PrincipalProblem(Problem):
         self._pca, self._number = model.pca, number
         return model.solution(number, alpha)
 
-    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
         """See ``Problem``: each row is left out alone, of machines with the same components."""
-        if witnesses is None:
+        if validation is None:
             return None
         shift, target_shift = self.whole.shifts
-        outputs = witnesses.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
-        coordinates = self._pca.transform(witnesses.Z + shift)[:, : self._number]
+        outputs = validation.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
+        coordinates = self._pca.transform(validation.Z + shift)[:, : self._number]
         scatters = self._pca.scatters[: self._number]
         h = np.square(coordinates) @ (1 / (scatters + solution.alpha)) + 1 / self.whole.count
-        h = h if witnesses.weights is None else h * witnesses.weights
-        return HeldOut(witnesses.rows, left_out(self.loss, witnesses.Y, outputs, h) + target_shift)
+        h = h if validation.weights is None else h * validation.weights
+        return HeldOut(validation.rows, left_out(self.loss, validation.Y, outputs, h) + target_shift)
 
     @property
     def attributes(self) -> dict[str, object]:

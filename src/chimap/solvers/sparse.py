@@ -24,7 +24,7 @@ from chimap.losses import Loss, Square
 from chimap.model_files import register
 from chimap.moments import FoldMoments, Moments
 from chimap.solvers.base import Needs, Problem
-from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.held_out import HeldOut, ValidationRows
 from chimap.solvers.ridge import LinearSolution, solution
 
 _PATH_END = 1e-3  # end of a path, relative to the strength at which all weights are zero, as in scikit-learn
@@ -246,7 +246,7 @@ class SparseProblem(PathProblem):
         self._place = int(np.argmin(np.abs(self.path.alphas - alpha)))
         return self.path.solutions[self._place]
 
-    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
         """See ``Problem``: no formula leaves a row out of a sparse solution."""
         return None
 

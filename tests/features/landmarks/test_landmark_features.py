@@ -70,10 +70,10 @@ def test_folded_scores_are_those_of_the_features(landmarks, dtype):
     X = histograms(80).astype(dtype)
     features = LandmarkFeatures(n_components=30, landmarks=landmarks, random_state=0).fit(X)
     coef, intercept = np.random.default_rng(0).standard_normal((30, 3)), np.array([1.0, -2.0, 0.5])
-    folded = features.fold(coef, intercept)
+    merged = features.merged_into_weights(coef, intercept)
     expected = features.transform(X) @ coef + intercept
     for rows in (X, sp.csr_matrix(X), X[7:8], sp.csr_matrix(X[7:8])):
-        found = folded(rows)
+        found = merged(rows)
         assert found.dtype == np.float64
         np.testing.assert_allclose(
             found, expected[7:8] if found.shape[0] == 1 else expected, atol=1e-11 if dtype == np.float64 else 1e-3

@@ -224,7 +224,7 @@ class AdditiveMap(Features):
             features = features * xp.sign(rows)[:, None, :]
         return xp.reshape(features, (rows.shape[0], self._n_features_out))
 
-    def bound(self, like: Array) -> ArrayMap:
+    def on_device(self, like: Array) -> ArrayMap:
         """Return ``array_features`` as a function for arrays such as ``like``.
 
         Random features need this method to copy their frequencies to the device of ``like``; a map has nothing to copy.

@@ -69,7 +69,7 @@ class IdentityMap(OneToOneFeatureMixin, Features):
         """Return rows of any array library as they are."""
         return rows
 
-    def bound(self, like: Array) -> ArrayMap:
+    def on_device(self, like: Array) -> ArrayMap:
         """Return ``array_features`` as a function for arrays such as ``like``."""
         return self.array_features
 

@@ -13,7 +13,7 @@ from chimap import _arrays
 from chimap._onnx import Value
 from chimap._types import ArrayLike, Blocks, MatrixLike, Rows
 from chimap._validation import check_blocks, validated_rows
-from chimap.features.base import Features, Folded
+from chimap.features.base import Features, LinearForm
 from chimap.features.blocks import BlockFeatures, fitted_by_block, sum_over_blocks
 from chimap.features.exact.features import ExactFeatures, weights_that_hold
 from chimap.features.mapped_functions import MappedModel
@@ -208,20 +208,20 @@ class ExactBlocks(Features):
         blocks = dict(zip(self.names_, self.columns_, strict=True))
         return BlockFeatures.of_fitted(self.features_, blocks, self.n_features_in_)
 
-    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def merged_into_weights(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """See ``FittedFeatures``: values are in float64 where float32 would move the outputs of the kept rows."""
-        is_double = self.features_[0].fold(coef, intercept).coef is coef
-        return Folded(self, coef if is_double else weights_that_hold(self, coef), intercept)
+        is_double = self.features_[0].merged_into_weights(coef, intercept).coef is coef
+        return LinearForm(self, coef if is_double else weights_that_hold(self, coef), intercept)
 
-    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """Return a linear model of the values; for additive kernels as one of their maps, without the rows."""
         if not self.is_centred:
-            return Folded(self, coef, intercept)
+            return LinearForm(self, coef, intercept)
         parts = [fitted.simplified(coef, np.zeros_like(intercept)) for fitted in self.features_]
         blocks = dict(zip(self.names_, self.columns_, strict=True))
         maps = BlockFeatures.of_fitted([part.features for part in parts], blocks, self.n_features_in_)
         offset = np.sum([part.intercept for part in parts], axis=0)
-        return Folded(maps, np.concatenate([part.coef for part in parts]), intercept + offset)
+        return LinearForm(maps, np.concatenate([part.coef for part in parts]), intercept + offset)
 
     def describe(self) -> str:
         """Return a short description, such as "values of the sum of 2 kernels with 342 rows"."""

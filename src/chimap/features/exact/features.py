@@ -17,7 +17,7 @@ from chimap._types import ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import DataError, validated_rows
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
-from chimap.features.base import Folded, Footprint, are_near
+from chimap.features.base import Footprint, LinearForm, are_near
 from chimap.features.exact.row_kernel import RowKernel
 from chimap.features.mapped_functions import GaussianExpansion, LinearFunction, MappedFunction, MappedModel, dense
 from chimap.features.over_map import FeaturesOverMap, fitted_map
@@ -302,17 +302,17 @@ class ExactFeatures(FeaturesOverMap):
         """
         raise_below(square, after - before)
 
-    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def merged_into_weights(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """See ``FittedFeatures``: values are in float64 where float32 would move the outputs of the kept rows."""
         is_double = (self.rows_ if self.map_ is None else self.rows_.squares).dtype == np.float64
-        return Folded(self, coef if is_double else weights_that_hold(self, coef), intercept)
+        return LinearForm(self, coef if is_double else weights_that_hold(self, coef), intercept)
 
-    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """Return a linear model of the values; for an additive or linear kernel as one of its map, without the rows."""
         if self.map_ is None or self.kernel_.inner is not self.kernel_:
-            return Folded(self, coef, intercept)
+            return LinearForm(self, coef, intercept)
         weights, offset = self.rows_.combine(coef)
-        return Folded(self.map_, weights, intercept - offset)
+        return LinearForm(self.map_, weights, intercept - offset)
 
     @property
     def is_centred(self) -> bool:

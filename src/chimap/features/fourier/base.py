@@ -151,7 +151,7 @@ class RandomFeatures(Features):
             projection.project(self._inputs(block, u), u, z)  # angles, until ``waves``
             waves(scale, offset, shift, z)
 
-    def bound(self, like: Array) -> ArrayMap:
+    def on_device(self, like: Array) -> ArrayMap:
         """Return the map from rows to features for arrays such as ``like``, with the frequencies on its device.
 
         For numpy arrays the compiled ``features_into`` is faster.

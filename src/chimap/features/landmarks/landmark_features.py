@@ -19,7 +19,7 @@ from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
-from chimap.features.base import FittedFeatures, Folded, Footprint
+from chimap.features.base import FittedFeatures, Footprint, LinearForm
 from chimap.features.landmarks.choosing import CATALOGUE, PIECE_ROWS, block_rows, given_landmarks, sample_rows
 from chimap.features.mapped_functions import GaussianExpansion, MappedModel, dense
 from chimap.features.over_map import FeaturesOverMap, fitted_map
@@ -111,7 +111,7 @@ class UnitGaussianMap:
         centred = _arrays.csr(dense.reshape(-1), np.tile(self.centred, n), k * np.arange(n + 1), u.shape)
         return _arrays.as_rows(u + centred)
 
-    def bound(self, like: Array) -> ArrayMap:
+    def on_device(self, like: Array) -> ArrayMap:
         """Return the map to u for arrays such as ``like``, by operations of its library, on its device."""
         xp = _arrays.namespace(like)
         centre, scale = _arrays.as_like(self.centre, like), _arrays.as_like(self.scale, like)
@@ -571,21 +571,21 @@ class LandmarkFeatures(FeaturesOverMap):
             exponentials(self.unit_map_.products(block, landmarks, part), halves, part)
             yield part, part.shape[0]
 
-    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def merged_into_weights(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """Return the linear model z(x) . coef + intercept without whitening: kernel values less 1 times R^-1 coef."""
         coef = np.ascontiguousarray(coef, np.float64)
         weights = np.empty_like(coef)
         for rows in _arrays.slices(coef.shape[0], _FOLDED_ROWS):
             weights[rows] = self.projection_[rows].astype(np.float64) @ coef
-        return Folded(KernelLessOne(self), weights, intercept + self._ones @ coef)
+        return LinearForm(KernelLessOne(self), weights, intercept + self._ones @ coef)
 
-    def bound(self, like: Array) -> ArrayMap:
+    def on_device(self, like: Array) -> ArrayMap:
         """Return the map from rows to features for arrays such as ``like``, with the landmarks on its device.
 
         For numpy arrays the compiled ``features_into`` is faster.
         """
         xp = _arrays.namespace(like)
-        values = self.unit_map_.bound(like)
+        values = self.unit_map_.on_device(like)
         learned = (self._mapped, self._half_norms, self.projection_, self._ones)
         landmarks, halves, triangle, ones = (_arrays.as_like(array, like) for array in learned)
 
@@ -614,11 +614,11 @@ class LandmarkFeatures(FeaturesOverMap):
         return (less_one @ self.projection_.astype(np.float64) + self._ones).cast(x.dtype)
 
     def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
-        folded = self.fold(coef, intercept)  # a model of kernel values less 1
+        merged = self.merged_into_weights(coef, intercept)  # a model of kernel values less 1
         u = self.unit_map_
         bins = np.concatenate([_bins_of(f.map, f.columns, self.n_features_in_) for f in u.factors])
         function = GaussianExpansion(
-            self.landmarks_.astype(np.float64), folded.coef, folded.intercept - folded.coef.sum(axis=0)
+            self.landmarks_.astype(np.float64), merged.coef, merged.intercept - merged.coef.sum(axis=0)
         )
         return MappedModel(lambda X: dense(u.values(X)), bins, function)
 

@@ -15,7 +15,7 @@ from chimap._messages import Message
 from chimap._onnx import Value
 from chimap._types import ArrayLike, MatrixLike, RandomState, Rows, Shape
 from chimap._validation import check_choice, check_positive, validated_rows
-from chimap.features.base import Features, Folded, Footprint, are_near, gamma_bytes, median_bytes
+from chimap.features.base import Features, Footprint, LinearForm, are_near, gamma_bytes, median_bytes
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
 
@@ -220,10 +220,10 @@ class NystroemFeatures(Features):
             else:
                 out[part] = values @ projection - shift
 
-    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    def merged_into_weights(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
         """See ``FittedFeatures``: values are in float64 where float32 would move the outputs of the landmarks."""
         if self.projection_.dtype == np.float64:
-            return Folded(self, coef, intercept)
+            return LinearForm(self, coef, intercept)
         double = copy(self)
         double.projection_ = self.projection_.astype(np.float64)
         rows = _arrays.as_rows(_arrays.take_rows(self.landmarks_, slice(0, _ROWS_MEASURED)), np.float32)
@@ -232,7 +232,7 @@ class NystroemFeatures(Features):
             for features, some in ((self, rows[:1]), (self, rows), (double, rows))
         )
         is_near = are_near(np.vstack([alone, single]), np.vstack([exact[:1], exact]))
-        return Folded(self if is_near else double, coef, intercept)
+        return LinearForm(self if is_near else double, coef, intercept)
 
     def onnx(self, x: Value) -> Value:
         landmarks = _arrays.to_dense(self.landmarks_).astype(np.float64)

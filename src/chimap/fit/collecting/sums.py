@@ -33,7 +33,7 @@ from chimap.moments import DoublingParts, FoldMoments, Moments, RowFolds, provis
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve, curve_of, growing, nested, score_growing, score_if_any
 from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.held_out import SCORED_ROWS, ScoredRows, Witnesses
+from chimap.solvers.held_out import SCORED_ROWS, ScoredRows, ValidationRows
 from chimap.solvers.ridge import Factor
 
 DOUBLING_ROWS = 240  # a learning curve of fewer rows is not worth its parts
@@ -106,7 +106,7 @@ class SumsCollector(Collector):
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         progress.stage("sampling", None)
-        places = self.rows.witnesses(
+        places = self.rows.validation(
             self.plan.job.n_features, self.method.recipe.dtype.itemsize, self.method.recipe.budget
         )
         if saved is not None:
@@ -141,10 +141,10 @@ class SumsCollector(Collector):
             held_folds=self.rows.folds_to_hold_out(sample.places),
         )
         with run.clock("held out"):
-            witnesses, scored_rows = witnesses_and_scored(
+            validation, scored_rows = validation_and_scored_rows(
                 self.method, self.rows, features, moments, sample.places, sample.others, self.plan.job.n_scored
             )
-        return Collected(replace(evidence, witnesses=witnesses, scored_rows=scored_rows), sums)
+        return Collected(replace(evidence, validation=validation, scored_rows=scored_rows), sums)
 
     def _begun(self, passes: Passes, features: FittedFeatures, first: Rows | None) -> tuple[FoldMoments, int]:
         """Return the moments so far, and the first row that they do not contain."""
@@ -228,15 +228,15 @@ def learning_pass(
     return Pass(rows.prepare, rows.codec.encode, sums, rows.folds, clock, rows.weights)
 
 
-def witnesses_of(
+def validation_rows_of(
     method: Method, rows: PreparedRows, features: FittedFeatures, moments: FoldMoments, places: np.ndarray, seen: Rows
-) -> Witnesses:
+) -> ValidationRows:
     """Return features and targets, less the shifts of the moments, of the rows ``seen`` at ``places`` of the source."""
     Z = np.empty((places.size, moments.shift.size), dtype=method.recipe.dtype)
     features_by_pieces(features, seen, Z, moments.shift)
     Y = np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64)
     weights, counts = (None if part is None else part[places] for part in (rows.source.weights, rows.source.counts))
-    return Witnesses(
+    return ValidationRows(
         places,
         Z,
         Y,
@@ -249,7 +249,7 @@ def witnesses_of(
     )
 
 
-def witnesses_and_scored(
+def validation_and_scored_rows(
     method: Method,
     rows: PreparedRows,
     features: FittedFeatures,
@@ -257,22 +257,22 @@ def witnesses_and_scored(
     places: np.ndarray,
     seen: Rows | None,
     n_scored: int,
-) -> tuple[Witnesses | None, ScoredRows | None]:
+) -> tuple[ValidationRows | None, ScoredRows | None]:
     """Return the rows to compute held-out outputs for, and the rows whose score helps choose the strength.
 
     The former are those at ``places``, prepared in ``seen`` unless that is None. The latter are rows of the fold that
     is held out, at most ``n_scored`` of them, for ``selection="holdout"``; else a fixed number of rows that resemble
     unseen ones (the former, if they are the same rows), or None if ``n_scored`` is 0.
     """
-    make = partial(witnesses_of, method, rows, features, moments)
-    witnesses = make(places, rows.take(places) if seen is None else seen) if places.size else None
+    make = partial(validation_rows_of, method, rows, features, moments)
+    validation = make(places, rows.take(places) if seen is None else seen) if places.size else None
     if not n_scored:
-        return witnesses, None
+        return validation, None
     # The number of scored rows is independent of the budget, which would otherwise influence the choice.
     scored_places = rows.held_out(n_scored) if method.holding.asked == "holdout" else rows.representative(SCORED_ROWS)
-    is_there = witnesses is not None and np.array_equal(scored_places, places)
-    scored = witnesses if is_there else make(scored_places, rows.take(scored_places))
-    return witnesses, None if scored is None else rows.scored(scored, method.recipe.scoring)
+    is_there = validation is not None and np.array_equal(scored_places, places)
+    scored = validation if is_there else make(scored_places, rows.take(scored_places))
+    return validation, None if scored is None else rows.scored(scored, method.recipe.scoring)
 
 
 # --- the learning curve
@@ -292,17 +292,17 @@ def learning_curve(
     out to choose. ``shown`` is the score, None for accuracy or R^2. The curve is None if the fit has no suitable sums
     or too few rows to score.
     """
-    witnesses, moments, last = evidence.witnesses, evidence.moments, rows.n_folds - 1
+    validation, moments, last = evidence.validation, evidence.moments, rows.n_folds - 1
     chooses_components = isinstance(method.n_principal, tuple)
-    if chooses_components or witnesses is None or moments is None or last < 2:
+    if chooses_components or validation is None or moments is None or last < 2:
         return None
-    members = np.flatnonzero(rows.folds(0, rows.source.n_rows)[witnesses.rows] == last)
+    members = np.flatnonzero(rows.folds(0, rows.source.n_rows)[validation.rows] == last)
     if members.size < _MEASURED:
         return None
-    scored_rows = rows.scored(witnesses.of(members), shown)
+    scored_rows = rows.scored(validation.of(members), shown)
     factor = Factor(moments.shift.size, method.recipe.device)
     points = score_growing(sums[:-1] or growing(moments), learned.solution.alpha, scored_rows, factor)
     if sums and learned.held_out is not None:  # the last point: each of these rows was left out alone
-        outputs = learned.held_out.outputs[np.searchsorted(learned.held_out.rows, witnesses.rows[members])]
+        outputs = learned.held_out.outputs[np.searchsorted(learned.held_out.rows, validation.rows[members])]
         points.append((learned.n_rows, score_if_any(partial(scored_rows.score, outputs))))
     return curve_of(scored_rows.measure, points)

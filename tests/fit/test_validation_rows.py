@@ -24,7 +24,7 @@ def prepared(n_rows, kernel="chi2", **settings):
 
 def test_they_are_rows_that_the_features_were_not_fitted_on_where_there_are_enough():
     rows = prepared(20_000)
-    places = rows.witnesses(16, 4, 2**30)
+    places = rows.validation(16, 4, 2**30)
     assert places.size == 2000
     assert np.array_equal(places, np.unique(places))
     assert not np.isin(places, rows.sampled()).any()
@@ -33,17 +33,17 @@ def test_they_are_rows_that_the_features_were_not_fitted_on_where_there_are_enou
 def test_of_few_rows_they_are_any():
     for n_rows in (100, 4500):
         rows = prepared(n_rows)
-        places = rows.witnesses(16, 4, 2**30)
+        places = rows.validation(16, 4, 2**30)
         assert places.size == min(n_rows, 2000)
         assert np.array_equal(places, np.unique(places))
     rows = prepared(5500)  # of which 4096 are the sample
-    assert rows.witnesses(16, 4, 2**30).size == 5500 - rows.sampled().size
+    assert rows.validation(16, 4, 2**30).size == 5500 - rows.sampled().size
 
 
 def test_landmarks_leave_a_fifth_of_the_rows_to_the_choice():
     for n_rows, n_apart in ((1001, 200), (3000, 600), (5000, 1000), (20_000, 2000)):
         rows = prepared(n_rows, "exp-chi2", features="landmarks", n_components=1000)
-        places = rows.witnesses(16, 4, 2**30)
+        places = rows.validation(16, 4, 2**30)
         assert places.size == n_apart
         assert not np.isin(places, rows.sampled()).any()
         assert rows.sampled().size == min(4096, n_rows - n_apart)
@@ -52,7 +52,7 @@ def test_landmarks_leave_a_fifth_of_the_rows_to_the_choice():
 def test_where_every_row_is_a_landmark_none_are_left():
     rows = prepared(1000, "exp-chi2", features="landmarks", n_components=1000)
     assert rows.sampled().size == 1000
-    assert rows.witnesses(16, 4, 2**30).size == 1000
+    assert rows.validation(16, 4, 2**30).size == 1000
 
 
 def noisy_words(n_rows, seed):
