@@ -146,7 +146,8 @@ class Units:
         """Yield how new rows, to be predicted by the model of the fit, are unlike those of the fit."""
         if now.totals.size < FEWEST_ROWS:
             return
-        has_one_total = bool(now.totals.std() <= _SAME_TOTALS * abs(now.totals.mean()))
+        relative = now.totals / max(float(np.abs(now.totals).max()), np.finfo(np.float64).tiny)  # squares overflow
+        has_one_total = bool(relative.std() <= _SAME_TOTALS * abs(relative.mean()))
         if self.is_whole and not now.is_whole and not (self.totals is None and has_one_total):
             yield (
                 f"{where}: fractions, but the model was fitted on whole numbers. Are these shares, logarithms or "

@@ -274,14 +274,14 @@ def labelled_rows(
     Raises DataError where X has no named columns, or the model takes arrays only.
     """
     if not isinstance(y, str) and readers().task_words(X, y) is None:
-        given = source_to_predict(model, X) if hasattr(model, "predict_source") else None  # others take arrays
+        given = source_to_predict(model, X) if hasattr(model, "predict_chunks") else None  # others take arrays
         if given is None or not given.unread or np.shape(y)[:1] != (given.n_rows,):
             return X if given is None else cast("MatrixLike", given), y, sample_weight
         say([f"{note_on_unread(given)}. They are left out."])
         rows = np.setdiff1d(np.arange(given.n_rows), [*given.unread])
         weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
         return cast("MatrixLike", ChosenRows(given, rows, None)), np.asarray(y)[rows], weights
-    if not hasattr(model, "predict_source"):
+    if not hasattr(model, "predict_chunks"):
         raise DataError(
             f"y={y!r} names a column of the rows; {type(model).__name__} takes labels as an array (n,): give the "
             "values of the column."
