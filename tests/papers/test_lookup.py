@@ -128,9 +128,17 @@ def test_threads_and_copies_change_nothing():
     assert clone(one).get_params()["alpha"] == 1.0
 
 
+def test_a_class_of_few_rows_is_learned():
+    X = np.random.default_rng(0).poisson(3, (5000, 4)).astype(float)
+    y = np.zeros(5000, int)
+    y[np.argsort(X[:, 1] - X[:, 0], kind="stable")[:10]] = 1
+    usual, exact = (LookupClassifier(tol=tol).fit(X, y).decision_function(X) for tol in (1e-3, 1e-7))
+    assert np.abs(usual - exact).max() < 0.05 * np.ptp(exact)
+
+
 def test_too_few_iterations_are_said():
     X, y = classes(100)
-    with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations before reaching tol"):
+    with pytest.warns(ConvergenceWarning, match=r"2 iterations before reaching tol=1e-08 \(the limit of iterations"):
         LookupClassifier(max_iter=2, tol=1e-8).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)

@@ -185,3 +185,14 @@ def test_the_gradient_of_the_search_is_that_of_its_objective(loss, whitened):
         gradient = objective(point)[1].copy()
         up, down = objective(point + step)[0], objective(point - step)[0]
         assert gradient @ step == pytest.approx((up - down) / 2, rel=2e-3)
+
+
+def test_a_class_of_few_rows_is_learned():
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(20_000, 4)), np.full((20_000, 1), -1.0)
+    y[np.argsort(Z[:, 1] - Z[:, 0])[:5]] = 1
+    Z -= Z.mean(axis=0)
+    usual, exact = (
+        lbfgs(SquaredHinge(), over(lambda: [(Z, y)]), 1.0, zero_solution(4, 1), tolerance=t) for t in (1e-4, 1e-8)
+    )
+    assert np.abs(usual.coef - exact.coef).max() < 0.01 * np.abs(exact.coef).max()

@@ -32,6 +32,9 @@ Chunks = Callable[[], Iterable[tuple[np.ndarray, ...]]]
 """A function that yields all rows at each call, in chunks: (features (rows, D), targets (rows, t)) or, with weights
 (rows,), a tuple of three."""
 
+_LEAST_SHARE = (
+    1e-4  # of the gradient at zero weights, that by the weights at least: those of constant features have none
+)
 PAIRS = 10  # pairs of steps and gradient changes that L-BFGS keeps
 
 
@@ -52,7 +55,7 @@ class SmoothSolution(LinearSolution):
     passes : int
         Passes over the rows.
     gradient_norm : float
-        Norm of the gradient, relative to its norm at zero weights.
+        Norm of the gradient, relative to the norm of that by the weights at zero weights.
     converged : bool
         Whether ``gradient_norm`` is within the tolerance.
 
@@ -150,8 +153,8 @@ def lbfgs(
         is then for L'w, whose level sets are nearly round, and takes a tenth of the passes. The features should be
         centred.
     tolerance : float, default=0.0001
-        Stop when the Euclidean norm of the gradient, in the coordinates of the search, is this share of its norm at
-        zero weights.
+        Stop when the Euclidean norm of the gradient, in the coordinates of the search, is this share of the norm of
+        that by the weights at zero weights, which of a rare class is that of its rows where features are centred.
     max_passes : int, default=200
         Largest number of passes. A ConvergenceWarning is issued if they do not suffice.
 
@@ -233,7 +236,9 @@ class _WhitenedObjective:
         self.shape = W.shape
         sums = self._sums(np.hstack([W, np.zeros_like(W)]), np.hstack([b, np.zeros_like(b)]))
         t, G, g = b.size, sums.coef, sums.intercept
-        self.norm_at_zero = float(np.linalg.norm(self._in_coordinates(G[:, t:], g[t:])))
+        # Not by the intercept, whose gradient there is that of all rows, where a rare class matters to few.
+        at_zero = self._in_coordinates(G[:, t:], g[t:])
+        self.norm_at_zero = float(max(np.linalg.norm(at_zero[:-t]), _LEAST_SHARE * np.linalg.norm(at_zero)))
         gradient = self._finish(W, sums.values[:t].sum(), G[:, :t], g[:t])
         if self.factor is not None and self.norm > 0:
             # The first step of L-BFGS-B has length one: scale it to Newton's step at the usual curvature.
