@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _COLUMNS_ASIDE = ("groups", "split", "sample_weight")  # options that name columns which are not bins
-_NOT_ABOUT_BINS = ("id", "missing", "covariates", "metadata", *_COLUMNS_ASIDE)
+_NOT_ABOUT_BINS = ("id", "missing", "missing_counts", "covariates", "metadata", *_COLUMNS_ASIDE)
 
 
 def open_data(

@@ -261,6 +261,9 @@ class TableOptions:
         genes by cells. Text tables are recognised; --no-transpose reads their lines as samples.
     rank : RANK
         Keep the clades of one rank, such as s__ for species, of bins that are named k__Bacteria|p__Firmicutes|...
+    missing_counts : zero|drop-row|refuse
+        What to do about blank counts, and words such as NA: take them as zero, leave their rows out, or refuse them,
+        which is the default.
     encoding : NAME
         Encoding of text files, such as cp1252: DATA, and tables and files of labels. By default UTF-8, or UTF-16 where
         a file begins with its mark.
@@ -289,6 +292,7 @@ class TableOptions:
     missing: str | None = None
     transpose: bool | None = None
     rank: str | None = None
+    missing_counts: str | None = None
     encoding: str | None = None
     missing_columns: str | None = None
     groups: str | None = None

@@ -13,7 +13,7 @@ _PANELS = {
         labels task test_fraction unlabelled blocks normalize part all_rows splits per_class permutations rows id
         columns exclude missing sample_weight groups split covariates metadata text tokens ngrams min_count
         smiles fingerprint salts
-        morgan_radius morgan_size transpose rank shape encoding
+        morgan_radius morgan_size transpose rank shape encoding missing_counts
     """,
     "Model": """
         kernel normalization scoring bin_weights time_limit gamma terms components map features

@@ -9,10 +9,11 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._frames import is_frame, names_of, without_index
-from chimap._messages import shown
+from chimap._messages import Message, shown
 from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.arrays import ArraySource
+from chimap.data.gaps import are_gaps_kept
 from chimap.data.label_kinds import as_array, texts_of
 from chimap.data.labels import Labels, clean_labels, plain_labels
 from chimap.data.rows import check_distinct
@@ -203,8 +204,19 @@ def check_number(dtype: np.dtype, column: str, where: str) -> None:
 
 def _as_floats(values: np.ndarray, column: str, name: str) -> np.ndarray:
     missing = np.flatnonzero([value is None or type(value).__name__ == "NAType" for value in values])
-    if missing.size:
-        raise DataError(f"{name}, row {missing[0]}, column {column!r}: missing. Every bin must be a number; fill it.")
+    if missing.size and are_gaps_kept():
+        values = values.copy()
+        values[missing] = np.nan
+    elif missing.size:
+        raise DataError(
+            Message(
+                "{}, row {}, column {!r}: missing. Every bin must be a number: fill it, or give "
+                "{missing_counts='zero'} or {missing_counts='drop-row'}.",
+                name,
+                missing[0],
+                column,
+            )
+        )
     try:
         return values.astype(np.float64)
     except (ValueError, TypeError) as error:

@@ -165,27 +165,30 @@ class Units:
                 "% in the fit)"
             )
         if found:
-            advice = " If totals mean nothing, fit with {normalize='l1'}." if found[0].startswith("they sum") else ""
             yield Message(
                 "{}: rows are unlike those of the fit: {}. Their ranks may hold; classes, probabilities and values may "
-                "not." + advice,
+                "not.{}",
                 where,
                 ", ".join(found),
+                Message(" If totals mean nothing, fit with {normalize='l1'}.")
+                if found[0].startswith("they sum")
+                else "",
             )
 
     def doubts_of_fit(self, where: str, score: str) -> Iterator[str]:
         """Yield that totals alone tell the classes, or else numbers of filled bins, with the score of the machine."""
-        advice = " Fit with {normalize='l1'}, or 'log-cpm', if totals mean nothing."
+        advice = Message(" Fit with {normalize='l1'}, or 'log-cpm', if totals mean nothing.")
         sees = [("totals of rows", self.totals_tell, advice)] if self.totals is not None else []
         for what, tell, help in (*sees, ("numbers of filled bins", self.filled_tell, "")):
             if tell is not None and tell >= _TELLS:
                 yield Message(
                     "{}: the {} alone tell the classes, with an area under the ROC curve of {:.3f} ({}). If they "
-                    "follow the depth of a measurement, rows of another depth get wrong classes." + help,
+                    "follow the depth of a measurement, rows of another depth get wrong classes.{}",
                     where,
                     what,
                     tell,
                     score,
+                    help,
                 )
                 return
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap import _arrays
-from chimap._messages import shown
+from chimap._messages import Message, shown
 from chimap._types import JSON
 from chimap._unicode import composed_names
 from chimap._validation import DataError
+from chimap.data.gaps import are_gaps_kept
 from chimap.data.label_kinds import TextLabels, numbers_or_text
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.rows import check_distinct, chunk_dtype, digest
@@ -82,6 +83,7 @@ class FeatureColumns:
         dtypes = (float if name in self._decimals else kind.to_pandas_dtype() for name, kind in stored.items())
         self.dtype = np.result_type(*(chunk_dtype(dtype, where) for dtype in dtypes))
         self.width: int | None = len(self.names)
+        self._keeps_gaps = are_gaps_kept()
         if self.is_list:
             self.width = getattr(self._types[self.names[0]], "list_size", None)
 
@@ -110,7 +112,7 @@ class FeatureColumns:
         ``where``, the row group, and ``first_row``, the index of the first row within it, are for errors. Raises
         DataError for null values and for lists of other lengths.
         """
-        for name in self.names:
+        for name in self.names if not self._keeps_gaps else ():
             _check_no_nulls(batch.column(name), name, where, first_row)
         if self.is_list:
             return self._from_lists(batch.column(self.names[0]), where, first_row)
@@ -206,8 +208,13 @@ def _check_no_nulls(column: pa.ChunkedArray, name: str, where: str, first_row: i
     if column.null_count:
         place = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]
         raise DataError(
-            f"{where}, row {first_row + place}: null in column {name!r}. Every row needs a value there; fill it or "
-            "remove the row."
+            Message(
+                "{}, row {}: null in column {!r}. Every row needs a value there: fill it, take missing counts as zero "
+                "with {missing_counts='zero'}, or remove the row, as {missing_counts='drop-row'} does.",
+                where,
+                first_row + place,
+                name,
+            )
         )
 
 

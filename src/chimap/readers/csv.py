@@ -17,7 +17,16 @@ from chimap._messages import Message
 from chimap._types import JSON
 from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
-from chimap.data.label_kinds import TextLabels, as_number, is_number, is_text, numbers_or_text, stands_for_missing
+from chimap.data.gaps import are_gaps_kept
+from chimap.data.label_kinds import (
+    TextLabels,
+    as_number,
+    is_number,
+    is_text,
+    numbers_or_text,
+    stands_for_missing,
+    words_for_missing,
+)
 from chimap.data.labels import Labels
 from chimap.data.rows import check_distinct
 from chimap.data.source import BLOCK_BYTES, StreamSource
@@ -100,7 +109,7 @@ class TextTable:
         self.file = file
         self.notes: tuple[str, ...] = ()
         self.comments: list[str] = []
-        self._encoding = encoding_of(file)
+        self._encoding, self.keeps_gaps = encoding_of(file), are_gaps_kept()
         with self._stream() as stream:
             head = _FirstLines(file, stream)
             number, self.delimiter = self._first_line(head, delimiter)
@@ -149,6 +158,7 @@ class TextTable:
         names = [str(place) for place in range(self.width)]
         names_read = [names[place] for place in places]
         types = dict.fromkeys(names_read, pyarrow.type_for_alias(kind))
+        blanks = ["", *words_for_missing()] if self.keeps_gaps and kind == "float64" else [""]
         with self._stream() as file:
             try:
                 for _ in range(self._n_skipped):
@@ -165,7 +175,7 @@ class TextTable:
                         # One thread: more do not parse faster, and reading happens beside the computing thread.
                         reader.ReadOptions(column_names=names, block_size=len(piece), use_threads=False),
                         reader.ParseOptions(delimiter=self.delimiter),
-                        reader.ConvertOptions(column_types=types, include_columns=names_read, null_values=[""]),
+                        reader.ConvertOptions(column_types=types, include_columns=names_read, null_values=blanks),
                     ).to_batches()
             except (pyarrow.ArrowException, EOFError, OSError) as error:
                 raise self.fault(str(error), () if kind == "string" else places) from error
@@ -253,6 +263,19 @@ class TextTable:
         name = self.names[place]
         text, molecules = readings_of(name)
         shown = field
+        if not field.strip() or stands_for_missing(field.strip()):
+            return DataError(
+                Message(
+                    "{}, line {}, column {!r}: {!r}, expected a number. Fill it, take missing counts as zero with "
+                    "{missing_counts='zero'} or leave their rows out with {missing_counts='drop-row'}; or name that "
+                    "column as the labels, or set it aside with {exclude=}.",
+                    self.file,
+                    line,
+                    name,
+                    field,
+                    name,
+                )
+            )
         if len(field) > _MOST_CHARACTERS_SHOWN:
             shown = field[: _MOST_CHARACTERS_SHOWN - 3] + "..."
         return DataError(
@@ -534,11 +557,18 @@ class CsvSource(StreamSource):
         for batch in self._table.batches(self._bins, kind):
             out = np.empty((batch.num_rows, self.n_features))
             for place, column in enumerate(batch.columns):
-                numbers = _plain_numbers(column) if self._marks is None else self._marks[0].numbers(column)
+                numbers = self._numbers_of(column)
                 if numbers is None:
                     raise self._table.fault("a field is blank", self._bins, self._marks)
                 out[:, place] = numbers
             yield out
+
+    def _numbers_of(self, column: pa.ChunkedArray) -> np.ndarray | None:
+        """Return the numbers of a column, NaN for blanks where these are kept; None for blanks that are not."""
+        if self._marks is not None:
+            return self._marks[0].numbers(column)
+        is_whole = self._table.keeps_gaps or not column.null_count
+        return np.asarray(column.to_numpy(zero_copy_only=False)) if is_whole else None
 
     def _label_place(self, labels: Labels, choice: ColumnChoice) -> int | None:
         """Return the position of the column that ``labels`` names, or None where it names no column."""
@@ -711,10 +741,6 @@ def _read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> b
         lines.append(line)
         is_open = line.count(_QUOTE) % 2 == 0
     return b"".join(lines)
-
-
-def _plain_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
-    return None if column.null_count else np.asarray(column.to_numpy())
 
 
 def _is_text(column: pa.ChunkedArray, has_commas: bool = False) -> bool:

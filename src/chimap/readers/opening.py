@@ -15,6 +15,7 @@ from chimap._types import Columns, Parameters
 from chimap._validation import DataError, check_choice
 from chimap.data.arrays import ArraySource
 from chimap.data.frames import FrameSource
+from chimap.data.gaps import MISSING_COUNTS, gaps_kept, without_gaps
 from chimap.data.label_kinds import is_real
 from chimap.data.labels import IGNORE_LABELS, Labels, note_on_unread, without_unlabelled
 from chimap.data.overlap import MISSING_COLUMNS
@@ -46,6 +47,7 @@ def open_source(
     transpose: bool | None = None,
     rank: str | None = None,
     encoding: str | None = None,
+    missing_counts: str | None = None,
     like: object = None,
     missing_columns: str | None = None,
     with_labels: bool | None = None,
@@ -94,6 +96,9 @@ def open_source(
     encoding : str, default=None
         The encoding of text files, such as "cp1252": of the data, and of tables and files that hold labels. None is
         UTF-8, or UTF-16 where a file begins with its mark.
+    missing_counts : {"refuse", "zero", "drop-row"}, default=None
+        What to do about blank counts of a table, and words such as NA: refuse them with an error, which is the default,
+        take them as zero, or leave their rows out.
     like : fitted model, default=None
         The source takes the columns that this model was fitted on, by name where both have names, and ignores all
         others. Text, molecules and named counts become rows in the same way as those that the model was fitted on, and
@@ -154,8 +159,11 @@ def open_source(
         labels = IGNORE_LABELS
     opening = _Opening(path_or_array, choice, reading or _reading_of(like, path_or_array))
     words = task_words(path_or_array, labels)
-    with text_in(encoding):
+    if missing_counts is not None:
+        check_choice(missing_counts, "missing_counts", MISSING_COUNTS)
+    with text_in(encoding), gaps_kept(missing_counts):
         source = opening.with_labels(labels) if words is None else opening.with_tasks(words)
+    source = without_gaps(source, missing_counts)
     source = _matched(source, like, missing_columns)
     source = without_margins(source, keeps_columns=columns is not None or hasattr(like, "n_features_in_"))
     source = without_unlabelled(source, missing)

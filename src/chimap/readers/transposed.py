@@ -14,7 +14,7 @@ from chimap._messages import Message, shown
 from chimap._unicode import composed, composed_names
 from chimap._validation import DataError
 from chimap.data.clades import rank_of
-from chimap.data.label_kinds import is_number, numbers_or_text, stands_for_missing
+from chimap.data.label_kinds import is_number, numbers_or_text, stands_for_missing, words_for_missing
 from chimap.data.labels import Labels
 from chimap.data.table import COUNTER, ColumnChoice, roles_of, unique_ids
 from chimap.readers.csv import TextTable, columns_of_program
@@ -333,6 +333,12 @@ class TransposedSource(OrderedSource):
 
     def _values(self, record: list[str], line: int) -> np.ndarray:
         fields = [record[place] for place in self._samples]
+        if self._table.keeps_gaps:
+            blanks = {"", *words_for_missing()}
+            fields = ["nan" if field.strip() in blanks else field for field in fields]
+            record = [*record]
+            for place, field in zip(self._samples, fields, strict=True):
+                record[place] = field
         reads = is_number if self._marks is None else self._marks.reads
         try:
             values = np.array(self._plain(fields), dtype=np.float64)
@@ -344,8 +350,8 @@ class TransposedSource(OrderedSource):
         if wrong is not None:
             raise DataError(
                 Message(
-                    "{}, line {} ({!r}), field {} ({!r}): {!r}, expected a number. Mend it or, if the line is no bin, "
-                    "set it aside with {exclude=}.",
+                    "{}, line {} ({!r}), field {} ({!r}): {!r}, expected a number. Mend it, take missing counts as "
+                    "zero with {missing_counts='zero'} or, if the line is no bin, set it aside with {exclude=}.",
                     self.path,
                     line,
                     record[0],
