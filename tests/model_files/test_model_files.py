@@ -119,6 +119,8 @@ CRAFTED = {
     "deviations of fewer bins": ("landmarks", "deviation_row_", lambda a: a[:-1]),
     "largest values of fewer bins": ("landmarks", "largest_row_", lambda a: a[:-1]),
     "held-out scores of no class": ("landmarks", "_conformal.scores", lambda a: a[:, :0]),
+    "training mass of more bins": ("landmarks", "mass_.shares", lambda a: np.append(a, 0.0)),
+    "three signs of novelty": ("raced", "_novelty.signs", lambda a: np.repeat(a[:, :1], 3, axis=1)),
     "probabilities without an offset": ("raced", "_calibration.offsets", lambda a: a[:0]),
     "fewer strengths than scores": ("landmarks", "selection_.scores", lambda a: a[:-1]),
     "fewer weights than folds": ("landmarks", "selection_.weights", lambda a: a[:0]),

@@ -213,8 +213,17 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
             ("names of its bins", np.size(state.get("feature_names_in_", range(bins))), bins),
         ]
         agreeing += [(name, state[name].shape, (columns,)) for name in _OF_COLUMNS if name in state]
+        mass = state.get("mass_")
+        agreeing.append(("shares of the training mass", columns if mass is None else np.size(mass.shares), columns))
     if "D" in sizes:
         agreeing.append(("features", getattr(features, "_n_features_out", sizes["D"]), sizes["D"]))
+        agreeing.append(
+            (
+                "weights of its posterior",
+                np.size(getattr(state.get("_posterior"), "mean", range(sizes["D"]))),
+                sizes["D"],
+            )
+        )
     if hasattr(projection, "n_inputs") and hasattr(projection, "n_frequencies"):
         agreeing += [
             ("inputs of the projection", projection.n_inputs, width(state.get("map_"), bins)),
@@ -240,7 +249,14 @@ def _of_answers(state: JSON, outputs: int) -> Agreeing:
     classes, conformal, tasks = state.get("classes_"), state.get("_conformal"), state.get("task_names_")
     agreeing: Agreeing = [] if tasks is None else [("names of its tasks", np.size(tasks), outputs)]
     if not isinstance(classes, np.ndarray):
-        return agreeing
+        n_scored = outputs if conformal is None else conformal.scores.shape[1]
+        return [
+            *agreeing,
+            ("whether its held-out scores are of all outputs or of each", n_scored in (1, outputs), True),
+        ]
+    novelty = state.get("_novelty")
+    if novelty is not None:
+        agreeing.append(("whether its signs of novelty are one or two", novelty.signs.shape[1] in (1, 2), True))
     is_multilabel, offsets = state.get("multilabel_", False), getattr(state.get("_calibration"), "offsets", None)
     wanted = 2 if outputs == 1 and not is_multilabel else outputs
     agreeing.append(("classes", classes.size, wanted))
