@@ -30,7 +30,7 @@ _COMMON = """
     output labels test_fraction task normalize kernel components alpha loss memory jobs seed descriptors
     config_file json overwrite help page blocks method widths
 """
-_MOST_IN_SHORT_HELP = 23  # commands with more parameters have a short and a long help
+_MOST_IN_SHORT_HELP = 26  # commands with more parameters have a short and a long help
 _EXAMPLES_SHOWN = 5  # examples in the short help
 
 EVERYTHING = "--help-all"  # ``main`` turns it into --help, with True for the context's object
