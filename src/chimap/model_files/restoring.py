@@ -214,7 +214,7 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
         ]
         agreeing += [(name, state[name].shape, (columns,)) for name in _OF_COLUMNS if name in state]
         mass = state.get("mass_")
-        agreeing.append(("shares of the training mass", columns if mass is None else np.size(mass.shares), columns))
+        agreeing.append(("shares of the training mass", bins if mass is None else np.size(mass.shares), bins))
     if "D" in sizes:
         agreeing.append(("features", getattr(features, "_n_features_out", sizes["D"]), sizes["D"]))
         agreeing.append(
