@@ -170,6 +170,7 @@ ON_DEVICES: tuple[dict[str, object], ...] = (
     {"kernel": "chi2", "class_weight": {0: 2.0}},
 )
 REQUESTS = (Request(can_keep=False), Request(can_keep=True, has_checkpoint=True), Request(can_keep=True, is_batch=True))
+NORMALISED: tuple[dict[str, object], ...] = ({}, {"features": "exact"}, {"n_components": 50}, {"loss": "logistic"})
 REGRESSIONS: tuple[dict[str, object], ...] = (
     {"loss": "poisson"},
     {"loss": "quantile"},
@@ -197,6 +198,9 @@ def cases() -> Iterator[Case]:
         yield from (Case(rows, {**asked, "device": "gpu"}) for asked in ON_DEVICES)
     yield from (Case(MANY, {"memory": memory}, "exp-chi2 ridge") for memory in ("64MiB", "8GiB"))
     yield Case(MANY, {"time_limit": 20.0}, "exp-chi2 ridge")
+    for rows in (SMALL, "9,000 x 784, 10 classes", MANY, "20,000 x 30,000 with 80 filled, 20 classes"):
+        for kernel in ("exp-chi2", "chi2"):  # named ones, whose normalisation is raced
+            yield from (Case(rows, {"kernel": kernel, **asked}, f"{kernel} ridge") for asked in NORMALISED)
     yield Case("1,000 x 64, 100 classes", {}, "gaussian exact margins")
     yield Case("12,000 x 64, 100 classes", {}, "gaussian exact margins")
 
@@ -204,7 +208,8 @@ def cases() -> Iterator[Case]:
 def raced(recipe: Recipe, won: str, facts: Facts) -> Recipe:
     """Return the recipe for all rows of the winner of a race, which chose a strength of .5 and, if it can, gamma 2."""
     kernel, method = won.split(" ", 1)
-    candidate = KernelSpec(kernel, None, method).candidate(recipe)  # type: ignore[arg-type]
+    spec = KernelSpec(kernel, None, method)  # type: ignore[arg-type]
+    candidate = spec.candidate(recipe) if recipe.leaves_open("kernel") else spec.candidate_within(recipe)
     learned = {"alpha": 0.5} | ({"gamma": 2.0} if kernel.startswith(("exp-", "gaussian")) else {})
     trial = Trial(candidate, 0, 200, 0.9, 1.0, learned)
     running = SimpleNamespace(asked=recipe, scoring=None, leaves_out=facts.n_rows < 500)
