@@ -17,7 +17,8 @@ The exact kernels, against which everything else is tested, are ``chi2``, ``inte
 ``HomogeneousMap``, ``AnchorMap`` and ``StaircaseMap``. Two maps mix the bins: ``DirichletMap`` (exact for the
 ``DirichletKernel``) and ``SignStableProjection`` (bits for the chi-square kernel). ``LookupClassifier`` is a linear
 model on codes of one byte for each bin. ``FourierFeatures`` are random features of exponential kernels,
-``NystroemFeatures`` landmark features of any kernel. ``Moments`` are sums over rows that can be merged and subtracted.
+``NystroemFeatures`` landmark features of any kernel. ``Moments`` are sums over rows that can be merged and subtracted;
+``ridge``, ``lasso`` and ``group_lasso`` are solved from them.
 ``open_source`` reads files and arrays in chunks. ``load`` opens a saved model, and ``export_model`` writes it for other
 programs. ``ImageHistograms`` turns images into histograms. ``FourierKernelLearner`` and ``MultipleKernelLearner`` learn
 the kernel together with the weights: its widths, and the weights of channels.
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
         CompiledRegressor,
         HistogramClassifier,
         HistogramRegressor,
-        MomentsGroupLasso,
-        MomentsLasso,
-        MomentsRidge,
-        MomentsRidgeClassifier,
         load,
         save,
     )
@@ -90,6 +87,7 @@ if TYPE_CHECKING:
     )
     from chimap.readers import open_source
     from chimap.reports import report
+    from chimap.selection.sums import group_lasso, lasso, ridge
 
 __all__ = [
     "HistogramClassifier",
@@ -149,10 +147,9 @@ __all__ = [
     "AutomaticFeatures",
     "Moments",
     "PCA",
-    "MomentsRidge",
-    "MomentsRidgeClassifier",
-    "MomentsLasso",
-    "MomentsGroupLasso",
+    "ridge",
+    "lasso",
+    "group_lasso",
     "OnlineIntersectionClassifier",
     "report",
 ]
@@ -188,10 +185,6 @@ _HOMES = {
         "HistogramRegressor",
         "load",
         "save",
-        "MomentsGroupLasso",
-        "MomentsLasso",
-        "MomentsRidge",
-        "MomentsRidgeClassifier",
     ),
     "kernel_learning": (
         "FourierKernelLearner",
@@ -226,6 +219,7 @@ _HOMES = {
     "penalties": (),
     "readers": ("open_source",),
     "reports": ("report",),
+    "selection.sums": ("group_lasso", "lasso", "ridge"),
     "solvers": (),
     "tables": (),
     "images": ("ImageHistograms", "open_images"),

@@ -11,13 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from chimap import (
-    HistogramClassifier,
-    LookupClassifier,
-    MomentsRidgeClassifier,
-    OnlineIntersectionClassifier,
-    open_source,
-)
+from chimap import HistogramClassifier, LookupClassifier, OnlineIntersectionClassifier, open_source
 from chimap._validation import DataError
 from chimap.data import DataWarning, labels
 from chimap.data.labels import check_labels, clean_labels, clean_targets, task_column
@@ -190,7 +184,7 @@ def test_arrays_get_the_notes_on_labels_and_groups_too():
     assert sum("the groups 'a' (6 rows), 'A' (6 rows) differ" in text for text in said) == 1
 
 
-@pytest.mark.parametrize("estimator", [LookupClassifier, MomentsRidgeClassifier, OnlineIntersectionClassifier])
+@pytest.mark.parametrize("estimator", [LookupClassifier, OnlineIntersectionClassifier])
 def test_every_estimator_takes_a_word_without_the_blanks_around_it(estimator):
     X = np.random.default_rng(0).poisson(3.0, (24, 3)).astype(float)
     assert estimator().fit(X, SPELT).classes_.tolist() == ["N", "T", "t"]

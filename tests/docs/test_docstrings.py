@@ -123,7 +123,7 @@ def test_a_wrong_docstring_is_noticed():
 # Parameters that estimators share with different defaults, and why.
 OWN_DEFAULTS = {
     "kernel": "only HistogramClassifier and HistogramRegressor choose one",
-    "n_components": "random features by default, 512 of each channel; for MomentsRidge, principal components",
+    "n_components": "random features by default, 512 of each channel",
     "loss": "LIBSVM and LIBLINEAR have no square loss of classes",
     "alpha": "chosen where the solution at another strength is cheap",
     "memory": "of compiled tables, which follow no rows",

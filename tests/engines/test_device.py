@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import (
-    PCA,
-    AutomaticFeatures,
-    HistogramClassifier,
-    HistogramRegressor,
-    Moments,
-    MomentsRidge,
-    PrincipalFeatures,
-)
+from chimap import PCA, AutomaticFeatures, HistogramClassifier, HistogramRegressor, Moments, PrincipalFeatures, ridge
 from chimap.backends import BACKENDS, DeviceKind, backend_of, check_device
 from chimap.backends.host import HOST
 from chimap.data import ArraySource
@@ -156,14 +148,14 @@ def test_eigenpairs_of_a_device():
 def test_components_on_a_device(monkeypatch):
     pytest.importorskip("torch", reason="torch solves the eigenproblem")
     Z = np.random.default_rng(0).standard_normal((400, 30))
-    settings = {"n_components": [5, 20], "selection": 3, "random_state": 0}
-    here = MomentsRidge(**settings).fit(Z, Z[:, 0])
+    folds = [Moments(30, 1).update(Z[k::3], Z[k::3, 0]) for k in range(3)]
+    here = ridge(folds, n_components=[5, 20])
     with pytest.raises(ValueError, match="device must be"):
-        MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])
-    monkeypatch.setattr("chimap.estimators.from_moments.check_device", lambda name: None)
+        ridge(folds, n_components=[5, 20], device="cpu:0")
+    monkeypatch.setattr("chimap.selection.sums.check_device", lambda name: None)
     asked = []
     monkeypatch.setattr("chimap.backends.torch.has_room", lambda nbytes, device: not asked.append((nbytes, device)))
-    there = MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])
+    there = ridge(folds, n_components=[5, 20], device="cpu:0")
     assert asked == [(5 * 8 * 30**2, torch_device())] * 4  # a fold each, and all rows
-    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(there.selection_.scores, here.selection_.scores, rtol=1e-9)
+    np.testing.assert_allclose(there.coef, here.coef, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(there.selection.scores, here.selection.scores, rtol=1e-9)

@@ -14,7 +14,6 @@ from chimap import (
     Exponential,
     HistogramClassifier,
     HistogramRegressor,
-    MomentsRidge,
     MultipleKernelRegressor,
     chi2,
     open_source,
@@ -97,7 +96,6 @@ def test_rounding_of_a_constant_target_is_no_deviation(constant):
         HistogramRegressor,
         lambda: HistogramRegressor("exp-chi2", features="exact"),
         lambda: HistogramRegressor("chi2", loss="epsilon_insensitive"),
-        MomentsRidge,
         MultipleKernelRegressor,
     ],
 )

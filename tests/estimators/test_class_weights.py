@@ -20,7 +20,6 @@ from chimap import (
     HistogramClassifier,
     HistogramRegressor,
     LookupClassifier,
-    MomentsRidgeClassifier,
     MultipleKernelLearner,
     OnlineIntersectionClassifier,
     load,
@@ -41,7 +40,6 @@ LEARNERS = {
     "hinge": HistogramClassifier("chi2", loss="hinge", random_state=0),
     "widths": FourierKernelLearner(**SMALL, n_tune_components=8, max_iter=2),
     "several kernels": MultipleKernelLearner(blocks=[slice(0, 10), slice(10, 20)], n_alphas=4, **SMALL),
-    "moments": MomentsRidgeClassifier(random_state=0),
     "codes": LookupClassifier(AnchorMap("chi2", n_anchors=9)),
     "online": OnlineIntersectionClassifier(max_iter=3, random_state=0),
 }
@@ -135,7 +133,7 @@ def test_labels_of_text():
         ({2: 1.0}, "class_weight names 2, which is none of the classes 0, 1"),
     ],
 )
-@pytest.mark.parametrize("name", ["ridge", "exact", "moments"])
+@pytest.mark.parametrize("name", ["ridge", "exact", "codes"])
 def test_bad_weights_of_classes(name, class_weight, message):
     X, y = unequal(60)
     model = sklearn.base.clone(LEARNERS[name]).set_params(class_weight=class_weight)

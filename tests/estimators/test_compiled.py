@@ -19,7 +19,6 @@ from chimap import (
     HistogramRegressor,
     HomogeneousMap,
     LookupClassifier,
-    MomentsRidge,
     OptimalMap,
     PrincipalFeatures,
 )
@@ -171,6 +170,5 @@ def test_models_that_are_no_sum_over_bins():
         HistogramClassifier("chi2").compile()
     with pytest.raises(Exception, match="not fitted"):
         CompiledClassifier().predict(X)
-    assert not hasattr(MomentsRidge(), "compile")
     with pytest.raises(ValueError, match="memory"):
         HistogramClassifier("chi2", features=OptimalMap(), alpha=1.0).fit(X, y).compile(memory="1KiB")

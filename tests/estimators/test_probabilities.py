@@ -20,7 +20,6 @@ from chimap import (
     OnlineIntersectionClassifier,
     PrincipalFeatures,
 )
-from chimap.estimators.from_moments import MomentsRidgeClassifier
 from chimap.selection.calibration import Calibration, _sigmoid, _sigmoids
 
 from ..held_out import watched
@@ -45,8 +44,6 @@ CLASSIFIERS = {
     "logistic": HistogramClassifier("exp-chi2", **SMALL, loss="logistic", alpha=1.0),
     "widths": FourierKernelLearner(n_components=128, n_tune_components=32, max_iter=2, random_state=0),
     "channels": MultipleKernelLearner(n_components=64, blocks=HALVES, n_alphas=4, selection=2, random_state=0),
-    "moments": MomentsRidgeClassifier(random_state=0),
-    "moments of components": MomentsRidgeClassifier(n_components=30, random_state=0),
     "lookup": LookupClassifier(AnchorMap(n_anchors=17), alpha=100.0),
     "online": OnlineIntersectionClassifier(random_state=0),
 }

@@ -26,8 +26,6 @@ from chimap import (
     HistogramRegressor,
     HomogeneousMap,
     LookupClassifier,
-    MomentsRidge,
-    MomentsRidgeClassifier,
     MultipleKernelLearner,
     MultipleKernelRegressor,
     NystroemFeatures,
@@ -150,7 +148,6 @@ def test_the_signature_is_read_once():
         (HistogramClassifier, HistogramRegressor, {"class_weight", "threshold", "positive", "quantile"}),
         (FourierKernelLearner, FourierKernelRegressor, {"class_weight", "threshold", "positive"}),
         (MultipleKernelLearner, MultipleKernelRegressor, {"class_weight", "threshold", "positive"}),
-        (MomentsRidgeClassifier, MomentsRidge, {"class_weight"}),
     ],
 )
 def test_classifier_and_regressor_differ_by_what_is_about_classes_and_quantiles(classifier, regressor, apart):

@@ -17,10 +17,6 @@ from chimap import (
     HistogramRegressor,
     HomogeneousMap,
     LookupClassifier,
-    MomentsGroupLasso,
-    MomentsLasso,
-    MomentsRidge,
-    MomentsRidgeClassifier,
     MultipleKernelLearner,
     MultipleKernelRegressor,
     OnlineIntersectionClassifier,
@@ -66,11 +62,6 @@ ESTIMATORS: dict[str, BaseEstimator] = {
     "multiple kernels": MultipleKernelLearner("exp-chi2", blocks=HALVES, **FEW),
     "multiple kernels, regression": MultipleKernelRegressor("exp-chi2", blocks=HALVES, **FEW),
     "lookup": LookupClassifier(AnchorMap("chi2", n_anchors=9)),
-    "ridge": MomentsRidge(random_state=0),
-    "ridge, components": MomentsRidge([0.1, 1.0], n_components=[2, 4], random_state=0),
-    "ridge classifier": MomentsRidgeClassifier(random_state=0),
-    "lasso": MomentsLasso([1e-3, 1e-2], random_state=0),
-    "group lasso": MomentsGroupLasso([[0, 1, 2, 3], [4, 5, 6, 7]], alpha=1e-3, random_state=0),
     "online": OnlineIntersectionClassifier(max_iter=2, random_state=0),
 }
 COMPILED = {

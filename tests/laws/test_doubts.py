@@ -13,7 +13,6 @@ from chimap import (
     HistogramClassifier,
     HistogramRegressor,
     LookupClassifier,
-    MomentsRidgeClassifier,
     OnlineIntersectionClassifier,
     load,
     open_source,
@@ -153,7 +152,6 @@ FILMS = np.repeat(np.arange(30), 10)
 FRAMES = rng.random((30, 6))[FILMS] + 0.005 * rng.random((N, 6))
 IN_MEMORY = {
     "HistogramClassifier": lambda: HistogramClassifier("chi2", random_state=0),
-    "MomentsRidgeClassifier": MomentsRidgeClassifier,
     "LookupClassifier": LookupClassifier,
     "OnlineIntersectionClassifier": OnlineIntersectionClassifier,
 }

@@ -16,10 +16,6 @@ from chimap import (
     HistogramRegressor,
     LandmarkFeatures,
     LookupClassifier,
-    MomentsGroupLasso,
-    MomentsLasso,
-    MomentsRidge,
-    MomentsRidgeClassifier,
     MultipleKernelLearner,
     OnlineIntersectionClassifier,
     PrincipalFeatures,
@@ -61,17 +57,12 @@ CLASSIFIERS = {
     "two blocks": HistogramClassifier("linear", blocks=[slice(0, 5), slice(5, 10)], alpha=0.3, **FIXED),
     "components": HistogramClassifier("linear", alpha=0.3, **FIXED | {"features": PrincipalFeatures(4, "additive")}),
     "exact": HistogramClassifier("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
-    "moments": MomentsRidgeClassifier(alpha=0.3),
     "online": OnlineIntersectionClassifier(max_iter=2, random_state=0, weights="frequency"),
 }
 REGRESSORS = {
     "square": HistogramRegressor("linear", alpha=0.3, **FIXED),
     "epsilon_insensitive": HistogramRegressor("linear", loss="epsilon_insensitive", alpha=0.3, **FIXED),
     "exact": HistogramRegressor("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
-    "moments": MomentsRidge(alpha=0.3),
-    "moments, components": MomentsRidge(alpha=0.3, n_components=4),
-    "lasso": MomentsLasso(alpha=1e-3),
-    "group lasso": MomentsGroupLasso([[0, 1], [2, 3, 4], [5, 6, 7, 8, 9]], alpha=1e-3),
 }
 
 
@@ -235,9 +226,6 @@ def test_the_choice_of_alpha(selection):
     assert order.size == found.n_folds
 
 
-OF_THE_MEAN_LOSS = ("lasso", "group lasso", "online")  # strengths beside a mean loss
-
-
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("scale", [4.0, 2.0**-20])
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -249,7 +237,7 @@ def test_equal_weights_change_nothing(name, scale):
     model, again = made(name), made(name)
     y = TARGETS if is_regressor(model) else Y
     alpha = model.get_params().get("alpha", "auto")
-    if not isinstance(alpha, str) and name not in OF_THE_MEAN_LOSS:
+    if not isinstance(alpha, str) and name != "online":  # whose strength stands beside a mean loss
         again.set_params(alpha=scale * alpha if np.ndim(alpha) == 0 else [scale * one for one in alpha])
     model.fit(ROWS, y)
     again.fit(ROWS, y, sample_weight=np.full(len(y), scale))
@@ -396,8 +384,6 @@ LEAVING_OUT = {
     "ridge": HistogramRegressor("linear", alpha=0.3, **FIXED),
     "components": HistogramRegressor("linear", alpha=0.3, **FIXED | {"features": PrincipalFeatures(10, "additive")}),
     "exact": HistogramRegressor("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
-    "moments": MomentsRidge(alpha=0.3),
-    "moments, components": MomentsRidge(alpha=0.3, n_components=10),
 }
 
 

@@ -41,9 +41,6 @@ MODELS: dict[str, Callable[[], Any]] = {
     "gaussian": lambda: chimap.HistogramRegressor("gaussian", n_components=16, random_state=0).fit(X, TARGETS),
     "compiled": _compiled,
     "lookup": lambda: chimap.LookupClassifier(chimap.AnchorMap("chi2", n_anchors=5)).fit(X, Y).compile(),
-    "ridge-from-moments": lambda: chimap.MomentsRidge(n_components=[2, 4], random_state=0).fit(X, TARGETS),
-    "ridge-classes-from-moments": lambda: chimap.MomentsRidgeClassifier(random_state=0).fit(X, Y),
-    "lasso-from-moments": lambda: chimap.MomentsLasso(n_alphas=3, random_state=0).fit(X, TARGETS),
     "online": lambda: chimap.OnlineIntersectionClassifier(n_knots=5, random_state=0).fit(X, Y),
     "lookup-in-double": lambda: chimap.LookupClassifier(chimap.AnchorMap("chi2", n_anchors=5)).fit(X, Y),
     "kernels": lambda: chimap.MultipleKernelLearner(

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
-from chimap import HistogramClassifier, HistogramRegressor, LookupClassifier, MomentsRidgeClassifier, load, report
+from chimap import HistogramClassifier, HistogramRegressor, LookupClassifier, OnlineIntersectionClassifier, load, report
 from chimap._errors import InputError
 from chimap.data import ArraySource
 from chimap.features.nearest import FAR
@@ -165,7 +165,7 @@ def test_models_that_cannot_tell():
         fitted("additive", X, np.column_stack([Y == 0, Y == 1]).astype(int)).predict(X, unassigned=0.05)
     with pytest.raises(TypeError, match="unassigned"):
         HistogramRegressor("chi2").fit(rows, rows[:, 0]).predict(rows, unassigned=0.05)
-    for other in (LookupClassifier(), MomentsRidgeClassifier()):
+    for other in (LookupClassifier(), OnlineIntersectionClassifier()):
         with pytest.raises(InputError, match=f"which a {type(other).__name__} does not keep: use a Histogram"):
             other.fit(rows, y).predict(rows, unassigned=0.05)
     with pytest.raises(InputError, match="CompiledClassifier does not keep"):

@@ -20,7 +20,7 @@ from chimap.solvers.groups import (
     SquareProblem,
     follow,
     full_scatter,
-    group_lasso,
+    group_lasso_path,
     largest_group_alpha,
 )
 from chimap.solvers.lbfgs import over
@@ -100,7 +100,7 @@ def test_a_path_is_that_of_skglm_on_the_rows():
     Z, Y = rows(200, 12, 1, mean=10.0)
     moments, groups = moments_of(Z, Y), np.arange(12).reshape(4, 3)
     largest = largest_group_alpha(moments, groups)
-    path = group_lasso(moments, largest * np.array([1.001, 0.3, 0.03]), groups)
+    path = group_lasso_path(moments, largest * np.array([1.001, 0.3, 0.03]), groups)
     assert path.n_used[0] == 0
     assert path.residuals.max() < 1e-6
     Zc, yc = np.asfortranarray(Z - Z.mean(axis=0)), Y[:, 0] - Y[:, 0].mean()

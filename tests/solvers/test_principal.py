@@ -60,14 +60,6 @@ def test_least_norm_where_features_are_more_than_rows():
     np.testing.assert_allclose(found.coef, np.linalg.pinv(centred, rcond=1e-10) @ targets, atol=1e-8)
 
 
-def test_predictions_of_all_numbers_of_components():
-    Z, Y = rows(100, 9, 2)
-    model = PrincipalRidge.of(moments_of(Z, Y))
-    for p, outputs in model.predictions(Z[:30], [7, 2], 0.5):
-        solution = model.solution(p, 0.5)
-        np.testing.assert_allclose(outputs, Z[:30] @ solution.coef + solution.intercept, rtol=1e-10)
-
-
 @pytest.mark.parametrize("shape", [(150, 12, 3), (60, 90, 1), (700, 300, 2)])
 @pytest.mark.parametrize("mean", [1.0, 1e4])
 def test_scores_are_those_of_refits(shape, mean):

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._memory import parse_memory
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Rows, Sometimes
@@ -17,7 +18,7 @@ from chimap._validation import rows_as_fitted
 from chimap.data.overlap import TrainingMass
 from chimap.data.units import Units
 from chimap.estimators.forwarding import outputs_of_rows, predict_chunks, predict_source
-from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_posterior, without_shares
+from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_shares
 from chimap.features.covariates import check_takes_bins_only
 from chimap.model_files import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
@@ -247,7 +248,10 @@ class CompiledModel(BaseEstimator):
 
     def _variance_factors(self, X: MatrixLike) -> np.ndarray:
         """Raise ValueError: there is no posterior."""
-        raise without_posterior(self)
+        raise InputError(
+            f"a {type(self).__name__} has no posterior: predict without return_std, or use the model that it was made "
+            "from; predict_set returns intervals."
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

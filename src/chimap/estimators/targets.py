@@ -29,7 +29,7 @@ from chimap.machines.rows import FEWEST_UNITS, sufficient_folds
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.unassigned import checked_share, is_unassigned, marked
 from chimap.moments import Targets, fold_of_rows
-from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, with_positive
+from chimap.recipe.codecs import ClassCodec, Codec
 from chimap.recipe.task import HeldOutRows, Task, classes_in, row_weights
 from chimap.recipe.weights import checked_sample_weight, counts_in
 from chimap.selection.base import USUAL_FOLDS
@@ -485,14 +485,13 @@ class CountedRows(NamedTuple):
 
 
 class Encoding(WholeFits):
-    """Targets of an estimator that learns from rows in memory, encoded by a codec, and answers learned from held-out
+    """Classes of a classifier that learns from rows in memory, encoded by a codec, and answers learned from held-out
     rows. The answers are kept as attributes, as files hold them.
     """
 
     _codec: Sometimes[Codec]
+    classes_: np.ndarray
     class_weight_: Sometimes[np.ndarray | None]
-    threshold_: Sometimes[float]
-    noise_variance_: Sometimes[np.ndarray | None]
     _calibration: Sometimes[Calibration | TaskCalibration]
     _conformal: Sometimes[Conformal | None]
     first_column_: ClassVar[int | None] = None  # what estimators with a recipe know of the columns of their fit
@@ -500,37 +499,21 @@ class Encoding(WholeFits):
     taken_covariates: ClassVar[None] = None
     mass_: ClassVar[None] = None
     class_weight: ClassWeight = None
-    threshold: str | float | None = None
-    positive: object = None
     weights: str = "importance"  # also of models from files that do not say what weights are
 
     _outputs_with_shares = without_shares
 
     def _learn_targets(self, y: ArrayLike) -> None:
-        """Learn the classes, or the range of the targets, from all of y."""
-        codec = (ClassCodec if is_classifier(self) else RealCodec).of(y)
-        self._codec = codec if self.positive is None else with_positive(codec, self.positive)
-        task = self._task
-        if task.classes is not None:
-            self.classes_, self.multilabel_ = task.classes, task.is_multilabel
-
-    @property
-    def _task(self) -> Task:
-        """The targets, as a fit with a recipe has them."""
-        return Task(self._codec, class_weight=vars(self).get("class_weight_"), threshold=self.threshold)
+        """Learn the classes from all of y."""
+        self._codec = ClassCodec.of(y)
+        task = Task(self._codec)
+        assert task.classes is not None
+        self.classes_, self.multilabel_ = task.classes, task.is_multilabel
 
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
         """Learn how outputs become answers from outputs for rows that the machine has not seen."""
-        if not is_classifier(self):
-            of_targets = RealAnswers.of(held_out)
-            self._conformal, self.noise_variance_ = of_targets.conformal, of_targets.noise
-            return
-        answers = ClassAnswers.of(held_out, self._task)
+        answers = ClassAnswers.of(held_out, Task(self._codec, class_weight=self.class_weight_))
         self._calibration, self._conformal = answers.calibration, answers.conformal
-        if answers.threshold is None:
-            self.__dict__.pop("threshold_", None)
-        else:
-            self.threshold_ = answers.threshold
 
     @property
     def _answers(self) -> ClassAnswers | RealAnswers:
@@ -538,54 +521,31 @@ class Encoding(WholeFits):
         return answers_of(self)
 
     def _encode(self, y: np.ndarray) -> Targets:
-        """Return targets (n, t) minus ``_target_shift``."""
+        """Return targets (n, t), less the shift of the codec."""
         return self._codec.encode(y)
 
-    def _class_weighed(
-        self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
-    ) -> np.ndarray | None:
-        """Return the weights of the rows (n,), with class weights included, or None. Sets ``class_weight_``."""
-        classes = None if not is_classifier(self) else self.classes_ if is_batch else classes_in(y)
-        weights, of_classes = row_weights(
-            self.class_weight, self.threshold, classes, y, sample_weight, is_batch=is_batch
-        )
-        if classes is not None:
-            self.class_weight_ = of_classes
-        return weights
-
     def _counted(self, X: Rows, y: np.ndarray, sample_weight: ArrayLike | None, is_batch: bool = False) -> CountedRows:
-        """Return the rows in memory with weight above 0, and say what looks doubtful of them.
+        """Return the rows in memory with weight above 0, and say what looks doubtful of them. Sets ``class_weight_``.
 
         is_batch: whether more rows will come; nothing is said of one batch.
         """
         if not is_batch:
             source = ArraySource(X, y, "X", fitted_names(self))
             seen, labels = first_look(source)
-            say(doubts_at_fit(source, seen, labels, None, is_classifier(self)), stacklevel=3)
+            say(doubts_at_fit(source, seen, labels, None, True), stacklevel=3)
             say(doubts_of_groups(source, seen), stacklevel=3)
         weights = checked_sample_weight(sample_weight, X.shape[0])
         counts_in(self.weights, weights)
         if weights is not None and not weights.all():
             rows = np.flatnonzero(weights)
             X, y, weights = _arrays.take_rows(X, rows), y[rows], weights[rows]
-        counts = counts_in(self.weights, weights)
-        return CountedRows(X, y, self._class_weighed(y, weights, is_batch), counts)
+        counts, classes = counts_in(self.weights, weights), self.classes_ if is_batch else classes_in(y)
+        weights, self.class_weight_ = row_weights(self.class_weight, None, classes, y, weights, is_batch=is_batch)
+        return CountedRows(X, y, weights, counts)
 
     @property
     def _n_targets(self) -> int:
         return self._codec.n_targets
-
-    def _target_shift(self) -> np.ndarray:
-        """Return a provisional mean of the targets, (t,)."""
-        return self._codec.shift
-
-
-def without_posterior(model: object) -> InputError:
-    """Return the error of a model without a posterior that is asked for standard deviations."""
-    return InputError(
-        f"a {type(model).__name__} has no posterior: predict without return_std, or use the model that it was made "
-        "from; predict_set returns intervals."
-    )
 
 
 def answers_of(model: object) -> ClassAnswers | RealAnswers:

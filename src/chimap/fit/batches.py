@@ -43,9 +43,8 @@ from chimap.models.model import Model
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
 from chimap.race.choose import race
 from chimap.recipe import Recipe
-from chimap.recipe.recipe import checked_alpha
 from chimap.recipe.task import HeldOutRows, Task
-from chimap.selection.base import USUAL_FOLDS, OpenSettings
+from chimap.selection.base import USUAL_FOLDS, OpenSettings, checked_alpha
 from chimap.selection.choose import ChosenSolution
 from chimap.solvers.base import Evidence, KernelRows, Swept
 from chimap.solvers.blocks import core_rows

@@ -26,9 +26,8 @@ from chimap.losses import Loss
 from chimap.machines.method import Design, features_of
 from chimap.machines.objective import GroupNorm, PenalisedLoss, checked_loss
 from chimap.recipe import Recipe
-from chimap.recipe.recipe import checked_alpha
 from chimap.selection import fold_count
-from chimap.selection.base import OpenSettings
+from chimap.selection.base import OpenSettings, checked_alpha
 from chimap.solvers.groups import KernelPath
 
 if TYPE_CHECKING:

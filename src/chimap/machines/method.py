@@ -33,7 +33,8 @@ from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.recipe.preparation import Preparation
-from chimap.recipe.recipe import PRECISIONS, checked_alpha
+from chimap.recipe.recipe import PRECISIONS
+from chimap.selection.base import checked_alpha
 
 
 def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures | ExactBlocks:

@@ -21,8 +21,7 @@ from chimap.losses import OF_CLASSES, OF_TARGETS, Loss, Observed, Quantile, name
 from chimap.penalties import L2, L21
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock
-from chimap.recipe.recipe import checked_alpha
-from chimap.selection.base import OpenSettings
+from chimap.selection.base import OpenSettings, checked_alpha
 from chimap.selection.choose import ChosenSolution, choose
 from chimap.solvers.base import Components, Evidence, Solver
 from chimap.solvers.catalogue import SOLVERS, solver_of

@@ -221,8 +221,7 @@ class Moments:
         if meta["is_shifted"]:
             moments.shift, moments.target_shift = arrays["shift"], arrays["target_shift"]
         moments.count = meta["count"]
-        # Files from before weights were added hold no n_rows.
-        moments.n_rows = meta["n_rows"] if "n_rows" in meta else meta["count"]
+        moments.n_rows = meta["n_rows"]
         moments.feature_sum, moments.target_sum = arrays["feature_sum"], arrays["target_sum"]
         moments._cross, moments.target_squares = arrays["cross"], arrays["target_squares"]
         moments._waiting = arrays["class_total"]
@@ -405,7 +404,7 @@ class Moments:
             return self
         if self.shift is None:
             self.shift, self.target_shift = other.shift, other.target_shift
-        other = other._reshifted(*self.shifts)
+        other = other.about(*self.shifts)
         self.n_rows += sign * other.n_rows
         self.count = self.count + sign * other.count if self.n_rows else 0
         self.feature_sum += sign * other.feature_sum
@@ -416,8 +415,16 @@ class Moments:
         self._waiting += sign * other._waiting
         return self
 
-    def _reshifted(self, shift: np.ndarray, target_shift: np.ndarray) -> Moments:
-        """Return moments of the same rows about other shifts: z - b = (z - a) + (a - b)."""
+    def about(self, shift: np.ndarray, target_shift: np.ndarray) -> Moments:
+        """Return moments of the same rows about other shifts: z - b = (z - a) + (a - b).
+
+        Parameters
+        ----------
+        shift : ndarray of shape (D,)
+            Shift of the features.
+        target_shift : ndarray of shape (t,)
+            Shift of the targets.
+        """
         old_shift, old_target_shift = self.shifts
         if np.array_equal(shift, old_shift) and np.array_equal(target_shift, old_target_shift):
             return self

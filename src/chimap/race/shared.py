@@ -44,7 +44,7 @@ from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.recipe.parts import parts_of
 from chimap.recipe.preparation import Preparation
-from chimap.recipe.recipe import checked_alpha
+from chimap.selection.base import checked_alpha
 from chimap.selection.climb import LESS, Scored, Setting, SettingSearch, climb, mean_square
 from chimap.selection.leave_one_out import OCTAVES
 from chimap.selection.scoring import OutputScore, probability_errors

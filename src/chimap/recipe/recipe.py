@@ -20,7 +20,7 @@ from chimap._errors import InputError
 from chimap._memory import budgets, parse_memory, room_in
 from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring
-from chimap._validation import AUTO, ParameterError, check_choice, check_positive, is_auto
+from chimap._validation import AUTO, ParameterError, check_choice, is_auto
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
@@ -258,21 +258,6 @@ class Recipe:
     def blocks_in(self, columns: Sequence[str] | None) -> Blocks | None:
         """Return the blocks by places, given the names of the columns."""
         return None if self.blocks is None else named_blocks(self.blocks, columns)
-
-
-def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
-    """Return one strength, several to choose from, or None for "auto". Raise ValueError for anything else."""
-    if isinstance(alpha, str):
-        check_choice(alpha, "alpha", (AUTO,))
-        return None
-    if np.ndim(alpha) == 0:
-        check_positive(alpha, "alpha")
-        return float(alpha)
-    if not len(alpha):
-        raise ParameterError("alpha", alpha, "'auto', a number or several numbers")
-    for strength in alpha:
-        check_positive(strength, Message("each of {alpha}"))
-    return tuple(float(strength) for strength in alpha)
 
 
 def checked_normalizations(normalize: str | Sequence[str | None] | None) -> list[Normalization | None]:

@@ -14,10 +14,11 @@ from chimap._formatting import measure_in_words, number, percent, plain
 from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.estimators.component_curves import ComponentCurves
 from chimap.reports.figures import BAD, GOOD, LINES, MUTED, drawing, log_axis, to_svg
 from chimap.reports.page import Page, captioned, date_in_words, now, package_versions, render
 from chimap.selection import SelectionResult
+from chimap.selection.sums import SumsModel
+from chimap.solvers.sparse import SparsePath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -240,7 +241,7 @@ _SMALLEST_DRAWN = 1e-17  # drawn instead of zero on a logarithmic axis
 
 
 def scores_by_components(
-    n_components: np.ndarray, alphas: np.ndarray, scores: np.ndarray, name: str, chosen: tuple[int, float] | None
+    n_components: np.ndarray, alphas: np.ndarray, scores: np.ndarray, name: str, chosen: tuple[int, float]
 ) -> str:
     """Draw one line per strength over the number of components (logarithmic), with a ring around the chosen pair.
 
@@ -248,7 +249,7 @@ def scores_by_components(
     and ``name`` is their name, such as 'held-out R²'. If there are more strengths than colours, evenly spaced ones are
     drawn, the chosen one among them.
     """
-    best = None if chosen is None else int(np.argmin(np.abs(alphas - chosen[1])))
+    best = int(np.argmin(np.abs(alphas - chosen[1])))
     with drawing(380, 250) as (figure, axes):
         for colour, s in zip(LINES, _drawn(alphas.size, best), strict=False):
             width = 2.6 if s == best else 1.6
@@ -261,9 +262,8 @@ def scores_by_components(
                 markersize=4,
                 label=number(alphas[s], 2),
             )
-        if chosen is not None and best is not None:
-            p = int(np.argmin(np.abs(n_components - chosen[0])))
-            axes.plot([n_components[p]], [scores[p, best]], "o", markersize=12, markerfacecolor="none", color=BAD)
+        p = int(np.argmin(np.abs(n_components - chosen[0])))
+        axes.plot([n_components[p]], [scores[p, best]], "o", markersize=12, markerfacecolor="none", color=BAD)
         shown = scores[:, _drawn(alphas.size, best)]
         top = float(shown.max())
         # Without this limit, pairs that fail entirely would compress all others into a line.
@@ -275,9 +275,10 @@ def scores_by_components(
         axes.grid(axis="y")
         axes.set(xlabel="principal components", ylabel=name)
         axes.legend(title="alpha", loc="upper left", bbox_to_anchor=(1.01, 1.02), labelcolor=MUTED)
-        alt = f"{name} over {n_components.size} numbers of components at {alphas.size} strengths."
-        if chosen is not None:
-            alt += f" Chosen: {chosen[0]} components at strength {number(chosen[1], 3)}."
+        alt = (
+            f"{name} over {n_components.size} numbers of components at {alphas.size} strengths. Chosen: {chosen[0]} "
+            f"components at strength {number(chosen[1], 3)}."
+        )
         return to_svg(figure, "components", alt)
 
 
@@ -310,12 +311,12 @@ def along_path(
         return to_svg(figure, id, alt)
 
 
-def _drawn(count: int, kept: int | None) -> Sequence[int]:
+def _drawn(count: int, kept: int) -> Sequence[int]:
     """Return at most as many indices as there are colours, evenly spaced, ``kept`` among them."""
     if count <= _MOST_LINES:
         return range(count)
     places = np.unique(np.linspace(0, count - 1, _MOST_LINES).round().astype(int)).tolist()
-    if kept is not None and kept not in places:
+    if kept not in places:
         places[int(np.argmin(np.abs(np.array(places) - kept)))] = kept
     return places
 
@@ -351,22 +352,13 @@ class SelectionPage(Page):
     created: datetime = field(default_factory=now)
 
     @classmethod
-    def of(
-        cls, model: BaseEstimator, *, curves: ComponentCurves | None = None, title: str | None = None
-    ) -> SelectionPage:
-        """Return the page on the cross-validation of a fitted ``MomentsRidge``, ``MomentsLasso`` or related model.
-
-        For ridge on principal components, the page shows the held-out R² of each number of components and strength,
-        and R² and accuracy on other rows if ``curves`` is given. For LASSO and group LASSO, it shows held-out error,
-        number of used features and residuals of the optimality conditions along the path of strengths.
+    def of(cls, model: BaseEstimator, *, title: str | None = None) -> SelectionPage:
+        """Return the page on the held-out R² of each number of components and strength.
 
         Parameters
         ----------
         model : estimator
-            A fitted model from moments, or a ``HistogramClassifier`` whose ``PrincipalFeatures`` were given several
-            numbers of components.
-        curves : ComponentCurves or None, default=None
-            Scores on other rows, the result of ``model.curves(X, y)``.
+            A fitted estimator whose ``PrincipalFeatures`` were given several numbers of components.
         title : str or None, default=None
             Title of the page; None takes the name of the estimator.
 
@@ -377,30 +369,69 @@ class SelectionPage(Page):
         Raises
         ------
         DataError
-            If the model chose nothing by folds and there are no ``curves``.
+            If the model chose no number of components.
+        """
+        name, scores = type(model).__name__, ComponentScores.of(model.selection_)
+        if scores is None:
+            raise DataError(
+                Message(
+                    "this {} has chosen no number of components by folds: fit it with PrincipalFeatures of several.",
+                    name,
+                )
+            )
+        facts = _facts(model.n_rows_, model.coef_.shape[1], model.alpha_, model.selection_)
+        facts["components per block"] = f"{model.n_principal_:,}"
+        settings = plain({k: str(v) for k, v in model.get_params(deep=False).items()})
+        return cls(title or name, name, facts, [_component_figure(scores, "weights")], settings)
+
+    @classmethod
+    def of_sums(cls, model: SumsModel, title: str) -> SelectionPage:
+        """Return the page on how a model from sums was chosen.
+
+        For ridge on principal components, it shows the held-out R² of each number of components and strength. For LASSO
+        and group LASSO, it shows held-out error, number of used features and residuals of the optimality conditions
+        along the path of strengths.
+
+        Parameters
+        ----------
+        model : SumsModel
+            What ``chimap.ridge``, ``chimap.lasso`` or ``chimap.group_lasso`` returns.
+        title : str
+            Title of the page.
+
+        Returns
+        -------
+        SelectionPage
+
+        Raises
+        ------
+        DataError
+            If the model has no path, and chose no number of components by folds.
 
         Examples
         --------
         >>> import tempfile
-        >>> from chimap import MomentsLasso
+        >>> import chimap
         >>> Z = np.random.default_rng(0).standard_normal((300, 20))
-        >>> model = MomentsLasso(n_alphas=8, random_state=0).fit(Z, Z[:, 3] - Z[:, 7])
+        >>> sums = [chimap.Moments(20, 1).update(Z[k::3], Z[k::3, 3] - Z[k::3, 7]) for k in range(3)]
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     SelectionPage.of(model).save(f"{folder}/lasso.html").name
+        ...     SelectionPage.of_sums(chimap.lasso(sums), "LASSO").save(f"{folder}/lasso.html").name
         'lasso.html'
         """
-        figures = _path_figures(model) if hasattr(model, "path_") else _component_figures(model, curves)
-        if not figures:
-            raise DataError(
-                Message(
-                    "this {} has chosen nothing by folds, and there are no curves to show: fit it with several numbers "
-                    "of components (n_components, or PrincipalFeatures) or alphas, or pass curves=model.curves(X, y).",
-                    type(model).__name__,
-                )
-            )
-        name = type(model).__name__
-        settings = plain({k: str(v) for k, v in model.get_params(deep=False).items() if k != "groups"})
-        return cls(title or name, name, _facts(model), figures, settings)
+        facts = _facts(model.n_rows, model.coef.shape[0], model.alpha, model.selection)
+        scores = ComponentScores.of(model.selection)
+        if model.path is not None:
+            facts["used features"] = f"{int(np.any(model.coef != 0, axis=1).sum()):,}"
+            residual = model.path.residuals[np.argmin(np.abs(model.path.alphas - model.alpha))]
+            facts["optimality residual"] = number(float(residual), 2)
+            figures = _path_figures(model.path, model.selection, model.alpha)
+        elif model.pca is not None and scores is not None:
+            facts["components"] = f"{model.pca.components.shape[1]:,}"
+            facts["explained variance"] = percent(float(model.pca.shares.sum()))
+            figures = [_component_figure(scores, "components and weights")]
+        else:
+            raise DataError("this model has no path, and has chosen no number of components by folds.")
+        return cls(title, "linear model from sums", facts, figures, {})
 
     def to_html(self) -> str:
         """Return the page as text; equal values give equal text."""
@@ -416,54 +447,32 @@ class SelectionPage(Page):
         )
 
 
-def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> list[JSON]:
+def _component_figure(scores: ComponentScores, learned: str) -> JSON:
+    caption = (
+        f"Each fold is predicted with {learned} learned from the other folds. The result is exact and is computed from "
+        "moments alone."
+    )
+    svg = scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", scores.chosen)
+    return captioned("Cross-validated R²", svg, caption)
+
+
+def _path_figures(path: SparsePath, selection: SelectionResult | None, alpha: float) -> list[JSON]:
     figures = []
-    scores = ComponentScores.of(model.selection_)
-    number = getattr(model, "n_components_", getattr(model, "n_principal_", None))
-    chosen = None if number is None else (number, model.alpha_)
-    if scores is not None:
-        learned = "components and weights" if hasattr(model, "n_components_") else "weights"
-        fold_caption = (
-            f"Each fold is predicted with {learned} learned from the other folds. The result is exact and is computed "
-            "from moments alone."
-        )
-        svg = scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", chosen)
-        figures.append(captioned("Cross-validated R²", svg, fold_caption))
-    if curves is not None:
-        row_caption = f"Scores on {curves.n_rows:,} other rows, with components and weights from all rows of the fit."
-        for name, values in (("R²", curves.r2), ("accuracy", curves.accuracy)):
-            if values is not None:
-                svg = scores_by_components(curves.n_components, curves.alphas, values, name, chosen)
-                title = f"{name[0].upper()}{name[1:]} on other rows"
-                figures.append(captioned(title, svg, row_caption))
-    return figures
-
-
-def _path_figures(model: BaseEstimator) -> list[JSON]:
-    path, figures = model.path_, []
-    if model.selection_ is not None:
-        band, mean = model.selection_.standard_errors, model.selection_.scores.mean(axis=1)
-        svg = along_path(path.alphas, mean, "held-out squared error", model.alpha_, band=band, id="error")
+    if selection is not None:
+        band, mean = selection.standard_errors, selection.scores.mean(axis=1)
+        svg = along_path(path.alphas, mean, "held-out squared error", alpha, band=band, id="error")
         caption = "Mean over the held-out folds. The band is one standard error."
         figures.append(captioned("Cross-validated error", svg, caption))
-    svg = along_path(path.alphas, path.n_used.astype(float), "used features", model.alpha_, id="used")
+    svg = along_path(path.alphas, path.n_used.astype(float), "used features", alpha, id="used")
     figures.append(captioned("Used features", svg, "Number of features with a non-zero weight."))
-    svg = along_path(path.alphas, path.residuals, "residual", model.alpha_, logarithmic=True, id="residual")
+    svg = along_path(path.alphas, path.residuals, "residual", alpha, logarithmic=True, id="residual")
     caption = "Largest violation of the optimality conditions (Karush, Kuhn, Tucker), as a share of the strength."
     figures.append(captioned("Optimality", svg, caption))
     return figures
 
 
-def _facts(model: BaseEstimator) -> dict[str, str]:
-    facts = {"rows": f"{model.n_rows_:,}", "features": f"{model.coef_.shape[1]:,}", "alpha": number(model.alpha_)}
-    if hasattr(model, "n_principal_"):
-        facts["components per block"] = f"{model.n_principal_:,}"
-    if hasattr(model, "n_components_"):
-        facts["components"] = f"{model.n_components_:,}"
-        facts["explained variance"] = percent(float(model.pca_.shares.sum()))
-    if ComponentScores.of(model.selection_) is not None:
-        facts["held-out R²"] = number(float(model.selection_.r2.max()))
-    if hasattr(model, "path_"):
-        facts["used features"] = f"{int(np.any(model.coef_ != 0, axis=0).sum()):,}"
-        facts["optimality residual"] = number(model.kkt_residual_, 2)
+def _facts(n_rows: int, n_features: int, alpha: float, selection: SelectionResult | None) -> dict[str, str]:
+    facts = {"rows": f"{n_rows:,}", "features": f"{n_features:,}", "alpha": number(alpha)}
+    if selection is not None and ComponentScores.of(selection) is not None:
+        facts["held-out R²"] = number(float(selection.r2.max()))
     return facts

@@ -15,7 +15,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._types import JSON
-from chimap._validation import ParameterError, check_positive
+from chimap._validation import AUTO, ParameterError, check_choice, check_positive
 from chimap.model_files import register
 from chimap.solvers.base import Problem
 from chimap.solvers.ridge import LinearSolution
@@ -267,6 +267,21 @@ class Selection(ABC):
     @abstractmethod
     def choose(self, problem: Any, open: OpenSettings) -> Compared:
         """Score the strengths that are open, or (None) those of a search, on a problem that names the rule."""
+
+
+def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
+    """Return one strength, several to choose from, or None for "auto". Raise ValueError for anything else."""
+    if isinstance(alpha, str):
+        check_choice(alpha, "alpha", (AUTO,))
+        return None
+    if np.ndim(alpha) == 0:
+        check_positive(alpha, "alpha")
+        return float(alpha)
+    if not len(alpha):
+        raise ParameterError("alpha", alpha, "'auto', a number or several numbers")
+    for strength in alpha:
+        check_positive(strength, Message("each of {alpha}"))
+    return tuple(float(strength) for strength in alpha)
 
 
 def fold_count(selection: str | int, least: int = 2) -> int:

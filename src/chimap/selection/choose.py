@@ -12,7 +12,7 @@ import numpy as np
 from chimap._progress import Progress, Stopwatch
 from chimap.losses import Loss
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
-from chimap.selection.components import ComponentFolds, PrincipalFolds
+from chimap.selection.components import ComponentFolds
 from chimap.selection.folds import Folds, PathFolds
 from chimap.selection.gcv import GeneralisedCrossValidation
 from chimap.selection.holdout import HeldOutMoments, HoldOut, PathHoldOut
@@ -27,7 +27,6 @@ RULES: dict[str, type[Selection]] = {
     "leave out": LeavingOut,
     "path folds": PathFolds,
     "path holdout": PathHoldOut,
-    "principal folds": PrincipalFolds,
     "component folds": ComponentFolds,
     "held-out moments": HeldOutMoments,
     "folds": Folds,

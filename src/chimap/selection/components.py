@@ -1,7 +1,7 @@
 """Exact folds over the number of principal components together with the ridge strength.
 
 ``ComponentFolds`` is the rule of a fit with several ``n_principal``. It scores every pair from the moments of
-coordinates along components of all rows; ``PrincipalFolds`` finds the components anew without each fold.
+coordinates along components of all rows; ``score_principal`` finds the components anew without each fold.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chimap.selection.base import Compared, OpenSettings, Selection, SelectionRe
 from chimap.selection.folds import check_folds, choose_alpha
 from chimap.solvers.base import required
 from chimap.solvers.from_moments import RidgeProblem
-from chimap.solvers.principal import PrincipalProblem, PrincipalRidge, leading
+from chimap.solvers.principal import PrincipalRidge, leading
 
 DECADES = 10.0 ** np.arange(-6.0, 2.0)  # strengths to try with components, in units of the mean scatter
 
@@ -187,19 +187,6 @@ def _fold_errors(rest: Moments, fold: Moments, components: np.ndarray, alphas: n
         bias = np.cumsum(gap[:, None] * A, axis=0)[components - 1] - target_gap
         errors[:, s] = (within / fold.count + bias**2).sum(axis=1)
     return errors
-
-
-class PrincipalFolds(Selection):
-    """The rule of exact folds over numbers of components, learned anew without each fold, and strengths."""
-
-    rule: ClassVar[str] = "folds"
-    compares_more: ClassVar[bool] = True
-
-    def choose(self, problem: PrincipalProblem, open: OpenSettings) -> Compared:
-        """See ``Selection``; without given strengths, compare decades about the mean scatter."""
-        alphas = problem.usual_alpha() * DECADES if open.alpha is None else np.atleast_1d(open.alpha)
-        result = score_principal(problem.moments, problem.whole, problem.numbers, alphas, device=problem.device)
-        return Compared(result, problem.of_components(result.best["n_components"]))
 
 
 class ComponentFolds(Selection):

@@ -23,7 +23,7 @@ from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.groups import GroupProblem
 from chimap.solvers.ridge import Factor
-from chimap.solvers.sparse import SparsePath, SparseProblem, held_out_error
+from chimap.solvers.sparse import SparsePath, held_out_error
 
 # The factorisation of each fold costs D^3/3 operations, and iterating for t targets about 6 * 6 t D^2: from t = D/100
 # on the factorisation is cheaper.
@@ -365,7 +365,7 @@ class PathFolds(Selection):
     rule: ClassVar[str] = "folds"
     compares_more: ClassVar[bool] = True
 
-    def choose(self, problem: SparseProblem | GroupProblem, open: OpenSettings) -> Compared:
+    def choose(self, problem: GroupProblem, open: OpenSettings) -> Compared:
         alphas = open.path_below(problem.largest, problem.smallest)
         problem.along(alphas)
         if open.is_fixed or problem.n_folds == 1:

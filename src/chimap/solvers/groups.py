@@ -15,7 +15,7 @@ copy ordered by groups if they are not consecutive, and the eigenvectors.
 For the square loss, H is the scatter Hc of the moments and V is Vc (``SquareProblem``): no further pass over the rows
 is taken. Other losses (``LossProblem``) take a proximal quasi-Newton method whose metric is Hc: a step is one pass over
 the rows in O(n D t) operations, and some sweeps over the groups. ``follow`` walks a path of strengths from the largest
-down. ``group_lasso`` is the square loss with scikit-learn's scaling of the strength.
+down. ``group_lasso_path`` is the square loss with scikit-learn's scaling of the strength.
 
 The group solver of skglm (0.5) on equivalent rows (``sparse.equivalent_rows``) was tried in its place: for one target,
 64 to 256 features and 4 groups it took 7 to 12 times as long, at residuals ten times as large, so the descent stays.
@@ -46,7 +46,7 @@ from chimap.solvers.held_out import HeldOut, ValidationRows, by_folds
 from chimap.solvers.lbfgs import Rows
 from chimap.solvers.passes import PassesSolver, loss_of, shifted, step_outputs, unshifted
 from chimap.solvers.ridge import LinearSolution, solution
-from chimap.solvers.sparse import PathProblem, SparsePath
+from chimap.solvers.sparse import SparsePath
 
 SWEEPS = 5  # sweeps over the active groups between two evaluations of the gradient of all groups
 _MOST_NEWTON = 60
@@ -546,7 +546,7 @@ def metric_of(whole: Moments, penalty: L21) -> GroupQuadratic:
     return GroupQuadratic(square, penalty)
 
 
-def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarray]) -> SparsePath:
+def group_lasso_path(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarray]) -> SparsePath:
     """Minimise sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2, target by target.
 
     Parameters
@@ -578,7 +578,7 @@ def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarra
 
 
 def largest_group_alpha(moments: Moments, groups: Sequence[np.ndarray]) -> float:
-    """Return the least strength of ``group_lasso`` at which all weights are zero."""
+    """Return the least strength of ``group_lasso_path`` at which all weights are zero."""
     return largest_alpha(moments, _by_size(moments, groups)) / moments.count
 
 
@@ -587,25 +587,55 @@ def _by_size(moments: Moments, groups: Sequence[np.ndarray]) -> L21:
     return L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
 
 
-class GroupPathProblem(PathProblem):
-    """The path of strengths of a loss with the norm of groups.
+class GroupPathProblem(Problem):
+    """The path of strengths of a loss with the norm of groups, each solution starting from the one before.
+
+    A rule gives the strengths of the path to ``along``.
 
     Attributes
     ----------
+    moments : FoldMoments
+        Moments of all rows, fold by fold.
+    whole : Moments
+        Their sum.
+    smallest : float
+        End of a path, as a share of the strength at which all weights are zero.
     path : list of GroupSolution
         The solutions that strengths were compared by, or that lead to the chosen one.
     place : int
         Place in the path of the chosen strength.
     """
 
+    rule = "path folds"
+    smallest: ClassVar[float]
+
     def __init__(self, loss: str | Loss, evidence: Evidence):
-        super().__init__(required(evidence.moments, "moments"))
+        self.moments = required(evidence.moments, "moments")
+        self.whole, self.n_folds = self.moments.whole(), len(self.moments.folds)
+        self._alphas: np.ndarray | None = None
         self.penalty = required(evidence.penalty, "groups of features")
         self.loss = loss_of(loss, self.whole)
         self._progress, self._held_folds = evidence.progress, evidence.held_folds
         self.path: list[GroupSolution] = []
         self.place = 0
         self._solution: GroupSolution | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return self.whole.n_rows
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """Smallest strength at which all weights are zero."""
+
+    def usual_alpha(self) -> float:
+        """Return the strength in the middle between the largest and the smallest of a path."""
+        return self.largest * self.smallest**0.5
+
+    def along(self, alphas: np.ndarray) -> None:
+        """Take the strengths of the path, descending."""
+        self._alphas = alphas
 
     @property
     def attributes(self) -> dict[str, object]:

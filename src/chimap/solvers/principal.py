@@ -10,18 +10,13 @@ O(p t), and the weights w of the features O(D p t).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 
 from chimap.features.principal import PCA
-from chimap.losses import Loss, Square
-from chimap.moments import FoldMoments, Moments
-from chimap.solvers.base import Needs, Problem
-from chimap.solvers.held_out import HeldOut, ValidationRows, left_out
+from chimap.moments import Moments
 from chimap.solvers.ridge import LinearSolution
 
 
@@ -98,89 +93,6 @@ class PrincipalRidge:
         """
         coef = self.pca.components[:, :n_components] @ self.coordinates(alpha)[:n_components]
         return LinearSolution(coef, self.target_mean - self.pca.mean @ coef, alpha)
-
-    def predictions(self, Z: np.ndarray, n_components: Sequence[int], alpha: float) -> Iterator[tuple[int, np.ndarray]]:
-        """Predict rows with several numbers of components, at the cost of the largest alone.
-
-        Parameters
-        ----------
-        Z : ndarray of shape (n, D)
-            Features of the rows.
-        n_components : sequence of int
-            Numbers of components.
-        alpha : float
-            Strength of the penalty.
-
-        Yields
-        ------
-        tuple of int and ndarray of shape (n, t)
-            A number of components and its outputs, in ascending order.
-        """
-        weights, coordinates = self.coordinates(alpha), self.pca.transform(Z)
-        outputs, done = np.tile(self.target_mean, (Z.shape[0], 1)), 0
-        for p in sorted(n_components):
-            outputs = outputs + coordinates[:, done:p] @ weights[done:p]
-            done = p
-            yield p, outputs
-
-
-class PrincipalProblem(Problem):
-    """Minimise sum |z'w + b - y|^2 / 2 + alpha/2 |w|^2 over weights in the span of the first p components.
-
-    Parameters
-    ----------
-    moments : FoldMoments
-        Moments of all rows, fold by fold.
-    numbers : sequence of int
-        Numbers of components to choose from; the largest is used where no rule chooses.
-    device : str, default="cpu"
-        Device that decomposes. See ``PCA.of``.
-    """
-
-    needs: ClassVar[Needs] = "moments"
-
-    def __init__(self, moments: FoldMoments, numbers: Sequence[int], device: str = "cpu"):
-        self.moments, self.numbers, self.device = moments, numbers, device
-        self.whole, self.n_folds = moments.whole(), len(moments.folds)
-        self.loss: Loss = Square()
-
-    def of_components(self, number: int) -> PrincipalProblem:
-        """Return the problem of one number of components."""
-        return PrincipalProblem(self.moments, [number], self.device)
-
-    @property
-    def n_rows(self) -> int:
-        return self.whole.n_rows
-
-    @property
-    def rule(self) -> str | None:
-        return "principal folds" if self.n_folds > 1 else None
-
-    def usual_alpha(self) -> float:
-        """Return the mean scatter of a feature."""
-        return float(self.whole.scatter_diagonal().mean()) or 1.0
-
-    def solve(self, alpha: float) -> LinearSolution:
-        number = max(self.numbers)
-        model = PrincipalRidge.of(self.whole, number, self.device)
-        self._pca, self._number = model.pca, number
-        return model.solution(number, alpha)
-
-    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
-        """See ``Problem``: each row is left out alone, of machines with the same components."""
-        if validation is None:
-            return None
-        shift, target_shift = self.whole.shifts
-        outputs = validation.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
-        coordinates = self._pca.transform(validation.Z + shift)[:, : self._number]
-        scatters = self._pca.scatters[: self._number]
-        h = np.square(coordinates) @ (1 / (scatters + solution.alpha)) + 1 / self.whole.count
-        h = h if validation.weights is None else h * validation.weights
-        return HeldOut(validation.rows, left_out(self.loss, validation.Y, outputs, h) + target_shift)
-
-    @property
-    def attributes(self) -> dict[str, object]:
-        return {"n_components_": self._number, "pca_": self._pca}
 
 
 def leading(borders: np.ndarray, n_components: int) -> np.ndarray:

@@ -11,23 +11,17 @@ of a target costs O(D^2). Memory holds a few (D, D) float64 matrices, and the (D
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 from scipy.linalg.lapack import dpotrf
 
-from chimap.losses import Loss, Square
 from chimap.model_files import register
-from chimap.moments import FoldMoments, Moments
-from chimap.solvers.base import Needs, Problem
-from chimap.solvers.held_out import HeldOut, ValidationRows
+from chimap.moments import Moments
 from chimap.solvers.ridge import LinearSolution, solution
 
-_PATH_END = 1e-3  # end of a path, relative to the strength at which all weights are zero, as in scikit-learn
+PATH_END = 1e-3  # end of a path, relative to the strength at which all weights are zero, as in scikit-learn
 _DUALITY_GAP = 1e-8  # duality gap at which a search stops, relative to the objective at zero weights
 
 
@@ -88,7 +82,7 @@ class SparsePath:
         return np.array([int(np.any(solution.coef != 0, axis=1).sum()) for solution in self.solutions])
 
 
-def alphas_below(largest: float, n_alphas: int, share: float = _PATH_END) -> np.ndarray:
+def alphas_below(largest: float, n_alphas: int, share: float = PATH_END) -> np.ndarray:
     """Return strengths (n_alphas,), geometrically spaced from ``largest`` down to a share of it.
 
     ``largest`` is the strength at which all weights are zero.
@@ -163,96 +157,6 @@ def _outside(gradient: np.ndarray, coefs: np.ndarray, bound: np.ndarray) -> np.n
 def _path(moments: Moments, alphas: np.ndarray, coefs: np.ndarray, residuals: np.ndarray) -> SparsePath:
     solutions = [solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(alphas[s])) for s in range(alphas.size)]
     return SparsePath(alphas, solutions, residuals)
-
-
-class PathProblem(Problem):
-    """A path of strengths, of which one is chosen: each solution starts from the one before.
-
-    A rule gives the strengths of the path to ``along``.
-
-    Attributes
-    ----------
-    moments : FoldMoments
-        Moments of all rows, fold by fold.
-    whole : Moments
-        Their sum.
-    smallest : float
-        End of a path, as a share of the strength at which all weights are zero.
-    """
-
-    rule = "path folds"
-    smallest: ClassVar[float]
-
-    def __init__(self, moments: FoldMoments):
-        self.moments, self.whole, self.n_folds = moments, moments.whole(), len(moments.folds)
-        self._alphas: np.ndarray | None = None
-
-    @property
-    def n_rows(self) -> int:
-        return self.whole.n_rows
-
-    @property
-    @abstractmethod
-    def largest(self) -> float:
-        """Smallest strength at which all weights are zero."""
-
-    def usual_alpha(self) -> float:
-        """Return the strength in the middle between the largest and the smallest of a path."""
-        return self.largest * self.smallest**0.5
-
-    def along(self, alphas: np.ndarray) -> None:
-        """Take the strengths of the path, descending."""
-        self._alphas = alphas
-
-
-class SparseProblem(PathProblem):
-    """The path of a sparse penalty beside the mean square, from moments: the LASSO, the elastic net, the group LASSO.
-
-    Parameters
-    ----------
-    moments : FoldMoments
-        Moments of all rows, fold by fold.
-    path_of : callable
-        Called as ``path_of(moments, alphas)``; returns the ``SparsePath`` of the solutions for some rows.
-    largest : float
-        Smallest strength at which all weights are zero.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> Z = rng.normal(size=(100, 4))
-    >>> moments = Moments(4, 1).update(Z, Z[:, 0])
-    >>> folds = FoldMoments.of([moments], Z.dtype)
-    >>> problem = SparseProblem(folds, elastic_net, largest_alpha(moments))
-    >>> problem.solve(0.1).coef.ravel().round(1).tolist() == [0.9, 0, 0, 0]
-    True
-    """
-
-    needs: ClassVar[Needs] = "moments"
-    smallest: ClassVar[float] = _PATH_END
-
-    def __init__(self, moments: FoldMoments, path_of: Callable[[Moments, np.ndarray], SparsePath], largest: float):
-        super().__init__(moments)
-        self.path_of, self._largest = path_of, largest
-        self.loss: Loss = Square()
-
-    @property
-    def largest(self) -> float:
-        return self._largest
-
-    def solve(self, alpha: float) -> LinearSolution:
-        """See ``Problem``: the whole path is followed."""
-        self.path = self.path_of(self.whole, np.array([alpha]) if self._alphas is None else self._alphas)
-        self._place = int(np.argmin(np.abs(self.path.alphas - alpha)))
-        return self.path.solutions[self._place]
-
-    def held_out(self, solution: LinearSolution, validation: ValidationRows | None) -> HeldOut | None:
-        """See ``Problem``: no formula leaves a row out of a sparse solution."""
-        return None
-
-    @property
-    def attributes(self) -> dict[str, object]:
-        return {"path_": self.path, "kkt_residual_": float(self.path.residuals[self._place])}
 
 
 register(LinearSolution, SparsePath)
