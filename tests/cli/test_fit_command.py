@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 
-import pytest
 import typer.main
 
 from chimap.cli.commands.compare import fit_command
@@ -29,25 +28,25 @@ def every_settings():
     entered = [entry.candidate(asked) for entry in entries(LOOK)]
     entered += candidates_of_kernel(asked, "exp-chi2", 0.5, LOOK)
     entered += candidates_of_kernel(asked, "minmax", "auto", LOOK)
+    sources = map(source_of, ("100 x 10, 2 classes", "100000 x 10, 2 classes", "100000 x 100000, 2 classes"))
+    sizes = [Facts.of(source, Task.of(source, asked)[0], None, Request(can_keep=True)) for source in sources]
     for candidate in entered:
         yield candidate.settings
         yield from (c.settings for c in features_of_kernel(asked, candidate, LEARNED, LOOK, [64], 3000))
-        for rows in ("100 x 10, 2 classes", "100000 x 10, 2 classes", "100000 x 100000, 2 classes"):
-            source = source_of(rows)
-            facts = Facts.of(source, Task.of(source, asked)[0], None, Request(can_keep=True))
+        for facts in sizes:
             recipe = for_all_rows(candidate.recipe, facts, asked, Winner(LEARNED, False, None))
             yield recipe.with_raced(scoring="roc_auc").raced_settings
 
 
-@pytest.mark.parametrize("settings", [*every_settings()], ids=str)
-def test_every_setting_is_a_flag_of_fit(settings):
-    words = shlex.split(fit_command(settings, "data.npz", None, (TableOptions(), CountedColumn()), {}))
-    assert {word for word in words if word.startswith("--")} <= FLAGS
-    assert words[words.index("--kernel") + 1] == settings["kernel"]
-    for name, flag in (("normalize", "--normalization"), ("loss", "--loss"), ("n_components", "--components")):
-        value = settings.get(name)
-        if value not in (None, "square"):
-            assert words[words.index(flag) + 1] == str(value)
+def test_every_setting_is_a_flag_of_fit():
+    for settings in every_settings():
+        words = shlex.split(fit_command(settings, "data.npz", None, (TableOptions(), CountedColumn()), {}))
+        assert {word for word in words if word.startswith("--")} <= FLAGS
+        assert words[words.index("--kernel") + 1] == settings["kernel"]
+        for name, flag in (("normalize", "--normalization"), ("loss", "--loss"), ("n_components", "--components")):
+            value = settings.get(name)
+            if value not in (None, "square"):
+                assert words[words.index(flag) + 1] == str(value)
 
 
 def test_flags_of_the_data_and_those_that_are_no_defaults_are_kept():

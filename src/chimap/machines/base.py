@@ -139,8 +139,10 @@ def filling_of(source: Source) -> FilledShares:
     else:
         pieces = (chunk.X for chunk in source.chunks_from(0, min(n, size), n))
     for X in pieces:
-        columns = X.indices[X.data != 0] if _arrays.is_sparse(X) else np.nonzero(X)[1]
-        counts += np.bincount(columns, minlength=source.n_features)
+        if _arrays.is_sparse(X):
+            counts += np.bincount(X.indices[X.data != 0], minlength=source.n_features)
+        else:
+            counts += np.count_nonzero(X, axis=0)
         n_counted += X.shape[0]
     return FilledShares(counts / n_counted)
 
