@@ -97,10 +97,7 @@ class SettingSearch(ABC, Generic[Trial]):
 
     def downhill(self, begins_at: int) -> Setting:
         """Return the setting to climb from: by decades down from a place, as long as each is better."""
-        best = (begins_at, 0)
-        while self.better((best[0] - 2, 0), best):
-            best = best[0] - 2, 0
-        return best
+        return climb(self.better, (begins_at, 0), [(-2, 0)])
 
     def is_solved(self, setting: Setting) -> bool:
         """Whether a setting is in range and has a finite score."""

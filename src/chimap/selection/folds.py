@@ -28,7 +28,8 @@ from chimap.solvers.sparse import SparsePath, held_out_error
 # The factorisation of each fold costs D^3/3 operations, and iterating for t targets about 6 * 6 t D^2: from t = D/100
 # on the factorisation is cheaper.
 _FEATURES_PER_TARGET = 100
-_MOST_DECADES = 9  # distance from the scale at which a rough search ends
+_MOST_DECADES = 9  # distance from the scale at which a search ends
+_MOST_HALF_DECADES_UP = 9  # above the scale, at which the search of ``choose_alpha`` ends
 _VECTORS_DIRECTLY = 2  # arrays (D, t) in memory together
 _VECTORS_BY_ITERATION = 27  # arrays (D, t) for each fold: of the iteration, and weights of several strengths
 
@@ -124,37 +125,16 @@ def choose_alpha(
     scorer = _Scorer(chosen, whole, on_score, factor or Factor(whole.n_features))
     if isinstance(alphas, str):
         scale = float(whole.scatter_diagonal().mean()) if scale is None else scale
-        _search(scorer, max(scale, np.finfo(float).tiny))
+        scale = max(scale, np.finfo(float).tiny)
+        better = scorer.better(scale, lambda place: -2 * _MOST_DECADES <= place <= _MOST_HALF_DECADES_UP)
+        best = climb(better, (-2, 0), [(-2, 0)])
+        # A half decade up tells whether the error falls upwards: a decade is mostly far off, and takes the most steps.
+        if climb(better, best, [(1, 0)]) == best:
+            scorer.error(scale * 10 ** ((best[0] - 1) / 2))
     else:
         for alpha in sorted(np.asarray(alphas, float).reshape(-1), reverse=True):
-            scorer.score(float(alpha))
+            scorer.error(float(alpha))
     return scorer.result()
-
-
-def _search(scorer: _Scorer, scale: float) -> None:
-    """Search strengths in half decades of ``scale``, see ``choose_alpha``.
-
-    Half a decade up tells whether the error falls upwards: a whole decade is mostly far off, and takes the most
-    iterations.
-    """
-    steps: dict[float, int] = {}  # strength: half decades from ``scale``
-
-    def best_after(step: int) -> int:
-        alpha = scale * 10 ** (step / 2)
-        steps[alpha] = step
-        scorer.score(alpha)
-        return steps[scorer.best()]
-
-    best = -2
-    for step in range(-2, -20, -2):
-        best = best_after(step)
-        if best > step:
-            break
-    while best_after(best + 1) > best and best < 8:
-        if best_after(best + 2) == best + 1:
-            return  # the best and both its neighbours are scored
-        best += 2
-    best_after(best - 1)
 
 
 def climb_near(folds: FoldMoments, whole: Moments, near: float, least: float, factor: Factor) -> SelectionResult:
@@ -164,15 +144,7 @@ def climb_near(folds: FoldMoments, whole: Moments, near: float, least: float, fa
     """
     check_folds(folds, whole)
     scorer = _Scorer(folds.folds, whole, None, factor)
-
-    def error(setting: Setting) -> float:
-        scorer.score(near * 10 ** (setting[0] / 2))
-        return scorer.mean(near * 10 ** (setting[0] / 2))
-
-    def better(setting: Setting, best: Setting) -> bool:
-        return near * 10 ** (setting[0] / 2) >= least and error(setting) < error(best)
-
-    climb(better, (0, 0), [(-1, 0), (1, 0)])
+    climb(scorer.better(near, lambda place: near * 10 ** (place / 2) >= least), (0, 0), [(-1, 0), (1, 0)])
     return scorer.result()
 
 
@@ -186,19 +158,13 @@ def rough_alpha(folds: FoldMoments, whole: Moments, left_out: Sequence[int]) -> 
     check_folds(folds, whole)
     scorer = _Scorer([folds.folds[k] for k in left_out], whole, None, Factor(whole.n_features))
     scale = max(float(whole.scatter_diagonal().mean()), np.finfo(float).tiny)
-
-    def error(decade: int) -> float:
-        scorer.score(scale * 10.0**decade)
-        return scorer.mean(scale * 10.0**decade)
-
-    best, step = 0, -1 if error(-1) < error(0) else 1
-    while abs(best) < _MOST_DECADES and error(best + step) < error(best):
-        best += step
+    better = scorer.better(scale, lambda place: abs(place) <= 2 * _MOST_DECADES)
+    best, _ = climb(better, (0, 0), [(-2, 0), (2, 0)])
     scorer.result()  # raises where no strength is large enough
-    below, least, above = error(best - 1), error(best), error(best + 1)
+    below, least, above = (scorer.error(scale * 10 ** (place / 2)) for place in (best - 2, best, best + 2))
     bend = below - 2 * least + above
     towards = (below - above) / (2 * bend) if np.isfinite(bend) and bend > 0 else 0.0
-    return scale * 10 ** (best + round(2 * towards) / 2)
+    return scale * 10 ** ((best + round(2 * towards)) / 2)
 
 
 class _Scorer:
@@ -216,10 +182,10 @@ class _Scorer:
         self.scores: dict[float, tuple[np.ndarray, int]] = {}
         self.on_score = on_score
 
-    def score(self, alpha: float) -> None:
-        """Compute the errors of a strength on all folds, unless they are known."""
+    def error(self, alpha: float) -> float:
+        """Return the mean error of a strength over all rows, of errors on all folds that are computed once."""
         if alpha in self.scores:
-            return
+            return self._mean(alpha)
         try:
             errors = None if self.weights is None else self.weights.errors(alpha)
             errors = errors or (_errors_directly(self.folds, self.whole, alpha, self.factor), 0)
@@ -227,25 +193,29 @@ class _Scorer:
             # The strength is too small for all rows or those of a fold. It is listed with infinite errors and cannot
             # win.
             self.scores[alpha] = (np.full(len(self.folds), np.inf), 0)
-            return
+            return np.inf
         self.scores[alpha] = errors
         if self.on_score is not None:
-            self.on_score(alpha, float(self.mean(alpha)))
+            self.on_score(alpha, self._mean(alpha))
+        return self._mean(alpha)
 
-    def mean(self, alpha: float) -> float:
-        """Return the mean error of a strength over all rows."""
-        counts = [fold.count for fold in self.folds]
-        return float(np.average(self.scores[alpha][0], weights=counts))
+    def _mean(self, alpha: float) -> float:
+        return float(np.average(self.scores[alpha][0], weights=[fold.count for fold in self.folds]))
 
-    def best(self) -> float:
-        """Return the strength of the smallest mean error so far."""
-        return min(self.scores, key=self.mean)
+    def better(self, scale: float, is_in_range: Callable[[int], bool]) -> Callable[[Setting, Setting], bool]:
+        """Return what ``climb`` asks: whether a place, in half decades of ``scale``, is in range and has less error."""
+
+        def better(setting: Setting, best: Setting) -> bool:
+            least = self.error(scale * 10 ** (best[0] / 2))
+            return is_in_range(setting[0]) and self.error(scale * 10 ** (setting[0] / 2)) < least
+
+        return better
 
     def result(self) -> SelectionResult:
         """Return all scores; raise DataError if no strength is large enough."""
         alphas = np.array(sorted(self.scores))
-        best = self.best()
-        if not np.isfinite(self.mean(best)):
+        best = min(self.scores, key=self._mean)
+        if not np.isfinite(self._mean(best)):
             raise DataError(
                 Message(
                     "none of {alpha=!s} is large enough: the features are linearly dependent to rounding. Give larger "

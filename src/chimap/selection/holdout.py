@@ -13,6 +13,7 @@ import numpy as np
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
+from chimap.selection.climb import Scored, Setting, climb
 from chimap.selection.folds import rough_alpha
 from chimap.solvers.base import TrialProblem
 from chimap.solvers.from_moments import RidgeProblem
@@ -53,16 +54,19 @@ class HoldOut(Selection):
         def at(step: int) -> float:
             return loss(first * _HALF_DECADE**step)
 
-        begins = 0
+        def is_as_good(setting: Setting, best: Setting) -> bool:
+            return setting[0] <= _MOST_HALF_DECADES and abs(at(setting[0]) / at(best[0]) - 1) <= _PLATEAU
+
+        begins = (0, 0)
         if problem.loss is not None and problem.loss.has_plateau:
-            decade = 2
-            while begins < _MOST_HALF_DECADES and abs(at(begins + decade) / at(begins) - 1) <= _PLATEAU:
-                begins += decade
-        direction = -1 if at(begins - 1) < at(begins) else 1
-        for k in range(_MOST_HALF_DECADES):
-            before = at(begins + direction * k)
-            if at(begins + direction * (k + 1)) >= before - _LEAST_GAIN * abs(before):
-                break
+            begins = climb(is_as_good, begins, [(2, 0)])
+
+        def better(setting: Setting, best: Setting) -> bool:
+            before = at(best[0])
+            is_in_range = abs(setting[0] - begins[0]) <= _MOST_HALF_DECADES
+            return is_in_range and at(setting[0]) < before - _LEAST_GAIN * abs(before)
+
+        climb(better, begins, [(-1 if at(begins[0] - 1) < at(begins[0]) else 1, 0)])
         return Compared(_of_losses(losses), problem)
 
     def _first(self, problem: TrialProblem) -> float:
@@ -82,7 +86,6 @@ def _of_losses(losses: dict[float, float]) -> SelectionResult:
 
 
 _MOST_HALF_DECADES_DOWN = 20  # half decades down
-_TIE_SHARE = 0.999  # of two strengths with the same score, the better has an error below this share of the other's
 
 
 class HeldOutMoments(Selection):
@@ -101,10 +104,9 @@ class HeldOutMoments(Selection):
         scored_rows, rest = problem.scored_rows, problem.moments.folds[1]
         if scored_rows is None or not len(scored_rows) or not rest.n_rows:
             raise DataError(Message("too few rows to hold some out: give {selection='gcv'}, or {alpha} as one number."))
-        scores: dict[float, tuple[float, float]] = {}
+        scores: dict[float, Scored] = {}
 
-        def at(alpha: float) -> tuple[float, float]:
-            """Return (score, minus the squared error) of a strength."""
+        def at(alpha: float) -> Scored:
             if alpha not in scores:
                 scores[alpha] = self._score(problem, scored_rows, alpha)
                 self._on_score()
@@ -115,40 +117,36 @@ class HeldOutMoments(Selection):
                 at(alpha)
         else:
             scale = problem.scale or 1.0
-            step = -2
-            while step > -_MOST_HALF_DECADES_DOWN and _beats(
-                at(scale * 10 ** (step / 2 - 1)), at(scale * 10 ** (step / 2))
-            ):
-                step -= 2
-            for neighbour in (step - 1, step + 1):
+
+            def better(setting: Setting, best: Setting) -> bool:
+                incumbent, is_in_range = at(scale * 10 ** (best[0] / 2)), setting[0] >= -_MOST_HALF_DECADES_DOWN
+                return is_in_range and at(scale * 10 ** (setting[0] / 2)).beats(incumbent)
+
+            place, _ = climb(better, (-2, 0), [(-2, 0)])
+            for neighbour in (place - 1, place + 1):
                 at(scale * 10 ** (neighbour / 2))
         return Compared(_of_scores(scores, scored_rows.measure), problem)
 
-    def _score(self, problem: RidgeProblem, scored_rows: ScoredRows, alpha: float) -> tuple[float, float]:
-        """Return (score, minus the squared error) of a strength; -inf if it is too small."""
+    def _score(self, problem: RidgeProblem, scored_rows: ScoredRows, alpha: float) -> Scored:
+        """Return the score and the squared error of a strength; -inf if it is too small."""
         rest = problem.moments.folds[1]
         try:
             solution = ridge(rest, alpha, problem.factor)
         except DataError:
-            return -np.inf, -np.inf
+            return Scored(-np.inf, np.inf)
         origin, mean = rest.feature_sum / rest.count, rest.target_sum / rest.count
         outputs = scored_rows.outputs(solution.coef, origin, mean)
         errors = np.square(scored_rows.Y - outputs).sum(axis=1)
-        return scored_rows.scored(outputs), -float(np.average(errors, weights=scored_rows.counted))
+        return Scored(scored_rows.scored(outputs), float(np.average(errors, weights=scored_rows.counted)))
 
 
-def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Whether one pair of (score, minus squared error) is better than another, by more than rounding."""
-    return one[0] > other[0] or (one[0] == other[0] and -one[1] < _TIE_SHARE * -other[1])
-
-
-def _of_scores(scores: dict[float, tuple[float, float]], measure: str) -> SelectionResult:
+def _of_scores(scores: dict[float, Scored], measure: str) -> SelectionResult:
     """Return the scores as a result, which chooses the best; raise DataError if none is finite."""
     alphas = sorted(scores)
     best = alphas[-1]
     for alpha in alphas[-2::-1]:
-        best = alpha if _beats(scores[alpha], scores[best]) else best
-    if not np.isfinite(scores[best][0]):
+        best = alpha if scores[alpha].beats(scores[best]) else best
+    if not np.isfinite(scores[best].score):
         raise DataError(
             Message(
                 "none of {alpha=!s} is large enough: the features are linearly dependent to rounding. Give larger "
@@ -159,7 +157,7 @@ def _of_scores(scores: dict[float, tuple[float, float]], measure: str) -> Select
     return SelectionResult(
         HeldOutMoments.rule,
         {"alpha": np.array(alphas)},
-        np.array([[scores[alpha][0]] for alpha in alphas]),
+        np.array([[scores[alpha].score] for alpha in alphas]),
         np.ones(1),
         alphas.index(best),
         measure,
