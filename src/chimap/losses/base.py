@@ -38,6 +38,8 @@ class Loss(ABC):
         Name of the score of predictions, 1 less their share of the ``deviance`` of the best constant.
     has_plateau : bool
         Whether machines that meet every target they learn from have the same loss on others, whatever the strength.
+    has_parabola : bool
+        Whether parabolas of ``bend`` lead to the minimum, so that a kernel matrix is solved by ridge, iterated.
     n_scores : int
         Scores of a target.
 
@@ -52,6 +54,7 @@ class Loss(ABC):
     domain: ClassVar[Domain]
     score_name: ClassVar[str] = "r2"
     has_plateau: ClassVar[bool] = False
+    has_parabola: ClassVar[bool] = False
 
     @property
     def n_scores(self) -> int:

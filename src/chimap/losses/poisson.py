@@ -45,6 +45,7 @@ class Poisson(Loss):
     name: ClassVar[str] = "poisson"
     domain: ClassVar[Domain] = "count"
     score_name: ClassVar[str] = "d2_poisson"
+    has_parabola: ClassVar[bool] = True
     curvature: ClassVar[float] = float(np.exp(_LARGEST_SCORE))
 
     def __post_init__(self) -> None:

@@ -57,6 +57,7 @@ class Quantile(Loss):
     name: ClassVar[str] = "quantile"
     domain: ClassVar[Domain] = "real"
     score_name: ClassVar[str] = "d2_pinball"
+    has_parabola: ClassVar[bool] = True
     has_plateau: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

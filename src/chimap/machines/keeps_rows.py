@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import reduce
 from typing import ClassVar
 
 from chimap._messages import Message, Setting
@@ -15,7 +16,7 @@ from chimap.recipe import Recipe
 from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.solvers.exact_observed import filling_bytes
 from chimap.solvers.from_moments import RidgeSolver
-from chimap.solvers.kernel_matrix import MOST_MAPPED, bytes_beside, exact_bytes, is_iterated
+from chimap.solvers.kernel_matrix import EXACT_LOSSES, MOST_MAPPED, bytes_beside, exact_bytes, is_iterated
 
 MOST_ITERATED_ROWS = 3000  # of machines with iterated weights, each strength of which takes half a dozen factors
 _MOST_LOOPED = 3e10  # entries of pairs of rows, at .2 to 3 ns each, of kernels that are not computed from products
@@ -23,9 +24,13 @@ _SEARCHED_AGAIN = 2  # times the rows that settings are compared on: a search of
 
 
 def _contradicts(name: str) -> Callable[[Recipe], Message]:
+    first, *others, last = EXACT_LOSSES
+    losses = reduce(lambda listed, loss: Message("{}, {loss=}", listed, loss), others, Message("{loss=}", first))
     return lambda recipe: Message(
-        "{features='exact'} solves {loss='square'}, {loss='squared_hinge'}, {loss='poisson'} or {loss='quantile'} on "
-        "the kernel matrix, and does not support {}. Leave that out, or use {features='landmarks'}.",
+        "{features='exact'} solves {} or {loss=} on the kernel matrix, and does not support {}. Leave that out, or use "
+        "{features='landmarks'}.",
+        losses,
+        last,
         Setting(name, getattr(recipe, name)),
     )
 

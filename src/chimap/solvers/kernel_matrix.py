@@ -22,7 +22,7 @@ from chimap import _threads
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.features.exact import KeptRows, RowKernel
-from chimap.losses import CATALOGUE, Loss, Poisson, Quantile, Square, SquaredHinge, check_loss
+from chimap.losses import CATALOGUE, Loss, Square, SquaredHinge, check_loss
 from chimap.moments import Moments, of_entries, of_rows
 from chimap.penalties import L2
 from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, required
@@ -80,20 +80,21 @@ EXACT_MACHINES = {
         DualMargins, partial(DualMargins, steps=0, most_operations=_MOST_OPERATIONS), margin_bytes
     ),
 }
-"""Solvers by the name of their loss."""
+"""Solvers by the name of their loss; those of losses with ``Loss.has_parabola`` are ridge with iterated weights."""
 
-ITERATED = (Poisson.name, Quantile.name)
-"""Names of the losses whose machines are ridge with iterated weights."""
+EXACT_LOSSES = (*EXACT_MACHINES, *(name for name, loss in CATALOGUE.items() if loss.has_parabola))
+"""Names of the losses that machines on a kernel matrix minimise."""
 
 
 def is_iterated(loss: str | Loss) -> bool:
     """Return whether the machine of a loss is ridge with iterated weights."""
-    return _name(loss) in ITERATED
+    kind = CATALOGUE.get(loss) if isinstance(loss, str) else loss
+    return kind is not None and kind.has_parabola
 
 
 def has_exact_machine(loss: str | Loss) -> bool:
-    """Return whether a solver of the catalogue minimises the loss."""
-    return _name(loss) in (*EXACT_MACHINES, *ITERATED)
+    """Return whether machines on a kernel matrix minimise the loss."""
+    return is_iterated(loss) or _name(loss) in EXACT_MACHINES
 
 
 def exact_machine(loss: str | Loss) -> ExactMachine:
