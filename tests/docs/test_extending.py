@@ -1,4 +1,4 @@
-"""What a new kernel, map, loss, machine or kind of file touches: a file of its own and a line of its catalogue.
+"""What a new kernel, map, loss, machine, kind of file or section touches: a file of its own and a line of its catalogue.
 
 They are written into a copy of these files that lies over the package. A process that sees this copy fits models by
 their names, saves, opens and exports them.
@@ -174,6 +174,14 @@ class ByteSource(RangeSource):
 """,
 }
 
+FILES["reports/sections/rarest.py"] = """
+from chimap.reports.section import Section
+
+def section(evaluation):
+    rows = int(evaluation.metrics.support.min())
+    return Section("Rarest class", f"{rows} rows", lines={"rarest": f"{rows} rows"})
+"""
+
 LINES = {  # file of the catalogue, a text there, what a new entry makes of it, and the import that it needs
     "kernels/lognormal.py": (
         "kernels/__init__.py",
@@ -216,6 +224,12 @@ LINES = {  # file of the catalogue, a text there, what a new entry makes of it, 
         "READERS: dict[str, Reader] = {",
         'READERS: dict[str, Reader] = {"bytes": Reader(of_file(ByteSource), (".bytes",)),',
         "from chimap.readers.bytes import ByteSource",
+    ),
+    "reports/sections/rarest.py": (
+        "reports/contents.py",
+        "_OF_THE_FIT = (",
+        '_OF_THE_FIT = ("chimap.reports.sections.rarest:section",',
+        "",
     ),
 }
 
@@ -272,6 +286,9 @@ for name, model in models.items():
     assert np.array_equal(chimap.load(out / f"{name}.model").predict(X), model.predict(X)), name
     export_model(model, out / f"{name}.onnx")
     print(name, model.score(X, y) > 0.8)
+evaluation = chimap.report(models["kernel"], X, y, insight=False)
+assert "Rarest class</h2>" in evaluation.to_html() and "rows" in evaluation.summary()["rarest"]
+print("section", [s.title for s in evaluation.sections()].count("Rarest class"))
 print("loss")
 target = X[:, 0] + X[:, 1]
 for features in ("exact", "additive"):
@@ -312,5 +329,5 @@ def test_a_new_entry_of_a_catalogue_touches_two_files(tmp_path):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     first, rest = done.stdout.split("loss\n")
-    assert first.split() == ["file", "80", "kernel", "True", "normalization", "True", "family", "True"]
+    assert first.split() == ["file", "80", "kernel", "True", "normalization", "True", "family", "True", "section", "1"]
     assert rest.split() == ["exact", "True", "additive", "True", "machine", "leave-one-out"]

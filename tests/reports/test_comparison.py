@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from chimap.reports import ComparisonPage
 from chimap.reports.comparison import pareto_front
 
 from .comparisons import CASES, comparison, entrant, many
@@ -93,7 +93,7 @@ def test_pareto_front():
 @pytest.mark.parametrize("name", CASES)
 def test_page_is_well_formed_and_loads_nothing(name):
     found = CASES[name]()
-    text = ComparisonPage(found, command=COMMAND).to_html()
+    text = replace(found, command=COMMAND).to_html()
     page = Page(text)
     assert text.startswith("<!DOCTYPE html>")
     assert len(page.ids) == len(set(page.ids))
@@ -112,7 +112,7 @@ def test_page_is_well_formed_and_loads_nothing(name):
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return ComparisonPage(many()).to_html()
+    return many().to_html()
 
 
 def test_page_says_what_stands_beside_the_machines(page):
@@ -140,7 +140,7 @@ def test_machines_beyond_ten_are_folded(page):
         row = f'<th scope="row" class="text">{e.kernel}</th>'
         assert row in (before if i < 10 else after), e.name
     assert before.count("without any bins") == 1
-    assert "The other" not in ComparisonPage(many(2)).to_html()
+    assert "The other" not in many(2).to_html()
 
 
 def test_table_is_best_first():
@@ -153,15 +153,15 @@ def test_table_is_best_first():
 
 def test_names_are_escaped():
     attack = "<script>alert(1)</script>"
-    text = ComparisonPage(comparison(entrant(attack)), command=attack).to_html()
+    text = comparison(entrant(attack), command=attack).to_html()
     assert "script" not in Page(text).tags
 
 
 def test_writing(page, tmp_path):
     """The same numbers give the same page."""
     target = tmp_path / "page.html"
-    assert ComparisonPage(many()).save(target) == target
+    assert many().save(target) == target
     assert target.read_text(encoding="utf-8") == page
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        ComparisonPage(many()).save(target)
+        many().save(target)
     assert list(tmp_path.iterdir()) == [target]

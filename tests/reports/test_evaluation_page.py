@@ -14,15 +14,10 @@ import numpy as np
 import pytest
 
 from chimap.reports import Evaluation, StrengthCurve, classification_metrics
-from chimap.reports.evaluation_figures import (
-    _short_count,
-    classes_a_cell,
-    confusion_heat_map,
-    predicted_against_true,
-    residual_histogram,
-    stage_times,
-)
 from chimap.reports.figures import PALETTE
+from chimap.reports.sections.confusion import _short_count, classes_a_cell, confusion_heat_map
+from chimap.reports.sections.numbers import predicted_against_true, residual_histogram
+from chimap.reports.sections.stages import stage_times
 from chimap.reports.selection import strength_curve
 from chimap.selection import SelectionResult
 

@@ -13,8 +13,8 @@ from PIL import Image
 
 from chimap._validation import DataError
 from chimap.models.explain import KINDS
-from chimap.reports.explanation import KINDS as IN_WORDS
 from chimap.reports.pictures import check_shape, painted, painted_photo, picture_shape
+from chimap.reports.sections.importance import KINDS as IN_WORDS
 
 from .explanations import explanation
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from chimap.reports import ComparisonPage
-
 from . import comparisons
 from .browser import CHROMIUM, problems
 from .cases import by_study, page_of
@@ -35,7 +33,7 @@ def pages():
     found = {name: page_of(name) for name in _SHOWN}
     found["explanation"] = explanation("landmarks").to_html()
     found["explanation of two classes"] = explanation(two=True).to_html()
-    found["comparison"] = ComparisonPage(comparisons.many(4)).to_html()
+    found["comparison"] = comparisons.many(4).to_html()
     raced = comparisons.many(4)
     studied = {entrant.name: by_study() for entrant in raced.finalists[:3]}
     found["comparison in studies"] = replace(raced, studies=studied).to_html()

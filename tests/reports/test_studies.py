@@ -14,6 +14,7 @@ from chimap import HistogramClassifier, HistogramRegressor
 from chimap._errors import InputError
 from chimap._validation import DataError
 from chimap.engines import Progress
+from chimap.reports.sections.studies import permutations_figure, studies_figure
 from chimap.reports.studies import (
     PermutationTest,
     StudyScores,
@@ -21,9 +22,7 @@ from chimap.reports.studies import (
     _left_out,
     _permuted,
     _Studied,
-    permutations_figure,
     save_table,
-    studies_figure,
     study_scores,
 )
 from chimap.selection.scoring import area_under_curve

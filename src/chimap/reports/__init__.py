@@ -6,8 +6,9 @@ Three steps, a file each for what they are about:
   with the truth.
 - values: ``Evaluation``, ``ModelExplanation``, ``LearnedKernel`` and ``Comparison`` hold everything
   that a page shows. Each gives its numbers as JSON with ``as_dict``.
-- pages: the values are ``Page``s, that notebooks show and ``save`` writes. ``figures`` turns figures of matplotlib
-  into SVG, and ``templates`` holds the HTML.
+- pages: the values are ``Page``s of ``Section``s, that terminals and notebooks show and ``save`` writes. ``contents``
+  lists the sections of each page, and ``sections`` holds them. ``figures`` turns figures of matplotlib into SVG, and
+  ``templates`` holds the HTML of any section.
 
 matplotlib and jinja2 are imported only when a page is drawn.
 
@@ -19,23 +20,20 @@ PosixPath('pets.html')
 
 from __future__ import annotations
 
-from chimap.reports.classification import (
-    ClassificationMetrics,
-    Reliability,
-    accuracy,
-    classification_metrics,
-    most_confused,
-)
-from chimap.reports.comparison import Comparison, ComparisonPage, compare
+from chimap.reports.calibration import Reliability, TwoClasses
+from chimap.reports.classification import ClassificationMetrics, accuracy, classification_metrics, most_confused
+from chimap.reports.comparison import Comparison, compare
 from chimap.reports.evaluation import Evaluation, report
-from chimap.reports.explanation import ExplainedRow, Likeness, ModelExplanation
-from chimap.reports.insight import Insight, Mistake, TwoClasses, worst_errors, worst_mistakes
+from chimap.reports.explained_rows import ExplainedRow, Likeness
+from chimap.reports.explanation import ModelExplanation
+from chimap.reports.insight import Insight, Mistake, worst_errors, worst_mistakes
 from chimap.reports.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
 from chimap.reports.measures import Baseline, majority_baseline, mean_baseline, wilson_interval
 from chimap.reports.page import Page, package_versions
 from chimap.reports.pictures import Example, ExampleRow, Examples, examples
 from chimap.reports.ranking import PrecisionRecall, RankingMetrics, average_precision, precision_recall, ranking_metrics
 from chimap.reports.regression import RegressionMetrics, regression_metrics
+from chimap.reports.section import Figure, Section, Table
 from chimap.reports.selection import ComponentScores, SelectionPage, StrengthCurve
 from chimap.reports.splits import SplitScores, repeated_splits
 from chimap.reports.studies import PermutationTest, StudyScores, study_scores
@@ -76,13 +74,15 @@ __all__ = [
     "package_versions",
     "Comparison",
     "compare",
-    "ComparisonPage",
     "ChannelPath",
     "ChannelWeights",
     "LearnedKernel",
     "Widths",
     "SelectionPage",
     "Page",
+    "Section",
+    "Figure",
+    "Table",
     "Insight",
     "Mistake",
     "TwoClasses",

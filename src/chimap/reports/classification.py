@@ -1,10 +1,10 @@
-"""Measures of predicted labels, as numbers and in words, and how reliable predicted probabilities are."""
+"""Measures of predicted labels: as numbers, in words, and as sections of a page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.metrics import (
@@ -86,6 +86,8 @@ class ClassificationMetrics(Metrics):
     average_precision: float | None = None
     positive: int | None = None
     n_groups: int | None = None
+
+    listed: ClassVar[str] = "evaluation of classes"
 
     @property
     def n_rows(self) -> int:
@@ -379,77 +381,6 @@ def _classes(y_true: np.ndarray, y_pred: np.ndarray, classes: Sequence[object] |
             "evaluate on rows of at least two classes (shuffle before holding out)."
         )
     return labels
-
-
-_BANDS = 10  # equal bands of probabilities
-
-
-def bands_of(probabilities: np.ndarray, is_so: np.ndarray) -> list[tuple[float, float, int]]:
-    """Return mean probability, share of the rows where it is so, and number of rows for each band of 0.1 with rows."""
-    bands = np.minimum((probabilities * _BANDS).astype(int), _BANDS - 1)
-    return [
-        (float(probabilities[rows].mean()), float(is_so[rows].mean()), int(rows.sum()))
-        for band in range(_BANDS)
-        if (rows := bands == band).any()
-    ]
-
-
-@dataclass(frozen=True, eq=False)
-class Reliability:
-    """Predictions with their probabilities, to measure calibration.
-
-    Parameters
-    ----------
-    confidence : ndarray of shape (n,)
-        Probability of each predicted class, between 0 and 1.
-    right : ndarray of shape (n,), bool
-        Whether each prediction is right.
-
-    Raises
-    ------
-    DataError
-        If there are no rows, the lengths differ, or a number is not a probability.
-
-    References
-    ----------
-    Guo, Pleiss, Sun and Weinberger, On calibration of modern neural networks (2017).
-
-    Examples
-    --------
-    >>> reliability = Reliability(np.array([0.95, 0.95, 0.55, 0.55]), np.array([True, True, True, False]))
-    >>> [(round(p, 2), share, rows) for p, share, rows in reliability.bands()], round(reliability.error, 3)
-    ([(0.55, 0.5, 2), (0.95, 1.0, 2)], 0.05)
-    """
-
-    confidence: np.ndarray
-    right: np.ndarray
-
-    def __post_init__(self) -> None:
-        shapes = np.shape(self.confidence), np.shape(self.right)
-        if shapes[0] != shapes[1] or len(shapes[0]) != 1 or not shapes[0][0]:
-            raise DataError(
-                f"confidence and right must have one probability and one answer per row, shape (n,); got shapes "
-                f"{shapes[0]} and {shapes[1]}."
-            )
-        if not np.all((self.confidence >= 0) & (self.confidence <= 1 + 1e-6)):
-            raise DataError("confidence must lie between 0 and 1; pass probabilities, not scores.")
-
-    def bands(self) -> list[tuple[float, float, int]]:
-        """Return mean probability, share of right predictions and number of rows for each band of 0.1 that has rows."""
-        return bands_of(self.confidence, self.right)
-
-    @property
-    def error(self) -> float:
-        """Expected calibration error: mean over rows of |mean probability - share right| in the row's band."""
-        return sum(rows * abs(probability - share) for probability, share, rows in self.bands()) / self.right.size
-
-    def as_dict(self) -> JSON:
-        """Return the error and the bands as JSON types."""
-        names = ("probability", "share_right", "rows")
-        return {
-            "expected_calibration_error": plain(self.error),
-            "bands": [dict(zip(names, band, strict=True)) for band in self.bands()],
-        }
 
 
 def threshold_in_words(threshold: float, classes: np.ndarray, positive: object = None) -> str:

@@ -6,29 +6,29 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
-from chimap import _formatting
-from chimap._formatting import measure_in_words, number, one_line, percent, plain, seconds
+from chimap._formatting import measure_in_words, microseconds, number, one_line, percent, plain, seconds
 from chimap._memory import format_bytes, parse_memory
 from chimap._threads import threads
-from chimap._types import JSON, Parameters
+from chimap._types import Parameters
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
 from chimap.race.compare import SIZES, ComparedMachines, Entrant, Run, differences, recommended
 from chimap.race.compare import compare as run_comparison
 from chimap.reports.figures import CURVE_SIZE, INK, LINES, MARKERS, MUTED, RULE, drawing, legend_below, log_axis, to_svg
-from chimap.reports.page import ROWS_LISTED, Page, captioned, date_in_words, now, package_versions, render
+from chimap.reports.page import Page, now, package_versions
+from chimap.reports.section import ROWS_LISTED, Figure, Section, Table, folded
 from chimap.reports.studies import StudyScores, check_studies, study_scores
 from chimap.selection.jackknife import standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
     from sklearn.base import BaseEstimator
 
 
@@ -255,19 +255,29 @@ class Comparison(Page):
         Time of the comparison, with its time zone; by default now.
     studies : mapping of str to StudyScores, optional
         Scores study by study of some machines, by the name of the entrant; by default empty.
+    command : str, default=""
+        The command that fits the recommended model.
     """
+
+    kind: ClassVar[str] = "comparison"
 
     entrants: tuple[Entrant, ...]
     measure: str
     floor: float | None
     n_held_out: int
-    data: Mapping[str, object]
+    data: Mapping[str, Any]
     fit_seconds: Mapping[str, float] = field(default_factory=dict)
     settings: Parameters = field(default_factory=dict)
     stages: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=package_versions)
     created: datetime = field(default_factory=now)
     studies: Mapping[str, StudyScores] = field(default_factory=dict)
+    command: str = ""
+
+    @property
+    def title(self) -> str:
+        """Title of the page."""
+        return f"Kernels on {self.data.get('file', 'rows')}"
 
     @property
     def ranked(self) -> tuple[Entrant, ...]:
@@ -361,9 +371,14 @@ class Comparison(Page):
         """
         return f"{100 * value:.1f} points" if self.measure == "accuracy" else number(value, 2)
 
-    def to_html(self) -> str:
-        """Return the page as text, without a command; see ``ComparisonPage``."""
-        return ComparisonPage(self).to_html()
+    def details(self) -> dict[str, Mapping[str, object]]:
+        """Return facts about the rows, the settings, the times of stages, and the versions."""
+        return {
+            "Data": {name: value for name, value in self.data.items() if value is not None},
+            "Settings": self.settings,
+            "Time": {name: seconds(time) for name, time in self.stages.items()},
+            "Versions": self.versions,
+        }
 
     def as_dict(self) -> Parameters:
         """Return the comparison as JSON types, nested like the fields, with the recommendation; best entrants first."""
@@ -386,63 +401,121 @@ class Comparison(Page):
         return plain(facts)
 
 
-@dataclass(frozen=True, eq=False)
-class ComparisonPage(Page):
-    """A comparison as a page.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The comparison to show.
-    command : str or None, default=None
-        The command that fits the recommended model.
-    """
-
-    comparison: Comparison
-    command: str | None = None
-
-    def to_html(self) -> str:
-        """Return the page as text; equal values give equal text."""
-        comparison = self.comparison
-        return render(
-            "comparison.html",
-            title=f"Kernels on {comparison.data.get('file', 'rows')}",
-            comparison=comparison,
-            data=plain({k: v for k, v in comparison.data.items() if v is not None}),
-            settings=plain(comparison.settings),
-            versions=plain(comparison.versions),
-            stages={name: _formatting.seconds(time) for name, time in comparison.stages.items()},
-            created=date_in_words(comparison.created),
-            advice=comparison.recommendation,
-            figures=_figures(comparison),
-            by_study=[(e, comparison.studies[e.name]) for e in comparison.ranked if e.name in comparison.studies],
-            listed=ROWS_LISTED,
-            command=self.command,
-            failed=[(e.name, e.error) for e in comparison.failed],
-            score=lambda value: _score(comparison, value),
-            between=lambda entrant: _between(comparison, entrant),
-        )
-
-
-def _figures(comparison: Comparison) -> list[JSON]:
-    """Return the figures of the race."""
-    name = comparison.metric[0].upper() + comparison.metric[1:]
-    caption = (
-        "The line joins the models that no other beats in both score and speed. The ring marks the recommended one."
+def advice(comparison: Comparison) -> Section:
+    """Return the recommendation, and the command that follows it."""
+    found, data, groups = comparison.recommendation, comparison.data, comparison.data.get("groups")
+    by_groups = "" if groups is None else f", split by {groups:,} groups"
+    time = comparison.time_words
+    return Section(
+        "Recommendation",
+        f"The rule takes the best {comparison.metric}, or a model that predicts at least twice as fast and is worse by "
+        "no more than one standard error of the difference. Scores are computed on "
+        f"{comparison.n_held_out:,} held-out rows{by_groups}. The models of the last round were fitted on "
+        f"{data['training rows']:,} of {data['rows']:,} rows."
+        + ("" if time is None else f" The fit is expected to take {time} on this computer."),
+        lead=found.sentence,
+        command=comparison.command,
+        note=found.note or "",
     )
-    figures = [captioned(f"{name} by prediction time", score_by_prediction(comparison), caption)]
-    if max(len(e.runs) for e in comparison.ranked) > 1:
-        caption = (
-            "Each line is a model, each point a round; models that did not reach the last round are grey. The bars are "
-            "one standard error."
+
+
+def machines(comparison: Comparison) -> Section:
+    """Return the table of all machines, and why others could not be fitted."""
+    ranked, name = comparison.ranked, comparison.metric
+    heads = (
+        "Kernel",
+        name[0].upper() + name[1:],
+        "Method",
+        "95 % interval",
+        "Training rows",
+        "Fit time",
+        "Prediction per row",
+    )
+    kinds = ("text", "number", "text", *["number"] * 4)
+    rows: list[tuple[object, ...]] = [
+        (
+            e.kernel,
+            _score(comparison, e.last.score),
+            e.method,
+            _between(comparison, e),
+            f"{e.last.n_rows:,}",
+            seconds(e.last.seconds),
+            microseconds(e.last.predict_seconds),
         )
-        figures.insert(0, captioned(f"{name} by rows", score_by_rows(comparison), caption))
-    return figures
+        for e in ranked
+    ]
+    if comparison.floor is not None:
+        without = {"accuracy": "most frequent class", "R2": "mean"}.get(comparison.measure, "chance")
+        last = min(len(rows), ROWS_LISTED)
+        rows.insert(last, ("without any bins", _score(comparison, comparison.floor), without, *["–"] * 4))
+    tables = folded(heads, rows, "models", kinds, listed=ROWS_LISTED + (comparison.floor is not None))
+    chosen = ranked.index(comparison.recommendation.chosen)
+    first = dataclasses.replace(tables[0], chosen=chosen)
+    failed = [(e.name, e.error) for e in comparison.failed]
+    reasons = [Table((), failed, ("text", "text"), fold=f"Could not be fitted: {len(failed)}")] if failed else []
+    return Section(
+        "All models",
+        f"The models of the last round are sorted by {name}, best first; models that left in an earlier round, fitted "
+        "on fewer rows, follow below. Exact models keep every row. Linear models always reach the last round.",
+        tables=(first, *tables[1:], *reasons),
+        layout="wide-table",
+    )
+
+
+def by_study(comparison: Comparison) -> Section | None:
+    """Return the scores of the machines that a user decides between, study by study."""
+    scored = [(e.words, comparison.studies[e.name]) for e in comparison.ranked if e.name in comparison.studies]
+    if not scored:
+        return None
+    first, of_each = scored[0][1], [scores for _, scores in scored]
+
+    def both(across: float, within: float) -> str:
+        return f"{number(across, 3, zeros=True)} ({number(within, 3, zeros=True)})"
+
+    rows = [
+        (name, f"{first.n_rows[i]:,}", *(both(by.across[i], by.within[i]) for by in of_each))
+        for i, name in enumerate(first.studies)
+    ]
+    rows.append(("Mean", "", *(both(by.mean, by.mean_within) for by in of_each)))
+    rows.append(("Standard deviation", "", *(number(by.spread, 2, zeros=True) for by in of_each)))
+    if first.test is not None:
+        p_values = (number(by.test.p_value, 2) for by in of_each if by.test is not None)
+        rows.append((f"p of {first.test.permuted.size:,} permutations within studies", "", *p_values))
+    return Section(
+        "Study by study",
+        f"{first.name} of models that are trained on all other studies and, in brackets, of models that are "
+        "cross-validated within the study.",
+        tables=(Table(("Study", "Rows", *(words for words, _ in scored)), rows),),
+        note=f"Not scored: {'; '.join(first.notes)}." if first.notes else "",
+    )
+
+
+def by_rows(comparison: Comparison) -> Section | None:
+    """Return the scores round by round."""
+    if max(len(e.runs) for e in comparison.ranked) < 2:
+        return None
+    return Section(
+        f"{comparison.metric[0].upper()}{comparison.metric[1:]} by rows",
+        "Each line is a model, each point a round; models that did not reach the last round are grey. The bars are one "
+        "standard error.",
+        (Figure(lambda: score_by_rows(comparison)),),
+        is_half=True,
+    )
+
+
+def by_prediction_time(comparison: Comparison) -> Section:
+    """Return the scores of the last round over the times of predictions."""
+    return Section(
+        f"{comparison.metric[0].upper()}{comparison.metric[1:]} by prediction time",
+        "The line joins the models that no other beats in both score and speed. The ring marks the recommended one.",
+        (Figure(lambda: score_by_prediction(comparison)),),
+        is_half=True,
+    )
 
 
 def _score(comparison: Comparison, value: float) -> str:
     is_share = comparison.measure == "accuracy"
-    return _formatting.percent(value) if is_share else _formatting.number(value, 3)
+    return percent(value) if is_share else number(value, 3)
 
 
 def _between(comparison: Comparison, entrant: Entrant) -> str:
@@ -554,7 +627,7 @@ def _wide(axes: Axes, values: Sequence[float]) -> tuple[float, float]:
     return low / margin, high * margin
 
 
-def _finished(figure: Figure, axes: Axes, comparison: Comparison, name: str, x_label: str) -> str:
+def _finished(figure: Drawing, axes: Axes, comparison: Comparison, name: str, x_label: str) -> str:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))

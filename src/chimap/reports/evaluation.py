@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
 from chimap._errors import InputError
-from chimap._formatting import left_out_in_words, measure_in_words, plain
+from chimap._formatting import left_out_in_words, plain
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import Source
 from chimap.data.labels import Labels, check_labels
@@ -18,32 +18,18 @@ from chimap.engines import Progress
 from chimap.estimators.forwarding import doubts_of_new_rows
 from chimap.features.covariates import Covariates
 from chimap.readers import open_source
-from chimap.reports.classification import ClassificationMetrics, Reliability, most_confused
-from chimap.reports.evaluation_figures import (
-    MOST_CLASSES_NAMED,
-    MOST_DOTS,
-    calibration_figure,
-    classes_a_cell,
-    confusion_heat_map,
-    learning_curve,
-    precision_recall_figure,
-    predicted_against_true,
-    reliability_figure,
-    residual_histogram,
-    roc_figure,
-    stage_times,
-)
+from chimap.reports.calibration import Reliability
+from chimap.reports.classification import ClassificationMetrics
 from chimap.reports.insight import Insight, insight_of
-from chimap.reports.measures import Baseline, Metrics, share_in_words
-from chimap.reports.page import ROWS_LISTED, Page, as_markup, date_in_words, now, package_versions, render
+from chimap.reports.measures import Baseline, Metrics
+from chimap.reports.page import Page, now, package_versions
 from chimap.reports.pictures import Examples, examples
 from chimap.reports.ranking import RankingMetrics, ranking_metrics
-from chimap.reports.regression import RegressionMetrics
 from chimap.reports.score import Score, UnassignedRows, score_of
-from chimap.reports.selection import ComponentScores, StrengthCurve, scores_by_components, strength_curve
+from chimap.reports.section import text_of
+from chimap.reports.selection import ComponentScores, StrengthCurve
 from chimap.reports.splits import SplitScores
-from chimap.reports.studies import StudyScores, permutations_figure, studies_figure
-from chimap.reports.tasks import TaskMetrics
+from chimap.reports.studies import StudyScores
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -51,8 +37,11 @@ if TYPE_CHECKING:
     from chimap.models.model import Model
 
 
+M = TypeVar("M", bound=Metrics, covariant=True)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Page):
+class Evaluation(Page, Generic[M]):
     """The evaluation of a model on some rows. The page depends on this value alone.
 
     Parameters
@@ -100,7 +89,7 @@ class Evaluation(Page):
     title: str
     model_name: str
     data: Mapping[str, Any]
-    metrics: Metrics
+    metrics: M
     baseline: Baseline | None = None
     curve: StrengthCurve | None = None
     components: ComponentScores | None = None
@@ -117,36 +106,42 @@ class Evaluation(Page):
     covariates: JSON | None = None
     created: datetime = field(default_factory=now)
 
+    kind: ClassVar[str] = "evaluation"
+
+    @property
+    def subject(self) -> str:
+        """The name of the estimator."""
+        return self.model_name
+
+    @property
+    def listed(self) -> str:
+        """The name under which ``CONTENTS`` lists the sections, by the kind of measures."""
+        return self.metrics.listed
+
+    @property
+    def shown_ranking(self) -> RankingMetrics | None:
+        """The ranking; None if two classes have a ROC curve in its place, but for images, which are always ranked."""
+        has_roc = self.insight is not None and self.insight.two is not None and self.examples is None
+        return None if has_roc else self.ranking
+
+    def details(self) -> dict[str, Mapping[str, object]]:
+        """Return facts about the rows, the settings of the model, and the versions."""
+        settings = {name: value for name, value in self.settings.items() if value is not None}
+        return {"Data": self.data, "Settings": settings, "Versions": self.versions}
+
     def summary(self) -> dict[str, str | None]:
         """Return the evaluation in lines of text by name, the most telling first; None for those that do not apply."""
         metrics, n_unreadable = self.metrics, int(self.data.get("rows left out, not readable") or 0)
         left_out = left_out_in_words(int(self.data.get("rows left out") or 0), n_unreadable)
         lines: dict[str, str | None] = {"rows": f"{self.data.get('which rows', metrics.n_rows)}{left_out}"}
-        lines |= metrics.lines(self.ranking)
-        if self.reliability is not None:
-            off = share_in_words(self.reliability.error)
-            lines["probabilities"] = f"off by {off} on average (expected calibration error)"
-        lines["unassigned"] = None if self.unassigned is None else str(self.unassigned)
-        lines["splits"] = None if self.splits is None else self.splits.lines()
-        lines |= {} if self.studies is None else self.studies.lines()
+        for section in self.sections():
+            lines |= section.lines
         known = self.baseline
         lines["baseline"] = None if known is None else f"{metrics.in_words(known.value)}, {known.name}"
         return lines
 
     def __repr__(self) -> str:
-        shown = {name: line for name, line in self.summary().items() if line is not None}
-        width = max(map(len, shown))
-        lines = (line.replace("\n", "\n" + " " * (width + 4)) for line in shown.values())
-        return "\n".join([self.title, *(f"  {name:<{width}}  {line}" for name, line in zip(shown, lines, strict=True))])
-
-    def to_html(self) -> str:
-        """Return the page as text; equal evaluations give equal text."""
-        parts = _PARTS[type(self.metrics)](self, self.metrics)
-        if self.studies is not None:
-            parts |= _study_parts(self.studies)
-        if self.insight is not None:
-            parts |= _insight_parts(self.insight)
-        return render("evaluation.html", evaluation=self, **parts, **_common_parts(self))
+        return text_of(self.title, self.summary())
 
     def as_dict(self) -> JSON:
         """Return the evaluation as JSON types, nested like the fields; images are left out."""
@@ -185,7 +180,7 @@ def report(
     unassigned: float | None = None,
     groups: ArrayLike | str | None = None,
     progress: Progress | None = None,
-) -> Evaluation:
+) -> Evaluation[Metrics]:
     """Score a fitted model on rows and labels that it has not seen: the values, and the page of ``chimap evaluate``.
 
     Notebooks show the page, ``save`` writes it, ``print`` shows the scores, and the values are attributes.
@@ -266,7 +261,9 @@ def _check_predicts_sources(model: BaseEstimator) -> None:
         )
 
 
-def _evaluation(model: BaseEstimator, source: Source, score: Score, which: str, insight: Insight | None) -> Evaluation:
+def _evaluation(
+    model: BaseEstimator, source: Source, score: Score, which: str, insight: Insight | None
+) -> Evaluation[Metrics]:
     fitted = model.exact_  # None for tables that were made of codes
     learned, training = {} if fitted is None else fitted.fitted.learned, model.training_ or {}
     seconds = {f"fit: {name}": time for name, time in learned.get("stage_seconds_", {}).items()}
@@ -282,7 +279,6 @@ def _evaluation(model: BaseEstimator, source: Source, score: Score, which: str, 
         "rows trained on": learned.get("n_rows_"),
         "trained on": training.get("file"),
         "trained at": training.get("date"),
-        "rows unassigned": score.unassigned and str(score.unassigned),
         "unlike the training rows": next(iter(doubts_of_new_rows(model, source)), None),
     }
     selection = None if fitted is None else fitted.selection_
@@ -330,148 +326,3 @@ def _settings(model: BaseEstimator) -> JSON:
     fitted: Model = model.exact_.fitted
     learned = {"kernel": fitted.kernel.name, "gamma": fitted.gamma, "alpha": fitted.alpha}
     return fitted.recipe.settings | learned
-
-
-EXTREME_CLASSES = 8  # best classes, and worst classes, listed by average precision
-
-
-def _common_parts(evaluation: Evaluation) -> JSON:
-    stages = {name: float(time) for name, time in evaluation.stages.items()}
-    return {
-        "data": plain(evaluation.data),
-        "settings": {k: v for k, v in plain(evaluation.settings).items() if v is not None},
-        "versions": plain(evaluation.versions),
-        "created": date_in_words(evaluation.created),
-        "stages": stages,
-        "stages_total": sum(stages.values()),
-        "stages_svg": as_markup(stage_times(stages)) if stages else None,
-        "curve_svg": as_markup(strength_curve(evaluation.curve)) if evaluation.curve else None,
-        "components_svg": as_markup(_components_svg(evaluation.components)) if evaluation.components else None,
-    }
-
-
-def _study_parts(studies: StudyScores) -> JSON:
-    return {
-        "studies_svg": as_markup(studies_figure(studies)),
-        "permutations_svg": None
-        if studies.test is None
-        else as_markup(permutations_figure(studies.test, studies.name)),
-    }
-
-
-def _components_svg(scores: ComponentScores) -> str:
-    return scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", scores.chosen)
-
-
-def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics) -> JSON:
-    rows = _class_rows(metrics)
-    return {
-        "task": "classification",
-        "metrics": metrics,
-        "digits": 2 if metrics.n_rows >= 10_000 else 1,
-        "beats_baseline": evaluation.baseline is None or metrics.interval[0] > evaluation.baseline.value,
-        "first_rows": rows[:ROWS_LISTED],
-        "further_rows": rows[ROWS_LISTED:],
-        "classes_a_cell": classes_a_cell(len(rows)),
-        "least": 0.6 if len(rows) <= 12 else 0.85 if len(rows) <= MOST_CLASSES_NAMED else 0.6,
-        "numbered": len(rows) > MOST_CLASSES_NAMED,
-        "pairs": most_confused(metrics, 20 if len(rows) > MOST_CLASSES_NAMED else 10),
-        "confusion_svg": as_markup(confusion_heat_map(metrics)),
-        "is_unequal": metrics.is_unequal,
-        "ranking": None if _has_roc(evaluation) else evaluation.ranking,
-        "examples": evaluation.examples,
-        **_calibration_parts(evaluation),
-        **(_ranking_parts(evaluation.ranking) if evaluation.ranking else {}),
-    }
-
-
-def _has_roc(evaluation: Evaluation) -> bool:
-    """Return whether two classes have a ROC curve in place of a ranking; pages with images always show the ranking."""
-    return evaluation.insight is not None and evaluation.insight.two is not None and evaluation.examples is None
-
-
-def _insight_parts(insight: Insight) -> JSON:
-    """Return figures and tables of the ROC curve, the reliability and the learning curve, as far as they are known."""
-    two, curve = insight.two, insight.curve
-    bands = [] if two is None else two.reliability()
-    return {
-        "roc_svg": None if two is None else as_markup(roc_figure(two)),
-        "reliability": bands,
-        "reliability_svg": as_markup(reliability_figure(two)) if two is not None and bands else None,
-        "learning_svg": None if curve is None else as_markup(learning_curve(curve)),
-        "steps": [] if curve is None else list(zip(curve.rows.tolist(), curve.scores, strict=True)),
-    }
-
-
-def _calibration_parts(evaluation: Evaluation) -> JSON:
-    """Return the calibration error, with figure and table unless the section of two classes shows the reliability."""
-    reliability, insight = evaluation.reliability, evaluation.insight
-    is_shown = insight is not None and insight.two is not None and bool(insight.two.reliability())
-    drawn = None if is_shown else reliability
-    return {
-        "calibration": None if reliability is None else reliability.error,
-        "calibration_svg": None if drawn is None else as_markup(calibration_figure(drawn)),
-        "calibration_bands": [] if drawn is None else drawn.bands(),
-    }
-
-
-def _ranking_parts(ranking: RankingMetrics) -> JSON:
-    """Return the figure and the best and worst classes; if there are few, all of them count as best."""
-    order = ranking.ordered()
-    values = [(ranking.classes[k], float(ranking.average_precision[k])) for k in order]
-    all_fit = len(values) <= 2 * EXTREME_CLASSES
-    return {
-        "precision_svg": as_markup(precision_recall_figure(ranking)),
-        "best_found": values if all_fit else values[:EXTREME_CLASSES],
-        "worst_found": [] if all_fit else values[: -EXTREME_CLASSES - 1 : -1],
-    }
-
-
-def _class_rows(metrics: ClassificationMetrics) -> list[JSON]:
-    """Return a table row per class, by ascending recall; classes without rows come last."""
-    recall = np.where(np.isnan(metrics.recall), np.inf, metrics.recall)
-    return [
-        {
-            "number": int(i) + 1,
-            "name": metrics.classes[i],
-            "recall": float(metrics.recall[i]),
-            "precision": float(metrics.precision[i]),
-            "f1": float(metrics.f1[i]),
-            "support": int(metrics.support[i]),
-        }
-        for i in np.argsort(recall, kind="stable")
-    ]
-
-
-def _task_parts(evaluation: Evaluation, metrics: TaskMetrics) -> JSON:
-    places = metrics.weakest_first().tolist()
-    unmeasured = int(np.isnan(metrics.measures[metrics.first]).sum())
-    return {
-        "task": "tasks",
-        "metrics": metrics,
-        "noun": "target" if metrics.n_positive is None else "task",
-        "in_words": {name: measure_in_words(name) for name in metrics.measures},
-        "first_tasks": places[:ROWS_LISTED],
-        "further_tasks": places[ROWS_LISTED:],
-        "unmeasured": unmeasured,
-        "unknown": (np.nan, np.nan),
-    }
-
-
-def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> JSON:
-    return {
-        "task": "regression",
-        "metrics": metrics,
-        "beats_baseline": evaluation.baseline is None or metrics.rmse_interval[1] < evaluation.baseline.value,
-        "dotted": metrics.n_rows <= MOST_DOTS,
-        "predicted_svg": as_markup(predicted_against_true(metrics)),
-        "residuals_svg": as_markup(residual_histogram(metrics)),
-    }
-
-
-_PARTS: dict[type, Callable[[Evaluation, Any], JSON]] = {
-    ClassificationMetrics: _classification_parts,
-    RegressionMetrics: _regression_parts,
-    TaskMetrics: _task_parts,
-}
-"""What the page of an evaluation shows, by the kind of its measures."""

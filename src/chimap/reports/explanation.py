@@ -2,180 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from sklearn.base import is_classifier
 
-from chimap import _arrays
 from chimap._errors import DataError
 from chimap._formatting import bin_weights_in_words, kernel_in_words, plain
-from chimap._memory import format_bytes
-from chimap._messages import Message
-from chimap._progress import Progress
 from chimap._types import JSON
-from chimap.data import ArraySource
-from chimap.data.covariates import beside
-from chimap.data.label_kinds import is_text, texts_of
-from chimap.data.source import choose_rows
-from chimap.estimators.targets import class_scores, task_names
-from chimap.explain import Importance, Neighbours
+from chimap.explain import Importance
 from chimap.explain.effects import BinEffect
 from chimap.features.covariates import Covariates
-from chimap.reports.explanation_figures import contribution_bars, effect_curves, importance_bars, shown_outputs
-from chimap.reports.figures import LINES, PALETTE
-from chimap.reports.page import Page, as_markup, date_in_words, now, package_versions, render
-from chimap.reports.pictures import PICTURE_SIDE, drawn, grey, painted, painted_photo, small_jpeg
+from chimap.reports.explained_rows import ExplainedRow
+from chimap.reports.page import Page, now, package_versions
+from chimap.reports.pictures import painted
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap.data import Source
-    from chimap.data.reading import Reading
-    from chimap.explain import Explanation, Importance
-    from chimap.images.reading.image_set import ImageSet
 
 
-@dataclass(frozen=True, eq=False)
-class Likeness:
-    """A landmark or training row that contributes to a prediction.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    answer : object
-        The model's prediction for it.
-    similarity : float
-        Its kernel value with the predicted row, at most 1.
-    contribution : float
-        What it adds to the score: kernel value times weight.
-    """
-
-    name: str
-    answer: object
-    similarity: float
-    contribution: float
-
-
-@dataclass(frozen=True, eq=False)
-class Drawing:
-    """What the parts of a row add to its score, compared with an empty row: all of it lies in what the row has.
-
-    Parameters
-    ----------
-    image : str
-        The parts of the row painted with what they add, a data URL.
-    base : float
-        Score of an empty row; the parts add the rest of the score of the row.
-    """
-
-    image: str
-    base: float
-
-
-@dataclass(frozen=True, eq=False)
-class ExplainedRow:
-    """The explanation of the prediction for one row.
-
-    For a classifier, scores and contributions are in favour of the predicted class. With one output per class, they are
-    those of the predicted class minus those of its rival; with a single output, they have the sign of the predicted
-    class.
-
-    Parameters
-    ----------
-    name : str
-        Name or number of the row.
-    truth : object
-        Its true label or target; None if it is unknown.
-    predicted : object
-        Its predicted label or target.
-    rival : object
-        The class that the predicted class is compared to: the true class if it is another one, else the second best;
-        None for a regression.
-    contributions : ndarray of shape (bins,)
-        What each bin adds to the score.
-    base : float
-        Score of the reference row.
-    score : float
-        Score of this row.
-    values : ndarray of shape (bins,)
-        Values of the bins.
-    likenesses : list of Likeness, optional
-        Landmarks that contribute the most to the prediction; by default empty.
-    picture : str or None, default=None
-        The row as an image, a data URL.
-    painted : str or None, default=None
-        The contributions painted over the image, a data URL.
-    drawing : Drawing or None, default=None
-        What the parts of the row add, painted over a drawing of it, such as the atoms of a molecule.
-    """
-
-    name: str
-    truth: object
-    predicted: object
-    rival: object
-    contributions: np.ndarray
-    base: float
-    score: float
-    values: np.ndarray
-    likenesses: list[Likeness] = field(default_factory=list)
-    picture: str | None = None
-    painted: str | None = None
-    drawing: Drawing | None = None
-
-    def top(self, k: int = 10) -> np.ndarray:
-        """Return the indices of the bins with the largest absolute contributions, by descending contribution.
-
-        Parameters
-        ----------
-        k : int, default=10
-            Largest number of bins; bins that contribute nothing are left out.
-        """
-        order = np.argsort(-np.abs(self.contributions), kind="stable")[:k]
-        order = order[self.contributions[order] != 0]
-        return np.asarray(order[np.argsort(-self.contributions[order], kind="stable")])
-
-    def as_dict(self, names: np.ndarray, k: int = 20) -> JSON:
-        """Return the explanation as JSON types.
-
-        Parameters
-        ----------
-        names : ndarray of shape (bins,)
-            Names of the bins.
-        k : int, default=20
-            Number of contributions to include, largest first.
-        """
-        listed = [
-            {"bin": int(i), "name": str(names[i]), "value": self.values[i], "adds": self.contributions[i]}
-            for i in self.top(k)
-        ]
-        return {
-            "row": self.name,
-            "truth": plain(self.truth),
-            "predicted": plain(self.predicted),
-            "compared_with": plain(self.rival),
-            "base": self.base,
-            "score": self.score,
-            "contributions": plain(listed),
-            "like": [plain(vars(likeness)) for likeness in self.likenesses],
-        }
-
-
-BINS_LISTED = 20  # bins in the table
-BINS_OPEN = 10  # bins shown without unfolding the table
-_NAMES = {value: name for name, value in PALETTE.items()}
-KINDS = {
-    "variance": "The importance of a bin is the standard deviation, over the rows, of its contribution to the scores.",
-    "gradient": "The importance of a bin is the root mean square slope of the scores times the standard deviation of "
-    "the bin.",
-    "removal": "The importance of a bin is the root mean square change of the scores when the bin and all bins above "
-    "it are emptied.",
-    "permutation": "The importance of a bin is the loss in score when its values are shuffled among the rows.",
-}
+_FUNCTIONS_DRAWN = 6  # bins whose functions are drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +64,8 @@ class ModelExplanation(Page):
         Time of the explanation, with its time zone; by default now.
     """
 
+    kind: ClassVar[str] = "explanation"
+
     title: str
     model_name: str
     data: JSON
@@ -229,22 +81,14 @@ class ModelExplanation(Page):
     versions: Mapping[str, str] = field(default_factory=package_versions)
     created: datetime = field(default_factory=now)
 
-    def to_html(self) -> str:
-        """Return the page as text; equal explanations give equal text."""
-        top = self.importance.top(BINS_LISTED)
-        return render(
-            "explanation.html",
-            explanation=self,
-            measure=KINDS[self.importance.kind],
-            first=top[:BINS_OPEN],
-            further=top[BINS_OPEN:],
-            importance_svg=as_markup(importance_bars([name for name, _ in top], self.importance.values[:BINS_LISTED])),
-            effects=_effects(self),
-            rows=[_row(self, row, i) for i, row in enumerate(self.rows)],
-            data=plain(self.data),
-            versions=plain(self.versions),
-            created=date_in_words(self.created),
-        )
+    @property
+    def subject(self) -> str:
+        """The name of the estimator."""
+        return self.model_name
+
+    def details(self) -> dict[str, Mapping[str, object]]:
+        """Return facts about the model and the rows, and the versions."""
+        return {"Data": self.data, "Versions": self.versions}
 
     def as_dict(self, k: int = 20) -> JSON:
         """Return the explanation as JSON types.
@@ -275,36 +119,6 @@ class ModelExplanation(Page):
         }
 
 
-SAMPLE_SIZE = 1000  # rows sampled for importances and densities
-MISTAKES_EXPLAINED = 5  # rows explained when none are named
-_FUNCTIONS_DRAWN = 6  # bins whose functions are drawn
-_LANDMARKS_SHOWN = 5
-_ROWS_PERMUTED = 300  # rows among which bins are shuffled
-_MOST_CONTRIBUTIONS = 2**27  # contributions held in memory at once
-
-
-def _effects(explanation: ModelExplanation) -> list[JSON]:
-    return [
-        {
-            "name": effect.name,
-            "svg": as_markup(effect_curves(effect, explanation.output_names, f"effect{i}")),
-            "lines": [
-                (_NAMES[colour], explanation.output_names[c])
-                for colour, c in zip(LINES, shown_outputs(effect), strict=False)
-            ],
-        }
-        for i, effect in enumerate(explanation.effects)
-    ]
-
-
-def _row(explanation: ModelExplanation, row: ExplainedRow, place: int) -> JSON:
-    top = row.top()
-    names = [str(explanation.bin_names[i]) for i in top]
-    svg = as_markup(contribution_bars(names, row.contributions[top], f"row{place}")) if top.size else None
-    listed = [(n, row.values[i], row.contributions[i]) for n, i in zip(names, top, strict=True)]
-    return {"row": row, "svg": svg, "top": listed, "rest": row.score - row.base - row.contributions[top].sum()}
-
-
 def explainable(model: BaseEstimator) -> BaseEstimator:
     """Return the model, or the one that a compiled model was made from. Raise DataError if neither explains."""
     exact = model.exact_
@@ -314,203 +128,6 @@ def explainable(model: BaseEstimator) -> BaseEstimator:
             "'chimap fit'."
         )
     return exact
-
-
-def row_names(source: Source) -> np.ndarray:
-    """Return the names of the rows: their ids, or else their numbers in the file."""
-    return texts_of(source.places_in_file() if source.row_ids is None else source.row_ids)
-
-
-def named_rows(source: Source, wanted: Sequence[str]) -> np.ndarray:
-    """Return the places of rows named by id or number. Raise DataError for unknown rows."""
-    names, numbers = row_names(source), source.places_in_file()
-    chosen = []
-    for word in wanted:
-        places = np.flatnonzero(names == word)
-        if not places.size and word.isdecimal():
-            places = np.flatnonzero(numbers == int(word))
-        if not places.size:
-            examples = ", ".join(names[:3])
-            raise DataError(
-                Message(
-                    "{rows}: {} has no row {!r}. Its {:,} rows are called {}, ..., or can be named by number from 0.",
-                    source.name,
-                    word,
-                    source.n_rows,
-                    examples,
-                )
-            )
-        chosen.append(int(places[0]))
-    if not chosen:
-        raise DataError(Message("{rows} must name rows by id or number, such as 0,17; got none."))
-    return np.array(chosen)
-
-
-def sample_of(source: Source, size: int = SAMPLE_SIZE) -> tuple[Source, np.ndarray]:
-    """Return a random sample of the rows as a source, and the places of these rows."""
-    places = choose_rows(source.n_rows, min(size, source.n_rows), 0)
-    return taken(source, places), places
-
-
-def taken(source: Source, places: np.ndarray, labels: np.ndarray | None = None) -> Source:
-    """Return the rows at ``places``, in that order, as a source in memory, with these labels."""
-    increasing, order = np.unique(places, return_inverse=True)
-    rows = ArraySource(source.take(increasing)[order], labels, name=source.name, column_names=source.column_names)
-    return rows if source.covariates is None else beside(rows, source.covariates.take(places))
-
-
-def importance_of(model: BaseEstimator, sample: Source | None, y: np.ndarray | None, kind: str) -> Importance:
-    """Return the bins ranked by importance.
-
-    ``kind="auto"`` is "variance" for additive models, "gradient" for others that have slopes, and else "variance".
-    """
-    if kind == "permutation":
-        if sample is None or y is None:
-            raise DataError(
-                Message("{kind='permutation'} needs rows with labels: give DATA, and {labels} if DATA has none.")
-            )
-        few, places = sample_of(sample, _ROWS_PERMUTED)
-        return model.importance(few, y[places], kind="permutation")
-    if kind == "auto":
-        has_slopes = model.has_slopes and not model.is_additive
-        kind = "gradient" if has_slopes else "variance"
-    return model.importance(sample, kind=kind)
-
-
-def check_room(n_rows: int, n_bins: int, n_outputs: int) -> None:
-    """Raise DataError if the contributions of the rows do not fit in memory."""
-    if n_rows * n_bins * n_outputs > _MOST_CONTRIBUTIONS:
-        most = max(1, _MOST_CONTRIBUTIONS // (n_bins * n_outputs))
-        raise DataError(
-            Message(
-                "contributions of {:,} rows, {:,} bins and {:,} outputs take {}. Name at most {:,} rows with {rows}.",
-                n_rows,
-                n_bins,
-                n_outputs,
-                format_bytes(8 * n_rows * n_bins * n_outputs),
-                most,
-            )
-        )
-
-
-def explained_rows(
-    model: BaseEstimator, source: Source, places: np.ndarray, y: np.ndarray | None, shape: tuple[int, int] | None
-) -> tuple[list[ExplainedRow], Explanation]:
-    """Return each row with the contributions to its prediction, and the explanation of all rows."""
-    rows, names = taken(source, places), row_names(source)
-    explanation = model.explain(rows)
-    outputs = explanation.scores
-    values = np.asarray(_arrays.to_dense(model.rows_as_read(rows)), np.float64)
-    answers = model.labels_of(outputs) if is_classifier(model) else outputs
-    tasks = task_names(model)
-    if tasks is not None:
-        truths = None if y is None else y[places]
-        spread = None if y is None else spread_of(y)
-        number = of_tasks(model, outputs, truths, spread).argmin(axis=1)
-    try:
-        like = model.nearest(rows, k=_LANDMARKS_SHOWN)
-    except DataError:  # the model is not a sum over landmarks
-        like = [None] * len(places)
-    neighbour = "training row" if "row_numbers_" in model.fitted.learned else "landmark"
-    draw = _drawings(model, source, places, rows)
-    shown = []
-    for i, place in enumerate(places):
-        name, answer, truth = str(names[place]), answers[i], None if y is None else y[place]
-        if tasks is None:
-            answer = answer if is_classifier(model) else answer[0]
-            weights, rival = _against(model, outputs[i], answer, truth)
-        else:  # explain the task with the worst prediction
-            k = number[i]
-            name, answer = f"{name}, {tasks[k]}", answer[k]
-            truth = None if truth is None else truth[k].astype(answers.dtype)
-            weights, rival = _of_task(model, int(k), outputs.shape[1], answer)
-        contributions = explanation.contributions[i] @ weights
-        pictures = _pictures(model, source.images, int(place), values[i], contributions, shape)
-        shown.append(
-            ExplainedRow(
-                name,
-                _item(truth),
-                _item(answer),
-                _item(rival),
-                contributions,
-                float(explanation.base @ weights),
-                float(outputs[i] @ weights),
-                values[i],
-                [] if like[i] is None else _likenesses(like[i], neighbour),
-                *pictures,
-                drawing=None if draw is None else draw(i, weights),
-            )
-        )
-    return shown, explanation
-
-
-def _likenesses(neighbours: Neighbours, kind: str) -> list[Likeness]:
-    """Return what contributes the most to a prediction; ``kind`` says what it is: "landmark" or "training row"."""
-    answers = [None] * neighbours.places.size if neighbours.answers is None else neighbours.answers
-    listed = zip(neighbours.places, answers, neighbours.similarities, neighbours.contributions, strict=True)
-    return [
-        Likeness(f"{kind} {place}", answer, float(similarity), float(added))
-        for place, answer, similarity, added in listed
-    ]
-
-
-def _drawings(
-    model: BaseEstimator, source: Source, places: np.ndarray, rows: Source
-) -> Callable[[int, np.ndarray], Drawing | None] | None:
-    """Return a function that draws the i-th row, for weights (t,) of its scores; None for rows without drawings."""
-    reading: Reading | None = source.reading
-    if reading is None or not reading.has_drawings or source.read_column is None:
-        return None
-    fields = source.column(reading.column)[places]
-    empty = ArraySource(np.zeros((1, rows.n_features)), column_names=rows.column_names)
-    explanation = model.explain(rows, background=empty)
-
-    def draw(i: int, weights: np.ndarray) -> Drawing | None:
-        image = drawn(reading, fields[i], explanation.contributions[i] @ weights)
-        return None if image is None else Drawing(image, float(explanation.base @ weights))
-
-    return draw
-
-
-def _against(model: BaseEstimator, outputs: np.ndarray, answer: object, truth: object) -> tuple[np.ndarray, object]:
-    """Return weights of the scores, (t,), and the class that the answer is compared with.
-
-    The weighted sum of the scores is the margin of the answer over that class.
-    """
-    if not is_classifier(model):
-        return np.ones(1), None
-    classes = model.classes_
-    if outputs.size == 1:
-        return np.array([1.0 if answer == classes[1] else -1.0]), classes[0 if answer == classes[1] else 1]
-    order = np.argsort(-outputs, kind="stable")
-    rival = order[1]
-    if truth is not None and truth != answer:
-        rival = np.flatnonzero(classes == truth)[0]
-    weights = np.zeros(outputs.size)
-    weights[order[0]], weights[rival] = 1.0, -1.0
-    return weights, classes[rival]
-
-
-def _of_task(model: BaseEstimator, k: int, n_tasks: int, answer: object) -> tuple[np.ndarray, object]:
-    """Return the same for one task of several: its score, with the sign reversed if the answer is 0."""
-    weights = np.zeros(n_tasks)
-    weights[k] = -1.0 if is_classifier(model) and answer == 0 else 1.0
-    return weights, 1 - int(weights[k] > 0) if is_classifier(model) else None
-
-
-def _pictures(
-    model: BaseEstimator,
-    images: ImageSet | None,
-    place: int,
-    values: np.ndarray,
-    contributions: np.ndarray,
-    shape: tuple[int, int] | None,
-) -> tuple[str | None, str | None]:
-
-    if images is not None:
-        image = images.read(place)
-        return small_jpeg(image, PICTURE_SIDE), painted_photo(image, model.histograms_.painted(image, contributions))
-    return (None, None) if shape is None else (grey(values, shape), painted(contributions, shape, values))
 
 
 def explanation_of(
@@ -549,62 +166,3 @@ def explanation_of(
         painted=None if shape is None else painted(importance.by_bin, shape),
         covariates=None if covariates is None else covariates.describe(),
     )
-
-
-def _item(value: object) -> object:
-    """Return a NumPy scalar as a Python value, and anything else as it is."""
-    return value.item() if hasattr(value, "item") else value
-
-
-def margins(model: BaseEstimator, source: Source, y: np.ndarray | None, progress: Progress | None = None) -> np.ndarray:
-    """Return the margin of each row, (n,).
-
-    With labels ``y``, the margin is that of the true answer, so that the worst mistake has the smallest margin. Without
-    labels, it says how certain the prediction is.
-    """
-    out = np.empty(source.n_rows)
-    spread = None if y is None else spread_of(y)
-    for start, outputs in model.predict_chunks(source, progress):
-        chunk = slice(start, start + len(outputs))
-        truth = None if y is None else y[chunk]
-        if is_classifier(model) and task_names(model) is None:
-            out[chunk] = _between_classes(model, outputs, truth)
-        else:
-            out[chunk] = of_tasks(model, outputs, truth, spread).min(axis=1)
-    return out
-
-
-def of_tasks(model: BaseEstimator, outputs: np.ndarray, y: np.ndarray | None, spread: np.ndarray | None) -> np.ndarray:
-    """Return the margins of each binary task or regression, (n, t); inf where the label is missing.
-
-    The margin of a regression is its negative error divided by the spread (t,) of the target, so that units do not
-    matter.
-    """
-    if y is None:
-        return np.abs(outputs) if is_classifier(model) else np.zeros(outputs.shape)
-    truth = y.reshape(outputs.shape)
-    if is_classifier(model):
-        return np.where(np.isnan(truth), np.inf, outputs * (2 * truth - 1))
-    assert spread is not None  # the labels of a regression are numbers
-    return np.where(np.isnan(truth), np.inf, -np.abs(outputs - truth) / spread)
-
-
-def spread_of(y: np.ndarray) -> np.ndarray | None:
-    """Return the standard deviation of each target, (t,), with 1 for constant targets; None for text labels."""
-    if is_text(y):
-        return None
-    known = np.ma.masked_invalid(y.reshape(len(y), -1).astype(np.float64))
-    spread = np.ma.filled(known.std(axis=0), 0.0)
-    return np.where(spread > 0, spread, 1.0)
-
-
-def _between_classes(model: BaseEstimator, outputs: np.ndarray, y: np.ndarray | None) -> np.ndarray:
-    scores = class_scores(outputs)
-    if y is None:
-        best = np.partition(scores, -2, axis=1)
-        return best[:, -1] - best[:, -2]
-    true_columns = np.searchsorted(model.classes_, y).clip(0, model.classes_.size - 1)
-    rows = np.arange(len(outputs))
-    others = scores.copy()
-    others[rows, true_columns] = -np.inf
-    return scores[rows, true_columns] - others.max(axis=1)

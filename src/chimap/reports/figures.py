@@ -206,6 +206,7 @@ def log_axis(axis: Axis, low: float, high: float) -> None:
     axis.set_minor_locator(NullLocator())
 
 
+LONGEST_NAME = 30  # largest number of characters of a name next to its bar
 MARKERS = "osD^vPX*"
 
 CURVE_SIZE = (380, 250)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.metrics import roc_curve
 
-from chimap._formatting import measure_in_words, plain
+from chimap._formatting import measure_in_words, number, plain
 from chimap._types import JSON
 from chimap.data.source import choose_rows
-from chimap.reports.classification import ClassificationMetrics, bands_of
-from chimap.reports.explanation import importance_of, row_names, sample_of, taken
+from chimap.reports.calibration import TwoClasses
+from chimap.reports.classification import ClassificationMetrics
+from chimap.reports.importance import importance_of
 from chimap.reports.regression import RegressionMetrics
+from chimap.reports.rows import row_names, sample_of, taken
 from chimap.reports.score import Score
 from chimap.selection import LearningCurve
 from chimap.selection.learning_curve import curve_of
@@ -50,36 +51,6 @@ class Mistake:
 
 
 @dataclass(frozen=True, eq=False)
-class TwoClasses:
-    """Labels and scores of rows of two classes, of which one is the positive one.
-
-    Parameters
-    ----------
-    is_positive : ndarray of shape (n,), bool
-        Whether each row is of the positive class.
-    scores : ndarray of shape (n,)
-        Scores that are higher for the positive class.
-    probabilities : ndarray of shape (n,) or None, default=None
-        Predicted probabilities of the positive class.
-    """
-
-    is_positive: np.ndarray
-    scores: np.ndarray
-    probabilities: np.ndarray | None = None
-
-    def roc(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ROC curve: the false positive rates and the true positive rates, both ascending."""
-        false_positives, true_positives, _ = roc_curve(self.is_positive, self.scores)
-        return false_positives, true_positives
-
-    def reliability(self) -> list[tuple[float, float, int]]:
-        """Return mean probability, share of the positive class and number of rows for each band of 0.1 with rows."""
-        if self.probabilities is None:
-            return []
-        return bands_of(self.probabilities, self.is_positive)
-
-
-@dataclass(frozen=True, eq=False)
 class Insight:
     """What an evaluation shows beyond the score; unknown parts are None or empty.
 
@@ -108,6 +79,22 @@ class Insight:
     importance: Sequence[tuple[str, float]] = ()
     mistakes: Sequence[Mistake] = field(default_factory=tuple)
     two: TwoClasses | None = None
+
+    def linear_in_words(self, share: Callable[[float], str] | None = None) -> str:
+        """Return the score of the linear model on one line, or "" if it is unknown.
+
+        Parameters
+        ----------
+        share : callable or None, default=None
+            Formats shares of rows, of classes; None for numbers.
+        """
+        if self.linear is None:
+            return ""
+        score = number(self.linear, 3)
+        if share is not None:
+            measure = self.linear_measure
+            score = f"ROC AUC {score}" if measure == "ROC AUC" else f"{share(self.linear)} {measure}"
+        return f"Linear model on {self.linear_rows:,} training rows: {score}"
 
     def as_dict(self) -> JSON:
         """Return the insight as JSON types, without the rows of ``two``."""

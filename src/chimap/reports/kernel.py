@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from chimap import _formatting
-from chimap._formatting import counted, number, one_line, percent, plain
+from chimap._formatting import counted, number, one_line, percent, plain, seconds
 from chimap._types import JSON, Parameters
 from chimap.data import Source
 from chimap.kernel_learning.estimators import MultipleKernelModel
@@ -30,12 +29,13 @@ from chimap.reports.figures import (
     to_svg,
     write_beside,
 )
-from chimap.reports.page import ROWS_LISTED, Page, captioned, date_in_words, package_versions, render
+from chimap.reports.page import Page, package_versions
+from chimap.reports.section import Figure, Section, Table, folded
 from chimap.reports.selection import StrengthCurve, strength_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
     from sklearn.base import BaseEstimator
 
 
@@ -152,6 +152,8 @@ class LearnedKernel(Page):
         Time of the result, with its time zone; by default now.
     """
 
+    kind: ClassVar[str] = "learned kernel"
+
     title: str
     method: str
     metric: str
@@ -227,22 +229,14 @@ class LearnedKernel(Page):
             **common,
         )
 
-    def to_html(self) -> str:
-        """Return the page as text; equal values give equal text."""
-        widths = _width_rows(self)
-        return render(
-            "kernel.html",
-            learned=self,
-            figures=_figures(self),
-            first_rows=widths[:ROWS_LISTED],
-            further_rows=widths[ROWS_LISTED:],
-            best=_best(self),
-            data=plain(self.data),
-            settings={k: v for k, v in plain(self.settings).items() if v is not None},
-            versions=plain(self.versions),
-            stages={name: _formatting.seconds(time) for name, time in self.stages.items()},
-            created=date_in_words(self.created),
-        )
+    def details(self) -> dict[str, Mapping[str, object]]:
+        """Return facts about the rows, the settings, the times of stages, and the versions."""
+        return {
+            "Data": self.data,
+            "Settings": {name: value for name, value in self.settings.items() if value is not None},
+            "Time": {name: seconds(time) for name, time in self.stages.items()},
+            "Versions": self.versions,
+        }
 
     def as_dict(self) -> JSON:
         """Return the result as JSON types, without the widths of each iteration."""
@@ -262,69 +256,134 @@ class LearnedKernel(Page):
         return plain(facts)
 
 
-def _figures(learned: LearnedKernel) -> list[JSON]:
-    """Return the figures for which there is data."""
-    figures = []
-    if learned.widths is not None:
-        caption = (
-            "A narrower kernel responds to smaller differences in these columns; a much wider one hardly uses them. "
-            "The search starts at 1, where every block has the same share of the mean exponent."
+def summary(learned: LearnedKernel) -> Section:
+    """Return what was learned and how well it predicts, in words."""
+    said, history = [learned.method], learned.history
+    if history:
+        first, last = history[0], history[-1]
+        said.append(
+            f"The objective went from {number(first['objective'])} to {number(last['objective'])} in "
+            f"{last['iteration']} iterations and {seconds(last['seconds'])}."
         )
-        figures.append(captioned("Learned widths", width_ratios(learned.widths), caption))
-    if learned.history:
-        is_validated = learned.history[0]["validation_score"] is not None
-        caption = "Objective and score by iteration. " + (
-            "The validation rows are not learned from; the widths with the smallest error on them are kept."
-            if is_validated
-            else "No rows were kept for validation."
-        )
-        svg = learning_curve(learned.history, learned.metric)
-        figures.append(captioned("Learning curve", svg, caption))
-    if learned.channels is not None:
-        caption = "Share of each channel in the sum of the kernel weights over all outputs."
-        figures.append(captioned("Channel weights", channel_weights(learned.channels), caption))
-    if learned.path is not None:
-        caption = (
-            "The penalty gets weaker from left to right; at the left end no channel is used. The dashed line marks the "
-            "chosen strength."
-        )
-        figures.append(captioned("Regularisation path", channel_path(learned.path), caption))
-    if learned.curve is not None:
-        band = " The band is one standard error." if learned.curve.standard_errors.any() else ""
-        caption = (
-            f"The fit with the learned widths, by strength of the penalty: {learned.curve.measure}; "
-            f"{learned.curve.method}.{band}"
-        )
-        figures.append(captioned("Regularisation path of the last fit", strength_curve(learned.curve), caption))
-    return figures
+        said += _validated(learned)
+        said += [f"Reason for stopping: {learned.stopped}."] if learned.stopped else []
+    if learned.score:
+        said.append(f"Score on held-out rows, which took no part in the learning: {learned.score}.")
+    return Section("Summary", " ".join(said))
 
 
-def _width_rows(learned: LearnedKernel) -> list[JSON]:
-    """Return the widths as rows of a table, by descending ratio."""
-    if learned.widths is None:
-        return []
-    widths = learned.widths
-    rows = [
-        {"name": name, "start": float(start), "found": float(end), "ratio": float(ratio)}
-        for name, start, end, ratio in zip(widths.names, widths.start, widths.found, widths.ratios, strict=True)
-    ]
-    return sorted(rows, key=lambda row: -row["ratio"])
-
-
-def _best(learned: LearnedKernel) -> dict[str, str] | None:
-    """Return the first and the kept score on the validation rows as text, and the highest if it is another one."""
+def _validated(learned: LearnedKernel) -> list[str]:
+    """Return the sentence on the first and the kept score of the validation rows, and the highest if it is another."""
     scores = [step["validation_score"] for step in learned.history]
-    if not scores or scores[0] is None:
-        return None
-    as_text = _formatting.percent if learned.metric == "accuracy" else lambda v: _formatting.number(v, 4)
+    if scores[0] is None:
+        return []
+    as_text = percent if learned.metric == "accuracy" else number
     errors = [step["validation_error"] for step in learned.history]
     chosen = errors.index(min(errors))
-    texts = {"first": as_text(scores[0]), "kept": as_text(scores[chosen]), "iteration": str(chosen)}
-    if as_text(max(scores)) != texts["kept"]:  # the kept widths minimise the error, which need not maximise the score
-        texts |= {"highest": as_text(max(scores)), "at": str(scores.index(max(scores)))}
-    return texts
+    first, kept, highest = (as_text(score) for score in (scores[0], scores[chosen], max(scores)))
+    # the kept widths minimise the error, which need not maximise the score
+    other = f"; the highest {learned.metric}, {highest}, was at iteration {scores.index(max(scores))}"
+    return [
+        f"On the validation rows the {learned.metric} went from {first} to {kept} (iteration {chosen}, whose widths "
+        f"are kept because its squared error is the smallest{other if highest != kept else ''})."
+    ]
 
 
+def widths(learned: LearnedKernel) -> Section | None:
+    """Return how much narrower the kernel has become, as a figure."""
+    found = learned.widths
+    if found is None:
+        return None
+    return Section(
+        "Learned widths",
+        "A narrower kernel responds to smaller differences in these columns; a much wider one hardly uses them. The "
+        "search starts at 1, where every block has the same share of the mean exponent.",
+        (Figure(lambda: width_ratios(found)),),
+        is_half=True,
+    )
+
+
+def learning(learned: LearnedKernel) -> Section | None:
+    """Return objective and score by iteration."""
+    history = learned.history
+    if not history:
+        return None
+    kept = (
+        "No rows were kept for validation."
+        if history[0]["validation_score"] is None
+        else "The validation rows are not learned from; the widths with the smallest error on them are kept."
+    )
+    figure = Figure(lambda: learning_curve(history, learned.metric))
+    return Section("Learning curve", f"Objective and score by iteration. {kept}", (figure,), is_half=True)
+
+
+def channels(learned: LearnedKernel) -> Section | None:
+    """Return the share of each channel."""
+    found = learned.channels
+    if found is None:
+        return None
+    summary = "Share of each channel in the sum of the kernel weights over all outputs."
+    return Section("Channel weights", summary, (Figure(lambda: channel_weights(found)),), is_half=True)
+
+
+def path(learned: LearnedKernel) -> Section | None:
+    """Return the weights of the channels by strength of the penalty."""
+    found = learned.path
+    if found is None:
+        return None
+    return Section(
+        "Regularisation path",
+        "The penalty gets weaker from left to right; at the left end no channel is used. The dashed line marks the "
+        "chosen strength.",
+        (Figure(lambda: channel_path(found)),),
+        is_half=True,
+    )
+
+
+def strength(learned: LearnedKernel) -> Section | None:
+    """Return the last fit by strength of the penalty."""
+    curve = learned.curve
+    if curve is None:
+        return None
+    band = " The band is one standard error." if curve.standard_errors.any() else ""
+    return Section(
+        "Regularisation path of the last fit",
+        f"The fit with the learned widths, by strength of the penalty: {curve.measure}; {curve.method}.{band}",
+        (Figure(lambda: strength_curve(curve)),),
+        is_half=True,
+    )
+
+
+def inverse_widths(learned: LearnedKernel) -> Section | None:
+    """Return the widths as a table, by descending ratio."""
+    found = learned.widths
+    if found is None:
+        return None
+    listed = zip(found.names, found.start, found.found, found.ratios, strict=True)
+    rows = [
+        (name, number(float(start)), number(float(end)), number(float(ratio), 3))
+        for name, start, end, ratio in sorted(listed, key=lambda row: -row[3])
+    ]
+    return Section(
+        "Inverse widths",
+        "The inverse width s of each group of columns, in units of the mapped bins: s²/2 is gamma for an exponential "
+        "kernel, and s is sigma for a skewed one. The groups are sorted by the factor by which the kernel became "
+        "narrower.",
+        tables=folded(("Columns", "Initial", "Learned", "Learned / initial"), rows, "widths"),
+    )
+
+
+def weights(learned: LearnedKernel) -> Section | None:
+    """Return the weights of the channels for each output."""
+    found = learned.channels
+    if found is None:
+        return None
+    listed = zip(found.outputs, found.weights[:MOST_OUTPUTS], strict=False)
+    rows = [(output, *(number(value, 3) for value in row)) for output, row in listed]
+    return Section("Weights by output", tables=(Table(("Output", *found.names), rows),))
+
+
+MOST_OUTPUTS = 40  # largest number of outputs whose weights are listed
 MOST_BARS = 32  # largest number of widths that are drawn as named bars; more are drawn as lines over the columns
 
 
@@ -353,7 +412,7 @@ def width_ratios(widths: Widths) -> str:
         return to_svg(figure, "widths", alt)
 
 
-def _ratio_line(ratios: np.ndarray) -> Figure:
+def _ratio_line(ratios: np.ndarray) -> Drawing:
     figure = new_figure(720, 220)
     axes = figure.add_axes((0, 0, 1, 1))
     low, high = min(ratios.min(), 0.5) / 1.3, max(ratios.max(), 2.0) * 1.3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import stdtrit
@@ -169,6 +169,7 @@ class Baseline:
 class Metrics(ABC):
     """Measures of the predictions of some rows."""
 
+    listed: ClassVar[str]  # the name under which ``contents.CONTENTS`` lists the sections of their page
     n_groups: int | None = None  # of the rows, where intervals count groups
 
     if TYPE_CHECKING:  # a field of some, which a property of the base would stand in the way of

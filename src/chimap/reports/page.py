@@ -5,52 +5,73 @@ from __future__ import annotations
 import os
 import platform
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, cast
 
-import numpy as np
-
-from chimap import _formatting
+from chimap._catalogue import at_address
 from chimap._files import check_free, check_writable, replacing
-from chimap._types import JSON
+from chimap._formatting import plain
+from chimap.reports.contents import CONTENTS
+from chimap.reports.section import Section, framed, render
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-    from markupsafe import Markup
-
-
-def render(template: str, **parts: object) -> str:
-    """Render a template of the folder ``templates``."""
-    return _environment().get_template(template).render(**parts).strip() + "\n"
-
-
-@cache
-def _environment() -> Environment:
-    """Return what keeps the templates, which take longer to compile than to render."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("chimap.reports", "templates"),
-        autoescape=True,  # names of classes and files come from the user: "<script>" must stay text
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    for name in ("number", "short", "one_line", "percent", "seconds", "microseconds", "words", "measure_in_words"):
-        environment.filters[name] = getattr(_formatting, name)
-    environment.filters["thousands"] = lambda n: f"{n:,}" if isinstance(n, int | np.integer) else _formatting.words(n)
-    return environment
+    from collections.abc import Callable
 
 
 class Page(ABC):
-    """A value that shows itself as a page: in a notebook, as text and as a file."""
+    """A value that shows itself as a page of sections: in a notebook and as a file.
+
+    ``contents.CONTENTS`` lists the sections of each page, and each is a function of the value.
+    """
+
+    kind: ClassVar[str]  # of page, in a word
+    if TYPE_CHECKING:  # fields, which properties of the base would stand in the way of
+
+        @property
+        def title(self) -> str:
+            """Title of the page."""
+
+        @property
+        def versions(self) -> Mapping[str, str]:
+            """Versions of packages by name."""
+
+        @property
+        def created(self) -> datetime:
+            """Time of the result, with its time zone."""
+
+    @property
+    def subject(self) -> str:
+        """What the page is of, such as the name of an estimator."""
+        return ""
+
+    @property
+    def listed(self) -> str:
+        """The name under which ``CONTENTS`` lists the sections."""
+        return self.kind
 
     @abstractmethod
+    def details(self) -> dict[str, Mapping[str, object]]:
+        """Return the tables of facts at the end of the page, by their captions."""
+
+    def sections(self) -> list[Section]:
+        """Return the sections for which there is something to show, in their order."""
+        of = (cast("Callable[[Page], Section | None]", at_address(address)) for address in CONTENTS[self.listed])
+        return [section for make in of if (section := make(self)) is not None]
+
     def to_html(self) -> str:
         """Return the page as text; equal values give equal text."""
+        lines = [(is_half, list(some)) for is_half, some in groupby(self.sections(), lambda section: section.is_half)]
+        return render(
+            "page.html",
+            page=self,
+            lines=lines,
+            details={name: plain(values) for name, values in self.details().items()},
+            created=f"{self.created.day} {self.created:%B %Y, %H:%M %Z}".strip(),
+        )
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the page to a file.
@@ -87,33 +108,8 @@ class Page(ABC):
         return target
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame of its own, as notebooks show it: its style stays within the frame."""
-        from markupsafe import escape
-
-        return (
-            f'<iframe srcdoc="{escape(self.to_html())}" title="{escape(type(self).__name__)}" loading="lazy" '
-            'style="width: 100%; height: 42rem; border: 1px solid #ccc; resize: vertical"></iframe>'
-        )
-
-
-def as_markup(text: str) -> Markup:
-    """Mark an SVG of this package as safe: ElementTree has escaped its text."""
-    from markupsafe import Markup
-
-    return Markup(text)
-
-
-def captioned(title: str, svg: str, caption: str) -> JSON:
-    """Return a figure as a template takes it."""
-    return {"title": title, "svg": as_markup(svg), "caption": caption}
-
-
-def date_in_words(moment: datetime) -> str:
-    """Return a moment as text: '4 March 2025, 12:30 UTC'."""
-    return f"{moment.day} {moment:%B %Y, %H:%M %Z}".strip()
-
-
-ROWS_LISTED = 10  # rows of a table that are shown; the rest is behind a click
+        """Return the page in a frame of its own, as notebooks show it."""
+        return framed(self.to_html(), type(self).__name__)
 
 
 def package_versions() -> dict[str, str]:

@@ -16,6 +16,7 @@ from chimap._validation import DataError
 from chimap.reports.classification import ClassificationMetrics, most_confused
 from chimap.reports.figures import BAD, GOOD
 from chimap.reports.ranking import RankingMetrics
+from chimap.reports.section import Figure, Section, image
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -67,6 +68,21 @@ class ExampleRow:
     detail: str
     examples: tuple[Example, ...]
 
+    def figure(self, is_marked: bool) -> Figure:
+        """Return the row as a figure; with ``is_marked``, frames show which images are of the class.
+
+        Parameters
+        ----------
+        is_marked : bool
+            Whether to frame the images.
+        """
+
+        def draw() -> str:
+            kinds = (("right" if each.is_right else "wrong") if is_marked else "" for each in self.examples)
+            return "".join(image(e.source, e.caption, kind) for e, kind in zip(self.examples, kinds, strict=True))
+
+        return Figure(draw, self.title, self.detail, kind="strip")
+
 
 @dataclass(frozen=True, eq=False)
 class Examples:
@@ -85,6 +101,24 @@ class Examples:
     confused: tuple[ExampleRow, ...]
     best: tuple[ExampleRow, ...]
     worst: tuple[ExampleRow, ...]
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return a section of each kind for which there are images."""
+        frames = "The highest score is on the left. Images with an orange frame are not of the class."
+        pairs = (
+            "True class → predicted class. For each pair, these are the images with the highest scores for the "
+            "predicted class."
+        )
+        kinds = (
+            ("Top-ranked images of the best classes", frames, self.best, True),
+            ("Top-ranked images of the worst classes", "", self.worst, True),
+            ("Most frequent confusions", pairs, self.confused, False),
+        )
+        return tuple(
+            Section(title, summary, tuple(row.figure(is_marked) for row in rows), layout="stack")
+            for title, summary, rows, is_marked in kinds
+            if rows
+        )
 
 
 def examples(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from sklearn.metrics import mean_absolute_error, mean_squared_error
@@ -72,6 +73,8 @@ class RegressionMetrics(Metrics):
     confidence: float = 0.95
     of_loss: dict[str, float] = field(default_factory=dict)
     n_groups: int | None = None
+
+    listed: ClassVar[str] = "evaluation of numbers"
 
     @property
     def n_rows(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.reports.figures import BAD, GOOD, LINES, MUTED, drawing, log_axis, to_svg
-from chimap.reports.page import Page, captioned, date_in_words, now, package_versions, render
+from chimap.reports.page import Page, now, package_versions
+from chimap.reports.section import Figure, Section
 from chimap.selection import SelectionResult
 from chimap.selection.sums import SumsModel
 from chimap.solvers.sparse import SparsePath
@@ -333,21 +334,29 @@ class SelectionPage(Page):
         Name of the estimator.
     facts : dict
         What was learned, by name.
-    figures : list of dict
-        Title, drawing and caption of each figure.
     settings : dict
         Parameters of the estimator, as text.
+    selection : SelectionResult or None
+        How numbers of components or strengths were chosen.
+    path : SparsePath or None, default=None
+        The models along a path of strengths.
+    alpha : float, default=1.0
+        The strength that is chosen on the path.
     versions : mapping of str to str, optional
         Versions of packages by name; by default ``package_versions()``.
     created : datetime, optional
         Time of the page, with its time zone; by default now.
     """
 
+    kind: ClassVar[str] = "selection"
+
     title: str
     name: str
     facts: dict[str, str]
-    figures: list[JSON]
     settings: JSON
+    selection: SelectionResult | None
+    path: SparsePath | None = None
+    alpha: float = 1.0
     versions: Mapping[str, str] = field(default_factory=package_versions)
     created: datetime = field(default_factory=now)
 
@@ -382,7 +391,7 @@ class SelectionPage(Page):
         facts = _facts(model.n_rows_, model.coef_.shape[1], model.alpha_, model.selection_)
         facts["components per block"] = f"{model.n_principal_:,}"
         settings = plain({k: str(v) for k, v in model.get_params(deep=False).items()})
-        return cls(title or name, name, facts, [_component_figure(scores, "weights")], settings)
+        return cls(title or name, name, facts, settings, model.selection_)
 
     @classmethod
     def of_sums(cls, model: SumsModel, title: str) -> SelectionPage:
@@ -424,51 +433,78 @@ class SelectionPage(Page):
             facts["used features"] = f"{int(np.any(model.coef != 0, axis=1).sum()):,}"
             residual = model.path.residuals[np.argmin(np.abs(model.path.alphas - model.alpha))]
             facts["optimality residual"] = number(float(residual), 2)
-            figures = _path_figures(model.path, model.selection, model.alpha)
         elif model.pca is not None and scores is not None:
             facts["components"] = f"{model.pca.components.shape[1]:,}"
             facts["explained variance"] = percent(float(model.pca.shares.sum()))
-            figures = [_component_figure(scores, "components and weights")]
         else:
             raise DataError("this model has no path, and has chosen no number of components by folds.")
-        return cls(title, "linear model from sums", facts, figures, {})
+        return cls(title, "linear model from sums", facts, {}, model.selection, model.path, model.alpha)
 
-    def to_html(self) -> str:
-        """Return the page as text; equal values give equal text."""
-        return render(
-            "selection.html",
-            title=self.title,
-            name=self.name,
-            facts=self.facts,
-            figures=self.figures,
-            settings=self.settings,
-            versions=plain(self.versions),
-            created=date_in_words(self.created),
-        )
+    @property
+    def subject(self) -> str:
+        """The name of the estimator."""
+        return self.name
+
+    def details(self) -> dict[str, Mapping[str, object]]:
+        """Return what was learned, the settings, and the versions."""
+        return {"Model": self.facts, "Settings": self.settings, "Versions": self.versions}
 
 
-def _component_figure(scores: ComponentScores, learned: str) -> JSON:
-    caption = (
+def components_figure(scores: ComponentScores) -> str:
+    """Draw the cross-validated scores, with the chosen pair marked."""
+    return scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", scores.chosen)
+
+
+def components_by_folds(page: SelectionPage) -> Section | None:
+    """Return the cross-validated scores of numbers of components and strengths."""
+    scores = ComponentScores.of(page.selection)
+    if scores is None:
+        return None
+    learned = "components and weights" if "components" in page.facts else "weights"
+    summary = (
         f"Each fold is predicted with {learned} learned from the other folds. The result is exact and is computed from "
         "moments alone."
     )
-    svg = scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", scores.chosen)
-    return captioned("Cross-validated R²", svg, caption)
+    return Section("Cross-validated R²", summary, (Figure(lambda: components_figure(scores)),))
 
 
-def _path_figures(path: SparsePath, selection: SelectionResult | None, alpha: float) -> list[JSON]:
-    figures = []
-    if selection is not None:
-        band, mean = selection.standard_errors, selection.scores.mean(axis=1)
-        svg = along_path(path.alphas, mean, "held-out squared error", alpha, band=band, id="error")
-        caption = "Mean over the held-out folds. The band is one standard error."
-        figures.append(captioned("Cross-validated error", svg, caption))
-    svg = along_path(path.alphas, path.n_used.astype(float), "used features", alpha, id="used")
-    figures.append(captioned("Used features", svg, "Number of features with a non-zero weight."))
-    svg = along_path(path.alphas, path.residuals, "residual", alpha, logarithmic=True, id="residual")
-    caption = "Largest violation of the optimality conditions (Karush, Kuhn, Tucker), as a share of the strength."
-    figures.append(captioned("Optimality", svg, caption))
-    return figures
+def error_along_path(page: SelectionPage) -> Section | None:
+    """Return the held-out error along the path."""
+    path, selection = page.path, page.selection
+    if path is None or selection is None:
+        return None
+
+    def draw() -> str:
+        mean, band = selection.scores.mean(axis=1), selection.standard_errors
+        return along_path(path.alphas, mean, "held-out squared error", page.alpha, band=band, id="error")
+
+    summary = "Mean over the held-out folds. The band is one standard error."
+    return Section("Cross-validated error", summary, (Figure(draw),))
+
+
+def used_along_path(page: SelectionPage) -> Section | None:
+    """Return the number of used features along the path."""
+    path = page.path
+    if path is None:
+        return None
+
+    def draw() -> str:
+        return along_path(path.alphas, path.n_used.astype(float), "used features", page.alpha, id="used")
+
+    return Section("Used features", "Number of features with a non-zero weight.", (Figure(draw),))
+
+
+def optimality_along_path(page: SelectionPage) -> Section | None:
+    """Return how well each model along the path is solved."""
+    path = page.path
+    if path is None:
+        return None
+
+    def draw() -> str:
+        return along_path(path.alphas, path.residuals, "residual", page.alpha, logarithmic=True, id="residual")
+
+    summary = "Largest violation of the optimality conditions (Karush, Kuhn, Tucker), as a share of the strength."
+    return Section("Optimality", summary, (Figure(draw),))
 
 
 def _facts(n_rows: int, n_features: int, alpha: float, selection: SelectionResult | None) -> dict[str, str]:

@@ -29,7 +29,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._files import replacing
-from chimap._formatting import NARROW_SPACE, counted, measure_in_words, number, one_line, plain, seconds
+from chimap._formatting import NARROW_SPACE, counted, measure_in_words, one_line, plain, seconds
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, Rows, Scoring
@@ -39,7 +39,6 @@ from chimap.data.label_kinds import texts_of
 from chimap.engines import Progress
 from chimap.features.exact import ExactBlocks, ExactFeatures
 from chimap.losses import Square
-from chimap.reports.figures import BAD, GOOD, INK, MUTED, drawing, to_svg
 from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
 from chimap.solvers.exact import DualRidge
 
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 _FOLDS = 5  # within a study
 _HALF_DECADES = range(2, -9, -1)  # strengths that each permutation chooses from, relative to the mean scatter of a row
 _ENTRIES = 2**23  # targets of permutations that are solved for together
-_STUDIES_NAMED = 30  # drawn and printed
+STUDIES_NAMED = 30  # drawn and printed
 _NOTES_PRINTED = 5
 
 
@@ -141,15 +140,15 @@ class StudyScores:
 
     def lines(self) -> dict[str, str | None]:
         """Return the table and the test in lines of text."""
-        width = max(len("mean"), *(len(name) for name in self.studies[:_STUDIES_NAMED]))
+        width = max(len("mean"), *(len(name) for name in self.studies[:STUDIES_NAMED]))
         rows = [f"{'':<{width}}  {'rows':>7}  {self.name:>8}  within"]
         listed = zip(self.studies, self.n_rows, self.across, self.within, strict=True)
         rows += [
             f"{name:<{width}}  {n:>7,}  {_cell(across):>{max(8, len(self.name))}}  {_cell(within):>6}"
-            for name, n, across, within in list(listed)[:_STUDIES_NAMED]
+            for name, n, across, within in list(listed)[:STUDIES_NAMED]
         ]
-        if len(self.studies) > _STUDIES_NAMED:
-            rows.append(f"and {len(self.studies) - _STUDIES_NAMED} more; the page, the table and the JSON show all")
+        if len(self.studies) > STUDIES_NAMED:
+            rows.append(f"and {len(self.studies) - STUDIES_NAMED} more; the page, the table and the JSON show all")
         spread = "" if math.isnan(self.spread) else f" +- {self.spread:.3f}"
         total = f"{self.n_rows.sum():>7,}"
         mean = f"{_cell(self.mean):>{max(8, len(self.name))}}"
@@ -572,55 +571,3 @@ def _left_out(square: np.ndarray, Y: np.ndarray, t: int, studies: list[np.ndarra
         for rows, residuals in zip(studies, ridge.leave_out(solution, studies), strict=True):
             outputs[np.ix_(rows, better)] = (Y[rows] - residuals)[:, better]
     return outputs
-
-
-# --- figures
-
-
-def studies_figure(scores: StudyScores) -> str:
-    """Draw the scores across and within studies as dots, a line a study."""
-    shown = min(len(scores.studies), _STUDIES_NAMED)
-    with drawing(330, 60 + 24 * shown) as (figure, axes):
-        places = np.arange(shown)
-        for place, across, within in zip(places, scores.across, scores.within, strict=False):
-            axes.plot([across, within], [place, place], color=MUTED, linewidth=1, zorder=1)
-        axes.plot(
-            scores.within[:shown],
-            places,
-            "o",
-            markersize=7,
-            markerfacecolor="none",
-            markeredgecolor=GOOD,
-            markeredgewidth=1.6,
-            label="within the study",
-        )
-        axes.plot(scores.across[:shown], places, "o", markersize=7, color=GOOD, label="by models of the other studies")
-        if np.isfinite(scores.mean):
-            axes.axvline(scores.mean, color=INK, linewidth=1, dashes=(4, 3))
-        if scores.measure == "roc_auc":
-            axes.axvline(0.5, color=BAD, linewidth=1, dashes=(2, 3))
-        axes.set_yticks(places, [one_line(name, 28) for name in scores.studies[:shown]])
-        axes.set(ylim=(shown - 0.5, -0.5), xlabel=f"{scores.name}; the dashed line is the mean across studies")
-        axes.grid(axis="x")
-        axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.24 - 0.5 / shown), borderaxespad=0, fontsize=11.5)
-        listed = ", ".join(
-            f"{one_line(name)} {number(across, 3)} and {number(within, 3)}"
-            for name, across, within in zip(scores.studies, scores.across, scores.within, strict=True)
-        )
-        return to_svg(figure, "studies", f"{scores.name} across and within studies: {listed}.")
-
-
-def permutations_figure(test: PermutationTest, name: str) -> str:
-    """Draw the histogram of the scores of permuted labels, with the score of the labels as they are."""
-    with drawing(330, 200) as (figure, axes):
-        axes.hist(test.permuted, bins=min(30, max(8, int(2 * np.cbrt(test.permuted.size)))), color=GOOD, alpha=0.8)
-        axes.axvline(test.score, color=BAD, linewidth=1.6)
-        axes.margins(x=0.08)
-        axes.grid(axis="y")
-        axes.set(xlabel=f"mean {name}; the line is that of the labels as they are", ylabel="permutations")
-        return to_svg(
-            figure,
-            "permutations",
-            f"Mean {name} of {test.permuted.size} permutations, {number(test.permuted.mean(), 3)} on average; "
-            f"{number(test.score, 3)} for the labels as they are.",
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.metrics import (
@@ -63,6 +64,8 @@ class TaskMetrics(Metrics):
     n_positive: np.ndarray | None = None
     kind: str = "tasks"
 
+    listed: ClassVar[str] = "evaluation of tasks"
+
     def mean(self, measure: str) -> float:
         """Return the mean of a measure over the tasks for which it is defined; NaN if there is none.
 
@@ -79,6 +82,11 @@ class TaskMetrics(Metrics):
     def first(self) -> str:
         """Name of the first, leading measure."""
         return next(iter(self.measures))
+
+    @property
+    def noun(self) -> str:
+        """What one of them is, for a page: "task" of labels, "target" of numbers."""
+        return "target" if self.n_positive is None else "task"
 
     def weakest_first(self) -> np.ndarray:
         """Return the indices of the tasks by ascending leading measure; tasks without it come last."""

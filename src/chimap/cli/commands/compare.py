@@ -191,7 +191,6 @@ def compare(
     from chimap._validation import DataError
     from chimap.cli import data_rows
     from chimap.data.labels import labels_of
-    from chimap.reports import ComparisonPage
     from chimap.reports.studies import save_table
 
     outputs.check_outputs({"--output": output, "--table": settings.table}, (data, labels), overwrite)
@@ -214,20 +213,17 @@ def compare(
         messages.written.append(str(settings.table))
     if output is not None:
         with show.busy("drawing the page"):
-            command = next(iter(commands.values()), None)
-            ComparisonPage(result, command).save(output, overwrite=overwrite)
+            dataclasses.replace(result, command=commands[_FIT]).save(output, overwrite=overwrite)
         messages.written.append(str(output))
     if json:
         show.as_json(
-            {
-                "command": "compare",
-                "page": output and str(output),
-                "fit_command": next(iter(commands.values()), None),
-                **result.as_dict(),
-            }
+            {"command": "compare", "page": output and str(output), "fit_command": commands[_FIT], **result.as_dict()}
         )
         return
     _print(result, output, commands)
+
+
+_FIT = "To fit it on all rows:"
 
 
 def _commands(
@@ -242,7 +238,7 @@ def _commands(
     The keys say what each command is for.
     """
     advice, shared_flags = result.recommendation, settings.for_fit()
-    entrants = {"To fit it on all rows:": advice.chosen}
+    entrants = {_FIT: advice.chosen}
     if advice.best is not advice.chosen:
         entrants["For the best score, whatever the prediction time:"] = advice.best
     return {

@@ -78,7 +78,10 @@ def explain(
     from chimap import load
     from chimap._validation import check_choice
     from chimap.cli import data_rows
-    from chimap.reports import explanation as explained
+    from chimap.reports import explained_rows as explained
+    from chimap.reports.explanation import explainable, explanation_of
+    from chimap.reports.importance import importance_of
+    from chimap.reports.rows import sample_of
     from chimap.reports.score import as_answers, true_answers
 
     check_choice(kind, "--kind", KINDS)
@@ -87,7 +90,7 @@ def explain(
         raise InputError("--rows and --labels need DATA; name it after MODEL.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
-    exact = explained.explainable(fitted)
+    exact = explainable(fitted)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
         if y is not None:
@@ -103,16 +106,16 @@ def explain(
             source = data_rows.choose_rows(fitted, source, all_rows=False).source
         y = true_answers(fitted, source) if source.has_labels else None
         places, which = _chosen(exact, source, y, rows, output, json)
-        sample, of_sample = explained.sample_of(source)
+        sample, of_sample = sample_of(source)
     with show.busy("explaining"):
         pixels = _pixels(exact, shape, sample)
-        importance = explained.importance_of(exact, sample, None if y is None else y[of_sample], kind)
+        importance = importance_of(exact, sample, None if y is None else y[of_sample], kind)
         explanation: Explanation | None = None
         explained_rows: list[ExplainedRow] = []
         if source is not None and places is not None:
             explained.check_room(places.size, exact.n_features_in_, exact.intercept_.size)
             explained_rows, explanation = explained.explained_rows(exact, source, places, y, pixels)
-        page = explained.explanation_of(exact, model.name, source, sample, importance, explained_rows, which, pixels)
+        page = explanation_of(exact, model.name, source, sample, importance, explained_rows, which, pixels)
     _write(page, explanation, output, overwrite)
     if json:
         show.as_json({"command": "explain", "output": output and str(output), **page.as_dict()})
@@ -137,10 +140,11 @@ def _chosen(
     """Return the places of the rows to explain, and a sentence that says which rows these are."""
     import numpy as np
 
-    from chimap.reports import explanation as explained
+    from chimap.reports import explained_rows as explained
+    from chimap.reports.rows import named_rows
 
     if rows is not None:
-        return explained.named_rows(source, flag_values.listed(rows)), "The rows named with --rows."
+        return named_rows(source, flag_values.listed(rows)), "The rows named with --rows."
     if output is not None and output.suffix.lower() in _ARRAY_ENDINGS:
         return np.arange(source.n_rows), "All rows."
     worst = np.argsort(explained.margins(model, source, y, show.progress(silent)), kind="stable")[

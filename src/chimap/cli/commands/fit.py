@@ -253,7 +253,7 @@ def prediction_line(model: BaseEstimator, source: Source) -> str | None:
         return None
     import numpy as np
 
-    from chimap.reports.explanation import taken
+    from chimap.reports.rows import taken
 
     rows = taken(source, np.arange(min(_ROWS_TIMED, source.n_rows)))
     began = time.perf_counter()

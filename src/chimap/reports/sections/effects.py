@@ -1,4 +1,4 @@
-"""The figures of an explanation: bars of importances and contributions, and functions of single bins."""
+"""The functions of single bins, as a section of an explanation."""
 
 from __future__ import annotations
 
@@ -9,53 +9,46 @@ import numpy as np
 
 from chimap._formatting import number, one_line
 from chimap.explain.effects import BinEffect
-from chimap.reports.figures import (
-    BAD,
-    GOOD,
-    LINES,
-    MUTED,
-    drawing,
-    horizontal_bars,
-    house_style,
-    new_figure,
-    to_svg,
-    write_beside,
-)
+from chimap.reports.explanation import ModelExplanation
+from chimap.reports.figures import GOOD, LINES, MUTED, PALETTE, house_style, new_figure, to_svg
+from chimap.reports.section import Figure, Section
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 MOST_OUTPUTS = 5  # largest number of outputs whose functions are drawn
+_NAMES = {value: name for name, value in PALETTE.items()}
 
 
-_LONGEST_NAME = 30  # largest number of characters of a name next to its bar
+def section(explanation: ModelExplanation) -> Section | None:
+    """Return the functions of the most important bins."""
+    effects, names = explanation.effects, explanation.output_names
+    if not effects:
+        return None
+    title, said = (
+        (
+            "Functions of single bins",
+            "The model is the sum of these functions. Each shows what a bin adds to each score at each of its values",
+        )
+        if explanation.is_additive
+        else ("Effect of single bins", "Each score at each value of the bin, with all other bins as in the mean row")
+    )
+    drawn = (
+        f" Only the {MOST_OUTPUTS} of {len(names)} classes that the bin changes the most are drawn."
+        if len(names) > MOST_OUTPUTS
+        else ""
+    )
+    return Section(
+        title,
+        f"{said}; the mean is subtracted. The histogram below shows how many rows have each value.{drawn}",
+        tuple(_figure(effect, names, f"effect{i}") for i, effect in enumerate(effects)),
+        layout="plots",
+    )
 
 
-def importance_bars(names: Sequence[str], values: np.ndarray) -> str:
-    """Draw the importance of bins as horizontal bars, the first on top."""
-    with drawing(250, 22 * len(names)) as (figure, axes):
-        horizontal_bars(axes, names, values, height=0.66, longest=_LONGEST_NAME)
-        listed = ", ".join(f"{one_line(n)} {number(v, 3)}" for n, v in zip(names, values, strict=True))
-        return to_svg(figure, "importance", f"Importance of bins: {listed}.")
-
-
-def contribution_bars(names: Sequence[str], values: np.ndarray, name: str) -> str:
-    """Draw positive (blue) and negative (orange) contributions of bins as horizontal bars."""
-    with drawing(250, 22 * len(names)) as (figure, axes):
-        places = np.arange(len(names))
-        axes.barh(places, values, height=0.66, color=[GOOD if v >= 0 else BAD for v in values])
-        low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
-        for place, value in zip(places, values, strict=True):
-            write_beside(axes, place, value, number(value, 2), gap=5 if value >= 0 else -5)
-        axes.axvline(0, color=MUTED, linewidth=0.8)
-        margin = 0.34 * (high - low)  # space for the numbers
-        axes.set(xlim=(low - margin, high + margin), ylim=(len(names) - 0.5, -0.5), xticks=[])
-        axes.set_yticks(places, [one_line(label, _LONGEST_NAME) for label in names])
-        for side in ("bottom", "left"):
-            axes.spines[side].set_visible(False)
-        listed = ", ".join(f"{one_line(n)} {number(v, 2)}" for n, v in zip(names, values, strict=True))
-        return to_svg(figure, name, f"Contributions of bins: {listed}.")
+def _figure(effect: BinEffect, names: Sequence[object], id: str) -> Figure:
+    legend = [(_NAMES[colour], names[c]) for colour, c in zip(LINES, shown_outputs(effect), strict=False)]
+    return Figure(lambda: effect_curves(effect, names, id), effect.name, legend=legend)
 
 
 def shown_outputs(effect: BinEffect) -> np.ndarray:
