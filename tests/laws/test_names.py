@@ -17,7 +17,7 @@ from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.data.doubts import DataWarning
 from chimap.data.table import ColumnChoice
-from chimap.readers.batches import TableBatches, TableSource
+from chimap.readers.batches import StreamTable, TableSource
 
 from .estimators import ESTIMATORS, made
 
@@ -233,7 +233,7 @@ def test_every_batch_has_the_columns_of_the_first(fault):
     pa = pytest.importorskip("pyarrow")
     tables = [pa.Table.from_pandas(plain(frame)) for frame in (FRAME[:20], FAULTS[fault][20:])]
     with pytest.raises(DataError, match=r"tables, batch 1: it (has|lacks) .*, unlike the first"):
-        TableSource(TableBatches(lambda: iter(tables), "tables", None, ColumnChoice(), {}), "tables")
+        TableSource(StreamTable(lambda: iter(tables), "tables", {}), None, ColumnChoice())
 
 
 def test_batches_are_put_in_the_order_of_the_first():

@@ -30,7 +30,7 @@ _STREAM_MARK = b"\xff" * 4  # the first bytes of an IPC stream; an IPC file begi
 _MISSING_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
-def is_text(kind: pa.DataType) -> bool:
+def is_text_type(kind: pa.DataType) -> bool:
     """Return whether a type of Arrow is text, plain or dictionary-encoded."""
     from pyarrow import types
 
@@ -43,7 +43,7 @@ def is_written_as_text(kind: pa.DataType) -> bool:
     from pyarrow import types
 
     plain = kind.value_type if types.is_dictionary(kind) else kind
-    return is_text(kind) or bool(_is_binary(plain) or types.is_temporal(plain))
+    return is_text_type(kind) or bool(_is_binary(plain) or types.is_temporal(plain))
 
 
 def _is_binary(kind: pa.DataType) -> bool:
@@ -97,7 +97,7 @@ def as_written(column: pa.Array, where: str) -> pa.Array:
     from pyarrow import types
 
     kind = column.type
-    if types.is_dictionary(kind) and not is_text(kind):
+    if types.is_dictionary(kind) and not is_text_type(kind):
         column = column.dictionary_decode()
         kind = column.type
     if types.is_decimal(kind):
@@ -125,6 +125,30 @@ def as_values(column: pa.ChunkedArray, where: str) -> np.ndarray:
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
     return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def masked_values(column: pa.ChunkedArray) -> np.ma.MaskedArray:
+    """Return a column that is not text as an array, masked where it is null; objects if they are no plain numbers."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    if pyarrow.types.is_null(column.type):
+        return np.ma.MaskedArray(np.zeros(len(column)), missing)
+    if not pyarrow.types.is_primitive(column.type):
+        return np.ma.MaskedArray(np.array([*column.to_pylist(), None], dtype=object)[:-1], missing)
+    if column.null_count:
+        column = column.fill_null(False if pyarrow.types.is_boolean(column.type) else 0)
+    return np.ma.MaskedArray(column.to_numpy(zero_copy_only=False), missing)
+
+
+def checked_codes(column: pa.ChunkedArray, where: str) -> np.ndarray:
+    """Return the codes of a dictionary-encoded column, -1 where a value is missing; refuse codes it does not hold."""
+    codes = column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+    if codes.size and (codes.min() < -1 or codes.max() >= len(column.dictionary)):
+        raise DataError(f"{where}: a code outside its dictionary. The file is damaged; write it again.")
+    return codes
 
 
 class ArrowPart(ABC):

@@ -20,10 +20,11 @@ from chimap.data.label_kinds import is_text
 from chimap.data.labels import IGNORE_LABELS, IgnoreLabels, Labels, clean_labels
 from chimap.data.rows import check_distinct, chunk_dtype, csr_rows, digest, matrix_shape
 from chimap.data.source import Source, StreamSource
-from chimap.data.table import ColumnChoice, Roles, check_same_names, checked_ids, instead, named_rows, roles_of
+from chimap.data.table import ColumnChoice, check_same_names, instead
 from chimap.data.views import select_columns
 from chimap.readers.arrow import FeatureColumns
-from chimap.readers.arrow_files import as_values, as_written, is_list
+from chimap.readers.arrow_files import is_list
+from chimap.readers.columns import LabelColumn, Table, TableColumns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,121 +216,92 @@ def _differ(y: np.ndarray | None, known: np.ndarray) -> bool:
 Tables: TypeAlias = "Callable[[], Iterator[pa.Table]]"
 
 
-class TableBatches:
-    """Batches (X, y) of an object that yields Arrow tables; ``tables`` returns a new iterator of them at each call.
+class StreamTable(Table):
+    """The columns of an object that yields Arrow tables; ``tables`` returns a new iterator of them at each call.
 
-    All columns of numbers except the labels are bins, or the single column of lists, unless the caller chose others. A
-    first column of text without repeats names the rows. ``class_names`` holds the names of classes of columns that hold
-    their numbers.
+    ``class_names`` holds the names of classes of columns that hold their numbers, which are read as these names.
     """
 
-    def __init__(
-        self,
-        tables: Tables,
-        name: str,
-        label: str | IgnoreLabels | None,
-        choice: ColumnChoice,
-        class_names: Mapping[str, Sequence[str]],
-    ) -> None:
-        self._tables, self._name, schema = tables, name, schema_of(tables, name)
-        names = self._columns = list(schema.names)
-        if isinstance(label, str) and label not in names:
-            there = instead(label, names, f"there are {shown(names)}")
-            raise DataError(f"{name}: no column {label!r} for labels{there}.")
-        self._label = label if isinstance(label, str) else None
-        if label is None:
-            self._label = choice.usual_label(names, name)
-        self._class_names = class_names.get(self._label or "")
-        lists = [field.name for field in schema if is_list(field.type)]
-        roles = _roles(names, self._label, lists, choice, name)
-        ids = None
-        if roles.id is not None:
-            ids = np.concatenate([*self._values(names[roles.id])])
-            ids = checked_ids(ids, f"{name}, column {names[roles.id]!r}")
-        first = roles.id_candidate(names, name)
-        if first is not None:
-            all(map(first.add, self._values(first.name)))  # as far as it may hold ids
-        roles, ids, self.notes = named_rows(roles, names, name, ids, first)
-        self.ids = ids if ids is not None and np.unique(ids).size == ids.size else None
-        self._bins = FeatureColumns(schema, name, [names[place] for place in roles.bins], None)
-        self.columns_aside = roles.aside(names)
-        if self._bins.is_list and self.columns_aside:
-            note = f"{name}: the lists in {self._bins.names[0]!r} are the bins; {shown(self.columns_aside)} set aside."
-            self.notes = (*self.notes, note)
+    def __init__(self, tables: Tables, address: str, class_names: Mapping[str, Sequence[str]]) -> None:
+        self.address, self.tables, self._class_names = address, tables, class_names
+        first = next(iter(tables()), None)
+        if first is None:
+            raise DataError(f"{address}: no batches. Give at least one row.")
+        self.schema, self.names = first.schema, list(first.schema.names)
+        self.lists = [field.name for field in first.schema if is_list(field.type)]
+        check_distinct(self.names, address)
 
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the columns; None for lists."""
-        return None if self._bins.is_list else composed_names(self._bins.names)
+    def batches(self, columns: list[str], n_rows: int = 0) -> Iterator[pa.RecordBatch]:
+        """Yield record batches as ``Table`` does, in batches of the object."""
+        return (self.named(_one_batch(table, columns)) for table in self.tables() if table.num_rows)
 
-    def __call__(self) -> Iterator[object]:
-        """Yield X, or (X, y), of each batch."""
-        first_row = 0
-        for number, table in enumerate(self._tables()):
-            if table.num_rows:
-                check_same_names(table.schema.names, self._columns, f"{self._name}, batch {number}")
-                X = self._rows(table, number)
-                check_histograms(X, name=self._name, signed=True, first_row=first_row, columns=self.names)
-                first_row += table.num_rows
-                yield X if self._label is None else (X, self._labels(table, number))
+    def named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with names of classes in place of their numbers; a negative number stands for no label."""
+        import pyarrow
 
-    def _values(self, name: str) -> Iterator[np.ndarray]:
-        """Return the values of a column, batch by batch."""
-        return (as_values(table.column(name), f"{self._name}, column {name!r}") for table in self._tables())
+        for place, column in enumerate(batch.schema.names):
+            names = self._class_names.get(column)
+            if names is None:
+                continue
+            codes = batch.column(place).to_pylist()
+            wrong = [code for code in codes if code is not None and code >= len(names)]
+            if wrong:
+                raise DataError(
+                    f"{self.where(column)}: class {wrong[0]}, but there are {len(names)} names of classes. Cast the "
+                    "column to a ClassLabel with all names."
+                )
+            texts = [None if code is None or code < 0 else names[code] for code in codes]
+            batch = batch.set_column(place, column, pyarrow.array(texts, "string"))
+        return batch
 
-    def _rows(self, table: pa.Table, number: int) -> np.ndarray:
-        whole = table.select(self._bins.names)
-        batch = whole.combine_chunks().to_batches()[0] if hasattr(whole, "combine_chunks") else whole
-        return self._bins.rows(batch, f"{self._name}, batch {number}", 0)
 
-    def _labels(self, table: pa.Table, number: int) -> np.ndarray:
-        """Return the labels of a batch, masked where they are missing."""
-        where = f"{self._name}, batch {number}, column {self._label!r}"
-        values = as_written(table.column(self._label), where).to_pylist()
-        if self._class_names is not None:
-            values = _named(values, self._class_names, where)
-        has_missing = any(value is None for value in values)
-        return clean_labels(np.array(values, object if has_missing else None), table.num_rows, where)
+def _one_batch(table: pa.Table, columns: list[str]) -> pa.RecordBatch:
+    """Return some columns of a table, which has rows, as a single record batch."""
+    chosen = table.select(columns)
+    return chosen.combine_chunks().to_batches()[0] if hasattr(chosen, "combine_chunks") else chosen
 
 
 class TableSource(BatchSource):
-    """The rows of ``TableBatches``, with names of columns and ids of rows."""
+    """The rows of an object that yields Arrow tables: all columns of numbers, or the single column of lists.
 
-    def __init__(self, batches: TableBatches, name: str) -> None:
-        super().__init__(batches, name)
-        self.column_names, self.row_ids, self.notes = batches.names, batches.ids, batches.notes
-        self.columns_aside = batches.columns_aside
+    The labels are in one of its columns, or nowhere.
+    """
 
+    def __init__(self, table: StreamTable, label: str | IgnoreLabels | None, choice: ColumnChoice) -> None:
+        if isinstance(label, str) and label not in table.names:
+            there = instead(label, table.names, f"there are {shown(table.names)}")
+            raise DataError(f"{table.address}: no column {label!r} for labels{there}.")
+        self._table, where = table, table.address
+        columns = TableColumns(table, label, choice)
+        self._label = None if columns.label is None else table.names[columns.label]
+        columns.read()
+        self._bins = FeatureColumns(table.schema, where, [table.names[place] for place in columns.roles.bins])
+        names = None if self._bins.is_list else composed_names(self._bins.names)
+        super().__init__(lambda: self._batches(names), where)
+        self.column_names, self.row_ids, self.notes = names, columns.ids, columns.notes
+        self.columns_aside = columns.roles.aside(table.names)
+        if self._bins.is_list and self.columns_aside:
+            lists = self._bins.names[0]
+            note = f"{where}: the lists in {lists!r} are the bins; {shown(self.columns_aside)} set aside."
+            self.notes = (*self.notes, note)
 
-def schema_of(tables: Tables, name: str) -> pa.Schema:
-    """Return the schema of the tables. Raises DataError if there are none, or two columns have the same name."""
-    first = next(iter(tables()), None)
-    if first is None:
-        raise DataError(f"{name}: no batches. Give at least one row.")
-    check_distinct(first.schema.names, name)
-    return first.schema
+    def _batches(self, names: tuple[str, ...] | None) -> Iterator[object]:
+        """Yield X, or (X, y), of each batch."""
+        first_row = 0
+        for number, table in enumerate(self._table.tables()):
+            if table.num_rows:
+                where = self._where(number)
+                check_same_names(table.schema.names, self._table.names, where)
+                X = self._bins.rows(_one_batch(table, self._bins.names), where, 0)
+                check_histograms(X, name=self.name, signed=True, first_row=first_row, columns=names)
+                first_row += table.num_rows
+                yield X if self._label is None else (X, self._labels(_one_batch(table, [self._label]), where))
 
-
-def _roles(names: list[str], label: str | None, lists: list[str], choice: ColumnChoice, where: str) -> Roles:
-    """Return the roles of the columns; a single column of lists holds all bins unless the caller named others."""
-    place = None if label is None else names.index(label)
-    knows_names = choice.names is not None and {*choice.names} <= {*names}
-    lists = [name for name in lists if name not in (label, *choice.aside)]
-    if len(lists) == 1 and choice.columns is None and not knows_names:
-        aside = roles_of(names, place, ColumnChoice(id=choice.id), where)
-        return Roles([names.index(lists[0])], place, aside.id, True)
-    return roles_of(names, place, choice, where)
-
-
-def _named(codes: list[int | None], names: Sequence[str], where: str) -> list[str | None]:
-    """Return the names of classes by their numbers; a negative number stands for no label."""
-    wrong = [code for code in codes if code is not None and code >= len(names)]
-    if wrong:
-        raise DataError(
-            f"{where}: class {wrong[0]}, but there are {len(names)} names of classes. Cast the column to a ClassLabel "
-            "with all names."
-        )
-    return [None if code is None or code < 0 else names[code] for code in codes]
+    def _labels(self, batch: pa.RecordBatch, where: str) -> np.ndarray:
+        """Return the labels of a batch, masked where they are missing."""
+        labels = LabelColumn(f"{where}, column {self._label!r}")
+        labels.add(self._table.named(batch).column(0))
+        return labels.finish()
 
 
 BATCH = 4096  # rows that are requested at a time
@@ -380,7 +352,7 @@ def stream_source(X: object, labels: Labels = None, choice: ColumnChoice | None 
 def stream_columns(X: object) -> tuple[str, ...] | None:
     """Return the names of all columns of an object that yields tables; None for any other object."""
     tables = tables_of(X) if _opener(X) is _table_source else None
-    return None if tables is None else tuple(schema_of(tables, type(X).__name__).names)
+    return None if tables is None else tuple(StreamTable(tables, type(X).__name__, {}).names)
 
 
 def _opener(X: object) -> Callable[[object, Labels, ColumnChoice], Source] | None:
@@ -405,7 +377,7 @@ def _table_source(X: object, labels: Labels, choice: ColumnChoice) -> Source:
             f"{type(labels).__name__}. Add the labels to it as a column."
         )
     assert tables is not None
-    return TableSource(TableBatches(tables, name, labels, choice, _class_names(X)), name)
+    return TableSource(StreamTable(tables, name, _class_names(X)), labels, choice)
 
 
 def _class_names(X: object) -> dict[str, list[str]]:

@@ -6,8 +6,9 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from itertools import chain, islice, pairwise
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
 from chimap.data.gaps import are_gaps_kept
 from chimap.data.label_kinds import (
-    TextLabels,
     as_number,
     is_number,
     is_text,
@@ -28,9 +28,9 @@ from chimap.data.label_kinds import (
     words_for_missing,
 )
 from chimap.data.labels import Labels
-from chimap.data.rows import check_distinct
 from chimap.data.source import BLOCK_BYTES, StreamSource
-from chimap.data.table import ColumnChoice, IdCandidate, named_rows, readings_of, roles_of
+from chimap.data.table import ColumnChoice, readings_of
+from chimap.readers.columns import BATCH, Batch, Table, TableColumns, text_or_undecoded
 from chimap.readers.decimals import COMMA, POINT, Marks, MarksInUse
 from chimap.readers.io.encodings import as_utf8, encoding_of, first_fault, no_text, why_no_text
 from chimap.readers.io.files import COMPRESSIONS, DataFile, existing_file, is_folder, read_piece, uncompressed_name
@@ -54,7 +54,7 @@ _LONGEST_FIELD = 2**31 - 1
 _PADDED_NUMBER = re.compile(r"0[0-9]+")
 
 
-class TextTable:
+class TextTable(Table):
     """A table as text: its delimiter, the names of its columns, and its records.
 
     Parameters
@@ -106,7 +106,8 @@ class TextTable:
         said: Iterable[object] = (),
         known: Iterable[str] | None = None,
     ) -> None:
-        self.file = file
+        self.file = self.stored = file
+        self.address, self.has_types = file.address, False
         self.notes: tuple[str, ...] = ()
         self.comments: list[str] = []
         self._encoding, self.keeps_gaps = encoding_of(file), are_gaps_kept()
@@ -142,13 +143,35 @@ class TextTable:
         if not self.has_commas:
             return None
         found = MarksInUse()
-        for batch in self.batches(places, "string"):
+        for batch in self.read(places, "string"):
             for column in batch.columns:
                 found.add(column)
         return None if found.marks is None else (found.marks, found.example)
 
-    def batches(self, places: Sequence[int], kind: str) -> Iterator[pa.RecordBatch]:
-        """Yield the columns at these positions, a few MiB at a time, all as one type of Arrow, "string" or "float64".
+    def batches(self, columns: list[str], n_rows: int = 0) -> Iterator[pa.RecordBatch]:
+        """Yield columns of text as ``Table`` does, a few MiB at a time."""
+        import pyarrow
+
+        for batch in self.read([*map(self._place, columns)], "string"):
+            yield pyarrow.record_batch(batch.columns, names=columns)
+
+    def records(self, columns: list[str]) -> Iterator[Batch]:
+        """Yield fields as ``Table`` does, as text, or ``Undecoded`` where bytes are not text in UTF-8."""
+        places = [*map(self._place, columns)]
+        with self._opened(strict=True) as records:
+            while batch := [*islice(records, BATCH)]:
+                for line, record in batch:
+                    if len(record) != self.width:
+                        raise self.misfit(line, record)
+                yield [tuple(text_or_undecoded(record[place]) for place in places) for _, record in batch]
+
+    @cached_property
+    def _place(self) -> Callable[[str], int]:
+        """A function that returns the position of the first column of a name."""
+        return {name: place for place, name in reversed([*enumerate(self.names)])}.__getitem__
+
+    def read(self, places: Sequence[int], kind: str) -> Iterator[pa.RecordBatch]:
+        """Yield the columns at these positions, all as one type of Arrow: "string" or "float64".
 
         Raises DataError for the first line at fault.
         """
@@ -178,28 +201,20 @@ class TextTable:
                         reader.ConvertOptions(column_types=types, include_columns=names_read, null_values=blanks),
                     ).to_batches()
             except (pyarrow.ArrowException, EOFError, OSError) as error:
-                raise self.fault(str(error), () if kind == "string" else places) from error
+                raise self.fault(str(error), places if kind == "float64" else ()) from error
 
-    def texts(self, places: Sequence[int]) -> list[np.ndarray]:
-        """Return the fields of the columns at these positions as text, without the blanks around them, in one pass."""
-        parts = [[_texts(column) for column in batch.columns] for batch in self.batches(places, "string")]
-        if not parts:
-            raise DataError(f"{self.file}: no rows, only a heading or blank lines. Write it again.")
-        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+    def ids(self, column: pa.Array, name: str) -> np.ndarray:
+        """Return fields without the blanks around them."""
+        return np.char.strip(np.array([composed(text or "") for text in column.to_pylist()]))
 
-    def records(self) -> Iterator[list[str]]:
-        """Yield the fields of each record. Raises DataError, naming the line, for another number of them.
+    def may_be_ids(self, column: pa.Array, name: str, *, is_text: bool | None) -> np.ndarray:
+        """Return fields as text or as numbers, NaN where one is none; the first ones decide which they are."""
+        is_text = _is_text(column, self.has_commas) if is_text is None else is_text
+        return self.ids(column, name) if is_text else _numbers(column)
 
-        Bytes that are not text in UTF-8 come as lone surrogates, as Python writes them for names of files.
-        """
-        for line, record in self.numbered_records(strict=True):
-            if len(record) != self.width:
-                raise self.misfit(line, record)
-            yield record
-
-    def numbered_records(self, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+    def numbered_records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number of the last line of each record, and its fields, however many there are."""
-        with self._opened(strict=strict) as records:
+        with self._opened() as records:
             yield from records
 
     def misfit(self, line: int, record: list[str]) -> DataError:
@@ -229,11 +244,13 @@ class TextTable:
 
     @contextmanager
     def _opened(self, *, strict: bool = False) -> Iterator[Iterator[tuple[int, list[str]]]]:
-        """Open the records below the heading that are not blank, each with the number of its last line."""
+        """Open the records below the heading that are not blank, each with the number of its last line.
+
+        ``strict``: bytes that are not text come as lone surrogates, and quotes must be closed.
+        """
         csv.field_size_limit(_LONGEST_FIELD)
         with self._stream() as stream:
-            errors = "surrogateescape" if strict else "strict"
-            lines = io.TextIOWrapper(stream, "utf-8-sig", errors, newline="")
+            lines = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape" if strict else "strict", newline="")
             records = csv.reader(lines, delimiter=self.delimiter, strict=strict)
             try:
                 yield (
@@ -461,14 +478,14 @@ class CsvSource(StreamSource):
         self.path = self._stored = table.file
         self.name, where = self.path.name, str(self.path)
         names = table.names
-        check_distinct(names, where)
-        label = self._label_place(labels, choice)
-        roles = roles_of(names, label, choice, where, has_names=table.has_names)
-        first = roles.id_candidate(names, where)
-        self._y, ids = self._read_columns(label, roles.id, first, choice.missing)
-        roles, self.row_ids, notes = named_rows(roles, names, where, ids, first)
-        id, self._bins = roles.id, roles.bins
-        self.notes = (*self.notes, *table.notes, *notes)
+        columns = TableColumns(table, labels, choice)
+        columns.read()
+        self.n_rows, label, roles = columns.n_rows, columns.label, columns.roles
+        if self.n_rows == 0:
+            raise DataError(f"{self.path}: no rows, only a heading or blank lines. Write it again.")
+        self._y = None if columns.y is None else self._labels(columns.y, choice.missing)
+        self.row_ids, self._bins = columns.ids, roles.bins
+        self.notes = (*self.notes, *table.notes, *columns.notes)
         may_be_heading = header == "auto" and not table.has_names and len({*table.heading}) == len(table.heading)
         if label is None and may_be_heading and tells_of_heading(labels, self.n_rows):
             self.__init__(path, labels, header=True, delimiter=delimiter, choice=choice)  # type: ignore[misc]
@@ -482,10 +499,9 @@ class CsvSource(StreamSource):
         if self._marks is not None:
             what = "commas" if self._marks[0] == COMMA else "points, and marks between thousands"
             self.notes = (*self.notes, f"{where}: numbers, such as {self._marks[1]!r}, have decimal {what}.")
-        used = {*self._bins, label, id}
-        self.columns_aside = tuple(name for place, name in enumerate(names) if place not in used)
-        if id is not None and np.unique(np.asarray(self.row_ids)).size < self.n_rows:
-            self.columns_aside = (*self.columns_aside, names[id])
+        self.columns_aside = roles.aside(names)
+        if roles.id is not None and np.unique(np.asarray(self.row_ids)).size < self.n_rows:
+            self.columns_aside = (*self.columns_aside, names[roles.id])
         if table.has_names:
             self.column_names = tuple(names[place] for place in self._bins)
         self.row_bytes = 8.0 * self.n_features
@@ -493,34 +509,9 @@ class CsvSource(StreamSource):
 
     def text_columns(self) -> list[str]:
         """Return the names of the columns among the bins whose first rows are text."""
-        first = next(self._table.batches(self._bins, "string"))
+        first = next(self._table.read(self._bins, "string"))
         columns = zip(self._bins, first.columns, strict=True)
         return [self._table.names[place] for place, column in columns if _is_text(column)]
-
-    def _read_columns(
-        self, label: int | None, id: int | None, first: IdCandidate | None, missing: object
-    ) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Count the rows, and return labels and ids, in one pass; ``first`` is given the values of the first column."""
-        labels = TextLabels(f"{self.path}, column {self._table.names[label or 0]!r}", missing)
-        ids: list[np.ndarray] = []
-        places = [place for place in (label, id, None if first is None else first.place) if place is not None]
-        is_wanted, is_text = first is not None, False
-        self.n_rows = 0
-        for batch in self._table.batches(places or [0], "string"):
-            column = dict(zip(places, batch.columns, strict=False))
-            if label is not None:
-                coded = column[label].dictionary_encode()
-                labels.add_coded(coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy())
-            if id is not None:
-                ids.append(_texts(column[id]))
-            if first is not None and is_wanted:
-                is_text = is_text if self.n_rows else _is_text(column[first.place], self._table.has_commas)
-                is_wanted = first.add((_texts if is_text else _numbers)(column[first.place]))
-            self.n_rows += batch.num_rows
-        if self.n_rows == 0:
-            raise DataError(f"{self.path}: no rows, only a heading or blank lines. Write it again.")
-        y = None if label is None else self._labels(labels.finish(), missing)
-        return y, np.concatenate(ids) if ids else None
 
     def _labels(self, y: np.ndarray, missing: object) -> np.ndarray:
         """Return labels as they are, or as numbers where each word is one with a decimal comma."""
@@ -554,7 +545,7 @@ class CsvSource(StreamSource):
     def _parsed(self) -> Iterator[np.ndarray]:
         """Yield the rows as the file has them."""
         kind = "float64" if self._marks is None else "string"
-        for batch in self._table.batches(self._bins, kind):
+        for batch in self._table.read(self._bins, kind):
             out = np.empty((batch.num_rows, self.n_features))
             for place, column in enumerate(batch.columns):
                 numbers = self._numbers_of(column)
@@ -569,21 +560,6 @@ class CsvSource(StreamSource):
             return self._marks[0].numbers(column)
         is_whole = self._table.keeps_gaps or not column.null_count
         return np.asarray(column.to_numpy(zero_copy_only=False)) if is_whole else None
-
-    def _label_place(self, labels: Labels, choice: ColumnChoice) -> int | None:
-        """Return the position of the column that ``labels`` names, or None where it names no column."""
-        names, has_names = self._table.names, self._table.has_names
-        if labels is None:
-            name = choice.usual_label(names, str(self.path)) if has_names else None
-            return None if name is None else names.index(name)
-        if isinstance(labels, str) and labels in names:
-            return names.index(labels)
-        if isinstance(labels, int) or (isinstance(labels, str) and labels.removeprefix("-").isdecimal()):
-            place = int(labels)
-            if -len(names) <= place < len(names):
-                return place % len(names)
-            raise DataError(f"{self.path}: no column {place}; there are {len(names)}, the first is 0, the last -1.")
-        return None
 
 
 # The columns besides names and counts of tables with samples as columns, by the first words of programs' headings.
@@ -751,11 +727,6 @@ def _is_text(column: pa.ChunkedArray, has_commas: bool = False) -> bool:
     texts = [text for text in column.slice(0, 1000).to_pylist() if text]
     texts = [COMMA.plain(POINT.plain(text)) for text in texts] if has_commas else texts
     return 2 * sum(is_number(text) and not _PADDED_NUMBER.fullmatch(text.strip()) for text in texts) < len(texts)
-
-
-def _texts(column: pa.ChunkedArray) -> np.ndarray:
-    """Return the fields of a column without the blanks around them."""
-    return np.char.strip(np.array([composed(text or "") for text in column.to_pylist()]))
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:

@@ -14,10 +14,11 @@ from chimap.data.rows import check_distinct
 from chimap.data.source import Source
 from chimap.data.table import checked_ids, place_of, places_of, unique_ids
 from chimap.data.views import ChosenRows
+from chimap.readers.arrow import ArrowTable
 from chimap.readers.arrow_files import IPC, PARQUET
 from chimap.readers.io.files import base_name, existing_file, split_member, uncompressed_name
 from chimap.readers.qiime import QiimeMetadata, artifact_metadata, is_qiime_metadata
-from chimap.readers.records import ArrowRecords, Records, TextRecords, refuse_undecoded
+from chimap.readers.records import Records, TableRecords, refuse_undecoded, text_records
 from chimap.readers.remedies import file_remedy
 from chimap.readers.transposed import sample_of_reads
 
@@ -51,12 +52,12 @@ def table_of(address: str) -> Records:
     """
     file = existing_file(address)
     if uncompressed_name(file.name).endswith(_JOINED_TEXT):
-        return QiimeMetadata(address) if is_qiime_metadata(file) else TextRecords(address)
+        return QiimeMetadata(address) if is_qiime_metadata(file) else text_records(address)
     if file.suffix == ".qza":
         return artifact_metadata(address)
     if file.suffix not in _ARROW_TABLES:
         raise DataError(f"{address}: not read while it is compressed as a whole. Unpack it: {file_remedy(address)}.")
-    return ArrowRecords(address)
+    return TableRecords(ArrowTable(address))
 
 
 def joined(source: Source, labels: str, id: str | int | None = None, missing: object = None) -> Source:

@@ -29,7 +29,10 @@ def shared_source(path: str, labels: Labels, choice: ColumnChoice, table: TextTa
 
     ``distance`` names one of several, as in ``FILE.shared::0.03``. Its column, called ``label``, holds no labels.
     """
-    distances, groups = table.texts([0, 1])
+    read = [[table.ids(column, "") for column in batch.columns] for batch in table.batches(table.names[:2])]
+    if not read:
+        raise DataError(f"{path}: no rows, only a heading or blank lines. Write it again.")
+    distances, groups = map(np.concatenate, zip(*read, strict=True))
     there = [*dict.fromkeys(distances.tolist())]
     if distance is None and len(there) > 1:
         raise DataError(f"{path}: OTUs at several distances, {shown(there)}. Name one: '{path}::{there[-1]}'.")

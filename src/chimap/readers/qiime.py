@@ -21,6 +21,7 @@ from chimap.data.labels import Labels
 from chimap.data.rows import check_distinct
 from chimap.data.source import Source
 from chimap.readers.biom import BiomJsonSource, BiomSource
+from chimap.readers.columns import BATCH, Batch
 from chimap.readers.io.containers import Hdf5Container
 from chimap.readers.io.encodings import as_utf8, encoding_of, no_text, why_no_text
 from chimap.readers.io.files import (
@@ -33,7 +34,7 @@ from chimap.readers.io.files import (
     plain_path,
     read_piece,
 )
-from chimap.readers.records import BATCH, Batch, Records
+from chimap.readers.records import Records
 
 # Names of the first column; "id" and "sample_name" are those of many other tables too.
 _ID_HEADINGS = ("sampleid", "sample id", "sample-id", "featureid", "feature id", "feature-id")  # in any case

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,10 +18,12 @@ from chimap.data.frames import checked_names_of, column_of, naming_index
 from chimap.data.label_kinds import is_missing
 from chimap.data.source import Stored
 from chimap.data.table import instead
-from chimap.readers.arrow_files import IPC, PARQUET, as_written, files_of, find_parts
+from chimap.readers.arrow import ArrowTable
+from chimap.readers.arrow_files import IPC, PARQUET
 from chimap.readers.batches import Tables, tables_of
+from chimap.readers.columns import BATCH, Batch, Table, Undecoded, text_or_undecoded
 from chimap.readers.csv import TextTable
-from chimap.readers.io.encodings import REMEDY, as_utf8, encoding_in, encoding_of, odd_byte
+from chimap.readers.io.encodings import REMEDY, as_utf8, encoding_in, encoding_of
 from chimap.readers.io.files import (
     COMPRESSIONS,
     StoredFiles,
@@ -79,27 +77,14 @@ def unique_keys(pairs: list[tuple[str, object]]) -> JSON:
     return record
 
 
-BATCH = 1024  # records per batch
-
 _TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), PARQUET + IPC
 LINES = (".jsonl", ".ndjson")
 
 
-Batch: TypeAlias = list[tuple[Any, ...]]
-"""Consecutive records, each a tuple with the values of the requested columns."""
-
-
-@dataclass(frozen=True)
-class Undecoded:
-    """A field whose bytes are not text; ``reason`` says why. Whoever needs no text of it goes on."""
-
-    reason: str
-
-
-def text_or_undecoded(content: bytes) -> str | Undecoded:
+def content_as_text(content: bytes) -> str | Undecoded:
     """Return bytes as text, in UTF-8 unless ``encodings`` know better.
 
-    >>> text_or_undecoded(b"a"), text_or_undecoded("caf\u00e9".encode("cp1252")).reason
+    >>> content_as_text(b"a"), content_as_text("caf\u00e9".encode("cp1252")).reason
     ('a', "not text in UTF-8: byte 0xe9 in position 3, as in cp1252, where it is 'é'")
     """
     encoding = encoding_in(content)
@@ -108,11 +93,7 @@ def text_or_undecoded(content: bytes) -> str | Undecoded:
     try:
         return content.decode(encoding or "utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        return _undecoded(content[error.start], error.start) if encoding is None else Undecoded(str(error))
-
-
-def _undecoded(byte: int, position: int) -> Undecoded:
-    return Undecoded(f"not text in UTF-8: {odd_byte(byte, position)}")
+        return Undecoded.at(content[error.start], error.start) if encoding is None else Undecoded(str(error))
 
 
 def refuse_undecoded(values: list[Any], first: int, where: str) -> None:
@@ -169,52 +150,22 @@ class Records(ABC):
             raise DataError(f"{self.address}: no column {missing[0]!r}{there}. Name one of them.")
 
 
-class TextRecords(Records):
-    """A CSV or TSV table with a heading; quoted fields may have line breaks."""
+class TableRecords(Records):
+    """The records of a table."""
 
-    has_types = False
-
-    def __init__(self, address: str) -> None:
-        file = self.stored = existing_file(address)
-        self.address, self._table = file.address, TextTable(file, header=True)
-        self.columns = self._table.names
+    def __init__(self, table: Table) -> None:
+        self.address, self.columns, self.stored = table.address, table.names, table.stored
+        self.has_types, self._table = table.has_types, table
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
         """Yield batches as ``Records`` does."""
         self.check_columns(columns)
-        fields = itemgetter(*(self.columns.index(name) for name in columns))
-        records = self._table.records()
-        while batch := [fields(record) for record in islice(records, BATCH)]:
-            several = batch if len(columns) > 1 else [(field,) for field in batch]
-            yield [tuple(map(_decoded, record)) for record in several]
+        return self._table.records(columns)
 
 
-_ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that are not text, as ``surrogateescape`` keeps them
-
-
-def _decoded(field: str) -> str | Undecoded:
-    """Return a field of a text table as it is, if all of its bytes are text."""
-    found = None if field.isascii() else _ESCAPED.search(field)
-    return field if found is None else _undecoded(ord(found[0]) - 0xDC00, found.start())
-
-
-class ArrowRecords(Records):
-    """The records of a Parquet, Feather or Arrow file, or of a folder of them."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self._parts = find_parts(address)
-        self.columns = list(self._parts[0].schema.names)
-        self.stored = files_of(self._parts)
-
-    def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield batches as ``Records`` does."""
-        self.check_columns(columns)
-        for part in self._parts:
-            for group in range(len(part.group_rows)):
-                for batch in part.batches(group, columns, BATCH):
-                    values = [as_written(batch.column(name), f"{part.file}, column {name!r}") for name in columns]
-                    yield list(zip(*(column.to_pylist() for column in values), strict=True))
+def text_records(address: str) -> TableRecords:
+    """Return the records of a CSV or TSV table with a heading; quoted fields may have line breaks."""
+    return TableRecords(TextTable(existing_file(address), header=True))
 
 
 class JsonRecords(Records):
@@ -237,7 +188,7 @@ class JsonRecords(Records):
         batch: Batch = []
         for record in self._objects():
             values = (record.get(name) for name in columns)
-            batch.append(tuple(_decoded(value) if isinstance(value, str) else value for value in values))
+            batch.append(tuple(text_or_undecoded(value) if isinstance(value, str) else value for value in values))
             if len(batch) == BATCH:
                 yield batch
                 batch = []
@@ -291,7 +242,7 @@ class FolderRecords(Records):
         file = self._files[inner]
         with decompressed(file) as stream:
             content = read_piece(file, stream, -1, "text")
-        return text_or_undecoded(content)
+        return content_as_text(content)
 
 
 def has_records(address: str) -> bool:
@@ -306,12 +257,12 @@ def records_of(address: str) -> Records:
         raise DataError(f"{path}: its columns are fields of records, and it has no members: leave '::{member}' out.")
     if is_folder(address):
         is_table = any(inner.lower().endswith(_ARROW_TABLES) for inner in files_under(address))
-        return ArrowRecords(address) if is_table else FolderRecords(address)
+        return TableRecords(ArrowTable(address)) if is_table else FolderRecords(address)
     name = uncompressed_name(existing_file(address).name)
     if name.endswith(_TEXT_TABLES):
-        return TextRecords(address)
+        return text_records(address)
     if name.endswith(_ARROW_TABLES):
-        return ArrowRecords(address)
+        return TableRecords(ArrowTable(address))
     if name.endswith(LINES):
         return JsonRecords(address)
     endings = (*_TEXT_TABLES, *_ARROW_TABLES, *LINES)
