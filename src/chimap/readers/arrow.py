@@ -31,7 +31,7 @@ from chimap.readers.arrow_files import (
     is_written_as_text,
     part_files,
 )
-from chimap.readers.columns import Table, TableColumns
+from chimap.readers.columns import DataTable, TableColumns
 from chimap.readers.io.files import base_name, plain_path, split_member
 from chimap.readers.label_files import labels_elsewhere
 
@@ -178,7 +178,7 @@ def pandas_index(schema: pa.Schema) -> list[str]:
 _LIST_BYTES, _LIST_SHARE = 2**20, 16
 
 
-class ArrowTable(Table):
+class ArrowTable(DataTable):
     """A Parquet, Feather or Arrow IPC file, or a folder of such files; ``groups`` are the row groups in order."""
 
     def __init__(self, address: str) -> None:
@@ -193,7 +193,7 @@ class ArrowTable(Table):
         self.n_rows = int(self.group_rows.sum())
 
     def batches(self, columns: list[str], n_rows: int = 2**16) -> Iterator[pa.RecordBatch]:
-        """Yield record batches as ``Table`` does."""
+        """Yield record batches as ``DataTable`` does."""
         for part, group in self.groups:
             yield from self.parts[part].batches(group, columns, n_rows)
 

@@ -24,7 +24,7 @@ from chimap.data.table import ColumnChoice, check_same_names, instead
 from chimap.data.views import select_columns
 from chimap.readers.arrow import FeatureColumns
 from chimap.readers.arrow_files import is_list
-from chimap.readers.columns import LabelColumn, Table, TableColumns
+from chimap.readers.columns import DataTable, LabelColumn, TableColumns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -216,7 +216,7 @@ def _differ(y: np.ndarray | None, known: np.ndarray) -> bool:
 Tables: TypeAlias = "Callable[[], Iterator[pa.Table]]"
 
 
-class StreamTable(Table):
+class StreamTable(DataTable):
     """The columns of an object that yields Arrow tables; ``tables`` returns a new iterator of them at each call.
 
     ``class_names`` holds the names of classes of columns that hold their numbers, which are read as these names.
@@ -232,7 +232,7 @@ class StreamTable(Table):
         check_distinct(self.names, address)
 
     def batches(self, columns: list[str], n_rows: int = 0) -> Iterator[pa.RecordBatch]:
-        """Yield record batches as ``Table`` does, in batches of the object."""
+        """Yield record batches as ``DataTable`` does, in batches of the object."""
         return (self.named(_one_batch(table, columns)) for table in self.tables() if table.num_rows)
 
     def named(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -51,7 +51,7 @@ def text_or_undecoded(field: str) -> str | Undecoded:
     return field if found is None else Undecoded.at(ord(found[0]) - 0xDC00, found.start())
 
 
-class Table(ABC):
+class DataTable(ABC):
     """Named columns that are read in record batches, the same in each pass. A new kind of table is a subclass.
 
     Attributes
@@ -160,7 +160,7 @@ class TableColumns:
 
     Parameters
     ----------
-    table : Table
+    table : DataTable
         The table.
     labels : Labels
         The name or position of the column of labels; None looks for one by its usual names.
@@ -184,7 +184,7 @@ class TableColumns:
         Sentences for the user.
     """
 
-    def __init__(self, table: Table, labels: Labels, choice: ColumnChoice, bins: list[str] | None = None) -> None:
+    def __init__(self, table: DataTable, labels: Labels, choice: ColumnChoice, bins: list[str] | None = None) -> None:
         self._table, names, where = table, table.names, table.address
         check_distinct(names, where)
         self.label = table.label_place(labels, choice)

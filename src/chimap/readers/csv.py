@@ -30,7 +30,7 @@ from chimap.data.label_kinds import (
 from chimap.data.labels import Labels
 from chimap.data.source import BLOCK_BYTES, StreamSource
 from chimap.data.table import ColumnChoice, readings_of
-from chimap.readers.columns import BATCH, Batch, Table, TableColumns, text_or_undecoded
+from chimap.readers.columns import BATCH, Batch, DataTable, TableColumns, text_or_undecoded
 from chimap.readers.decimals import COMMA, POINT, Marks, MarksInUse
 from chimap.readers.io.encodings import as_utf8, encoding_of, first_fault, no_text, why_no_text
 from chimap.readers.io.files import COMPRESSIONS, DataFile, existing_file, is_folder, read_piece, uncompressed_name
@@ -54,7 +54,7 @@ _LONGEST_FIELD = 2**31 - 1
 _PADDED_NUMBER = re.compile(r"0[0-9]+")
 
 
-class TextTable(Table):
+class TextTable(DataTable):
     """A table as text: its delimiter, the names of its columns, and its records.
 
     Parameters
@@ -149,14 +149,14 @@ class TextTable(Table):
         return None if found.marks is None else (found.marks, found.example)
 
     def batches(self, columns: list[str], n_rows: int = 0) -> Iterator[pa.RecordBatch]:
-        """Yield columns of text as ``Table`` does, a few MiB at a time."""
+        """Yield columns of text as ``DataTable`` does, a few MiB at a time."""
         import pyarrow
 
         for batch in self.read([*map(self._place, columns)], "string"):
             yield pyarrow.record_batch(batch.columns, names=columns)
 
     def records(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield fields as ``Table`` does, as text, or ``Undecoded`` where bytes are not text in UTF-8."""
+        """Yield fields as ``DataTable`` does, as text, or ``Undecoded`` where bytes are not text in UTF-8."""
         places = [*map(self._place, columns)]
         with self._opened(strict=True) as records:
             while batch := [*islice(records, BATCH)]:

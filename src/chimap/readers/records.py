@@ -21,7 +21,7 @@ from chimap.data.table import instead
 from chimap.readers.arrow import ArrowTable
 from chimap.readers.arrow_files import IPC, PARQUET
 from chimap.readers.batches import Tables, tables_of
-from chimap.readers.columns import BATCH, Batch, Table, Undecoded, text_or_undecoded
+from chimap.readers.columns import BATCH, Batch, DataTable, Undecoded, text_or_undecoded
 from chimap.readers.csv import TextTable
 from chimap.readers.io.encodings import REMEDY, as_utf8, encoding_in, encoding_of
 from chimap.readers.io.files import (
@@ -153,7 +153,7 @@ class Records(ABC):
 class TableRecords(Records):
     """The records of a table."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DataTable) -> None:
         self.address, self.columns, self.stored = table.address, table.names, table.stored
         self.has_types, self._table = table.has_types, table
 
