@@ -1,4 +1,4 @@
-"""Every loss: derivative, convexity, curvature, conjugate, and no overflow."""
+"""Every loss: derivative, convexity, curvature, and no overflow."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 from sklearn.metrics import mean_pinball_loss, mean_poisson_deviance
 
 from chimap._validation import DataError
-from chimap.losses import CATALOGUE, EpsilonInsensitive, Loss, Poisson, Quantile, SmoothHinge, Square, check_loss
+from chimap.losses import CATALOGUE, EpsilonInsensitive, Poisson, Quantile, SmoothHinge, Square, check_loss
 
 from ..golden import RELATIVE, golden
 
@@ -24,9 +23,6 @@ LOSSES = {name: cls() for name, cls in CATALOGUE.items()} | {
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 every_bounded_loss = pytest.mark.parametrize(
     "loss", [loss for loss in LOSSES.values() if loss.domain != "count"], ids=lambda loss: loss.name
-)
-every_conjugate = pytest.mark.parametrize(
-    "loss", [loss for loss in LOSSES.values() if type(loss).conjugate is not Loss.conjugate], ids=lambda loss: loss.name
 )
 every_dtype = pytest.mark.parametrize("dtype", RELATIVE)
 
@@ -81,32 +77,6 @@ def test_never_below_its_tangent_nor_above_its_parabola(loss, a, b):
     slack = 1e-9 * (1 + np.abs(tangent) + loss.value(y, b))
     assert np.all(loss.value(y, b) >= tangent - slack)
     assert np.all(loss.value(y, b) <= tangent + loss.curvature / 2 * (b - a) ** 2 + slack)
-
-
-@every_conjugate
-def test_conjugate_is_tight_where_it_is_given(loss):
-    y, s = grid(loss)
-    u = loss.gradient(y, s)
-    # Fenchel and Young: equal at u = gradient, never below elsewhere
-    np.testing.assert_allclose(loss.value(y, s) + loss.conjugate(y, u), s * u, rtol=1e-9, atol=1e-9)
-    other = np.linspace(-2, 2, 41)[:, None, None]
-    assert np.all(loss.value(y, s) + loss.conjugate(y, other) >= s * other - 1e-9)
-
-
-@every_conjugate
-def test_conjugate_is_the_supremum(loss):
-    for y in targets(loss):
-        for share in (0.1, 0.5, 0.9):
-            u = -share * (y if loss.domain == "sign" else 1.0)
-            found = minimize_scalar(
-                lambda s, u=u, y=y: float(loss.value(y, s) - u * s),
-                bounds=(-60, 60),
-                method="bounded",
-                options={"xatol": 1e-9},
-            )
-            assert float(loss.conjugate(y, u)) == pytest.approx(-found.fun, abs=1e-9)
-    if loss.domain == "sign":
-        assert float(loss.conjugate(1.0, 0.5)) == np.inf
 
 
 @every_loss

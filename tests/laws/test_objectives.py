@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..references.proximal import prox
 from .test_losses import every_bounded_loss
 from .test_penalties import D, every_penalty
 
@@ -30,7 +31,7 @@ def test_proximal_gradient_steps_fall_as_the_curvature_says_and_end_at_the_minim
     W = np.ones((D, TARGETS))
     value = smooth(loss, Z, Y, W)[0] + penalty.value(W)
     for _ in range(3000):
-        V = penalty.prox(W - smooth(loss, Z, Y, W)[1] / L, 1 / L)
+        V = prox(penalty, W - smooth(loss, Z, Y, W)[1] / L, 1 / L)
         after = smooth(loss, Z, Y, V)[0] + penalty.value(V)
         assert after <= value - L / 2 * np.square(V - W).sum() + 1e-9 * value
         moved, W, value = np.abs(V - W).max(), V, after

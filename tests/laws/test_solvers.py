@@ -12,11 +12,13 @@ from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed, Square
 from chimap.moments import DealtFolds, FoldMoments
 from chimap.moments.kept import KeptFeatures
-from chimap.penalties import L1, L2, L21, PenaltySum
+from chimap.penalties import L21
 from chimap.solvers.base import Evidence, KernelRows
 from chimap.solvers.catalogue import SOLVERS
 from chimap.solvers.groups import LossProblem, SquareProblem
 from chimap.solvers.sparse import elastic_net
+
+from ..references.proximal import ElasticNet, prox
 
 N, D, T = 90, 7, 2
 GROUPS = [slice(0, 3), [3, 5], [6, 4]]
@@ -148,7 +150,7 @@ def fixed_point(penalty, loss, Z, Y, W, b):
     """How far a proximal step moves W, over its largest weight or the step from zero: 0 at a minimum alone."""
     step = 1 / (loss.curvature * np.linalg.norm(Z, 2) ** 2)
     _, in_weights, in_intercept = smooth(loss, Z, Y, W, b)
-    moved = np.abs(penalty.prox(W - step * in_weights, step) - W).max()
+    moved = np.abs(prox(penalty, W - step * in_weights, step) - W).max()
     return moved / step / np.abs(Z.T @ Y).max(), np.abs(in_intercept).max()
 
 
@@ -161,7 +163,7 @@ def proximal_minimum(penalty, loss, Z, Y):
     V, c, t = W, b, 1.0
     for _ in range(4000):
         _, in_weights, in_intercept = smooth(loss, Z - mean, Y, V, c)
-        after, offset = penalty.prox(V - step * in_weights, step), c - step * in_intercept
+        after, offset = prox(penalty, V - step * in_weights, step), c - step * in_intercept
         faster = (1 + np.sqrt(1 + 4 * t * t)) / 2
         V, c = after + (t - 1) / faster * (after - W), offset + (t - 1) / faster * (offset - b)
         W, b, t = after, offset, faster
@@ -202,8 +204,7 @@ def test_the_elastic_net(l1_ratio):
     whole = evidence_of(Z, Y).moments.whole()
     path = elastic_net(whole, np.array([0.2, 0.02]), l1_ratio)
     for alpha, solution in zip(path.alphas * N, path.solutions, strict=True):
-        l1 = L1(alpha * l1_ratio)
-        penalty = l1 if l1_ratio == 1 else PenaltySum(L2(alpha * (1 - l1_ratio)), l1)
+        penalty = ElasticNet(alpha * l1_ratio, alpha * (1 - l1_ratio))
         moved, in_intercept = fixed_point(penalty, loss, Z, Y, solution.coef, solution.intercept)
         assert moved < 1e-4
         assert in_intercept < 1e-6 * N

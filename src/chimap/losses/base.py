@@ -22,7 +22,7 @@ class Loss(ABC):
     """A convex, differentiable function of a score for a given target.
 
     Every method takes arrays of targets and scores that broadcast, float32 or float64, and returns an array of their
-    broadcast shape. No method overflows where its value is in range. Not all losses have a ``conjugate``.
+    broadcast shape. No method overflows where its value is in range.
 
     Attributes
     ----------
@@ -94,18 +94,6 @@ class Loss(ABC):
         score : array-like
             Scores s, of a shape that broadcasts with the targets.
         """
-
-    def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """Return the convex conjugate sup_s (u s - value(y, s)), which is infinite outside its domain.
-
-        Parameters
-        ----------
-        target : array-like
-            Targets y.
-        dual : array-like
-            Dual variables u, of a shape that broadcasts with the targets.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no conjugate")
 
     def check_targets(self, target: np.ndarray) -> None:
         """Check that all targets are in the domain of the loss.

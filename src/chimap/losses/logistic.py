@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, xlog1py, xlogy
+from scipy.special import expit
 
 from chimap.losses.base import Domain, Loss
 
@@ -34,10 +34,3 @@ class Logistic(Loss):
     def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
         """Return -y / (1 + exp(y s))."""
         return -target * expit(-np.multiply(target, score))
-
-    def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """Return a log a + (1 - a) log(1 - a) with a = -y u; it is infinite unless 0 <= a <= 1."""
-        share = -np.multiply(target, dual)
-        inside = (share >= 0) & (share <= 1)
-        a = np.where(inside, share, 0)
-        return np.where(inside, xlogy(a, a) + xlog1py(1 - a, -a), np.inf)

@@ -61,9 +61,3 @@ class SmoothHinge(Loss):
     def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
         """Return -y min(max(0, 1 - m) / h, 1)."""
         return -target * np.clip((1 - np.multiply(target, score)) / self.width, 0, 1)
-
-    def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """Return u y + h u^2 / 2; it is infinite unless -1 <= y u <= 0."""
-        product = np.multiply(target, dual)
-        inside = (product >= -1) & (product <= 0)
-        return np.where(inside, product + self.width * np.square(dual) / 2, np.inf)

@@ -33,7 +33,3 @@ class Square(Loss):
     def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
         """Return s - y."""
         return np.subtract(score, target)
-
-    def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """Return u y + u^2 / 2."""
-        return dual * (target + dual / 2)

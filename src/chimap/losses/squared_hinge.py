@@ -34,8 +34,3 @@ class SquaredHinge(Loss):
     def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
         """Return -2 y max(0, 1 - y s)."""
         return -2 * target * np.maximum(1 - np.multiply(target, score), 0)
-
-    def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """Return u y + u^2 / 4; it is infinite unless y u <= 0."""
-        product = np.multiply(target, dual)
-        return np.where(product <= 0, product + np.square(dual) / 4, np.inf)

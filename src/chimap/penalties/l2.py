@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from chimap._validation import check_positive
-from chimap.penalties.base import Penalty
 
 
 @dataclass(frozen=True)
-class L2(Penalty):
+class L2:
     """The squared l2 norm alpha/2 |w|^2 of ridge regression.
 
     Parameters
@@ -27,24 +25,19 @@ class L2(Penalty):
 
     Examples
     --------
-    >>> L2(2.0).value(np.array([1.0, 2.0])), L2(1.0).prox(np.array([4.0]), step=1.0).tolist()
-    (5.0, [2.0])
+    >>> L2(2.0).value(np.array([1.0, 2.0])), L2(2.0).gradient(np.array([1.0, 2.0])).tolist()
+    (5.0, [2.0, 4.0])
     """
 
     alpha: float
-    is_smooth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive(self.alpha, "alpha")
 
     def value(self, W: np.ndarray) -> float:
-        """Return alpha/2 |w|^2."""
+        """Return alpha/2 |w|^2, summed in float64 over weights W of shape (D,) or (D, t)."""
         return self.alpha / 2 * float(np.square(W, dtype=np.float64).sum())
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
-        """Return alpha w."""
+        """Return alpha w, in the dtype of W."""
         return W * float(self.alpha)
-
-    def prox(self, W: np.ndarray, step: float) -> np.ndarray:
-        """Return w / (1 + step alpha)."""
-        return W / (1 + float(step * self.alpha))

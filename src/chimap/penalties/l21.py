@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
 from chimap import _loops
 from chimap._errors import InputError
 from chimap._validation import check_positive
-from chimap.penalties.base import Penalty
 from chimap.penalties.groups import Group, check_groups
 
 
 @dataclass(frozen=True)
-class L21(Penalty):
+class L21:
     """The norm alpha sum_g weight_g |w_g|_2 of the group LASSO and multiple kernels, under which few groups are used.
 
     Parameters
@@ -46,8 +44,8 @@ class L21(Penalty):
     Examples
     --------
     >>> penalty = L21(1.0, [[0, 1], [2]], n_features=3)
-    >>> penalty.value(np.array([3.0, 4.0, -1.0])), penalty.prox(np.array([3.0, 4.0, -1.0]), step=2.5).tolist()
-    (6.0, [1.5, 2.0, -0.0])
+    >>> penalty.value(np.array([3.0, 4.0, -1.0])), penalty.norms(np.array([3.0, 4.0, -1.0])).tolist()
+    (6.0, [5.0, 1.0])
     """
 
     alpha: float
@@ -55,11 +53,9 @@ class L21(Penalty):
     n_features: int
     group_weights: Sequence[float] | None = None
     shared: bool = False
-    is_smooth: ClassVar[bool] = False
     _order: np.ndarray = field(init=False, repr=False, compare=False)  # columns in the order of the groups
     _starts: np.ndarray = field(init=False, repr=False, compare=False)
     _weights: np.ndarray = field(init=False, repr=False, compare=False)  # (groups,)
-    _group: np.ndarray = field(init=False, repr=False, compare=False)  # group of each column, (D,)
 
     def __post_init__(self) -> None:
         check_positive(self.alpha, "alpha")
@@ -71,15 +67,12 @@ class L21(Penalty):
                 f"group_weights must be {len(groups)} positive numbers, one for each group; got {self.group_weights!r}."
             )
         sizes = [group.size for group in groups]
-        group_of = np.empty(self.n_features, dtype=np.intp)
-        group_of[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), sizes)
         object.__setattr__(self, "_order", np.concatenate(groups))
         object.__setattr__(self, "_starts", np.cumsum([0, *sizes]))
         object.__setattr__(self, "_weights", weights)
-        object.__setattr__(self, "_group", group_of)
 
     def value(self, W: np.ndarray) -> float:
-        """Return alpha sum_g weight_g |w_g|_2."""
+        """Return alpha sum_g weight_g |w_g|_2, summed over the targets of weights W of shape (D,) or (D, t)."""
         return float(self.values(W).sum())
 
     def values(self, W: np.ndarray) -> np.ndarray:
@@ -91,13 +84,6 @@ class L21(Penalty):
             Weights.
         """
         return self.levels() @ self.norms(W)
-
-    def prox(self, W: np.ndarray, step: float) -> np.ndarray:
-        """Return w_g max(0, 1 - step alpha weight_g / |w_g|)."""
-        norms = self.norms(W)
-        # This is max(0, 1 - step level / norm) without a division by a norm of zero.
-        kept = np.maximum(norms - step * self.levels(W.ndim), 0) / np.where(norms > 0, norms, 1)
-        return W * kept[self._group].astype(W.dtype)
 
     def norms(self, W: np.ndarray) -> np.ndarray:
         """Return |w_g|_2, (groups,) or (groups, t) float64; (groups, 1) if the targets share their groups.

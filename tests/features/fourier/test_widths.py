@@ -10,7 +10,7 @@ from chimap import Exponential, FourierFeatures, SkewedChi2, SkewedIntersection,
 from chimap._validation import DataError
 from chimap.features.fourier.widths import WidthFeatures, initial_widths
 from chimap.losses import CATALOGUE as LOSSES
-from chimap.penalties import L1, L2, L21, PenaltySum
+from chimap.penalties import L2, L21
 
 from ...histograms import histograms
 
@@ -42,12 +42,7 @@ def difference(value, x, h=1e-5):
     return found
 
 
-PENALTIES = {
-    "l2": L2(0.3),
-    "l1": L1(0.3),
-    "l21": L21(0.3, [slice(0, 10), slice(10, 32)], 32),
-    "l1+l21": PenaltySum(L1(0.2), L21(0.3, [slice(0, 10), slice(10, 32)], 32)),
-}
+PENALTIES = {"l2": L2(0.3), "l21": L21(0.3, [slice(0, 10), slice(10, 32)], 32)}
 
 
 @every_kernel
