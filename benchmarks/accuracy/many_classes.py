@@ -25,7 +25,7 @@ from chimap import HistogramClassifier
 from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.fit.fit import fit_candidate
-from chimap.race.candidates import entries
+from chimap.race.candidates import kernels_worth_trying
 from chimap.race.rounds import ERRORS_TO_DROP_BEFORE_LAST_ROUND, preferred
 from chimap.race.runner import Race
 from chimap.race.shared import BestSetting
@@ -72,7 +72,7 @@ def ways_of(X: Any, y: np.ndarray) -> dict[str, Way]:
     running = Race.on(recipe, source, task, groups, fit_candidate)
     machines = running.shared
     assert machines is not None
-    entered = [spec.candidate(recipe) for spec in entries(running.look)]
+    entered = [spec.candidate(recipe) for spec in kernels_worth_trying(running.traits)]
     ran = {trial.candidate.name for trial in running.run(entered, Progress()).trials if not trial.error}
     every = np.arange(running.rows.shape[0])
     found: dict[bool, list[Way]] = {False: [], True: []}

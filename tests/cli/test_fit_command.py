@@ -11,21 +11,22 @@ from chimap.cli.main import app
 from chimap.cli.options import CountedColumn, TableOptions
 from chimap.machines.base import Facts, Request, Winner
 from chimap.machines.catalogue import for_all_rows
-from chimap.race.candidates import Look, candidates_of_kernel, entries, features_of_kernel
+from chimap.race.candidates import candidates_of_kernel, features_of_kernel, kernels_worth_trying
+from chimap.race.traits import SampleTraits
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 
 from ..machines.choices import source_of
 
 FLAGS = {flag for p in typer.main.get_command(app).commands["fit"].params for flag in (*p.opts, *p.secondary_opts)}
-LOOK = Look(is_signed=False, density=0.05, has_sums=True, has_counts=True, n_classes=3)
+LOOK = SampleTraits(is_signed=False, density=0.05, has_sums=True, has_counts=True, n_classes=3)
 LEARNED = {"alpha": 0.1, "gamma": 0.25}
 
 
 def every_settings():
     """Of all that a comparison may recommend, for few rows and many, few bins and many."""
     asked = Recipe("HistogramClassifier", True)
-    entered = [entry.candidate(asked) for entry in entries(LOOK)]
+    entered = [entry.candidate(asked) for entry in kernels_worth_trying(LOOK)]
     entered += candidates_of_kernel(asked, "exp-chi2", 0.5, LOOK)
     entered += candidates_of_kernel(asked, "minmax", "auto", LOOK)
     sources = map(source_of, ("100 x 10, 2 classes", "100000 x 10, 2 classes", "100000 x 100000, 2 classes"))

@@ -146,6 +146,14 @@ class SmallTables(WholeMatrix):
             return "it is for squares of fewer than 100 rows with no features named"
         return self.declined(recipe)
 """,
+    "race/logistic.py": """
+from chimap.race.specs import KernelSpec, Way
+
+LOGISTIC = Way("logistic", "additive", "logistic", ", logistic")
+
+def logistic(traits):
+    return [KernelSpec("linear", None, LOGISTIC)] if traits.n_classes else []
+""",
     "readers/bytes.py": """
 from contextlib import contextmanager
 
@@ -218,6 +226,12 @@ LINES = {  # file of the catalogue, a text there, what a new entry makes of it, 
         "Machine, ...] = (",
         "Machine, ...] = (SmallTables(),",
         "from chimap.machines.small import SmallTables",
+    ),
+    "race/logistic.py": (
+        "race/candidates.py",
+        "    _baselines,\n",
+        "    _baselines, logistic,\n",
+        "from chimap.race.logistic import logistic",
     ),
     "readers/bytes.py": (
         "readers/catalogue.py",
@@ -296,6 +310,8 @@ for features in ("exact", "additive"):
     model.save(out / f"{features}.model")
     assert np.array_equal(chimap.load(out / f"{features}.model").predict(X), model.predict(X)), features
     print(features, model.score(X, target) > 0.8)
+race = chimap.HistogramClassifier(random_state=0).fit(X, y).race_
+print("candidate", *(not trial.error for trial in race.trials if trial.candidate.name.endswith("rows, logistic")))
 print("machine", chimap.HistogramClassifier("chi2").fit(X, y).selection_.rule)
 """
 
@@ -330,4 +346,4 @@ def test_a_new_entry_of_a_catalogue_touches_two_files(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     first, rest = done.stdout.split("loss\n")
     assert first.split() == ["file", "80", "kernel", "True", "normalization", "True", "family", "True", "section", "1"]
-    assert rest.split() == ["exact", "True", "additive", "True", "machine", "leave-one-out"]
+    assert rest.split() == ["exact", "True", "additive", "True", "candidate", "True", "machine", "leave-one-out"]

@@ -28,7 +28,9 @@ from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
 from chimap.moments import DealtFolds, FoldMoments, Moments, OneVersusAll
 from chimap.moments.kept import KeptFeatures
-from chimap.race.candidates import Look, entries, within_room
+from chimap.race.candidates import kernels_worth_trying, within_room
+from chimap.race.specs import Room
+from chimap.race.traits import SampleTraits
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import ClassCodec
 from chimap.selection import choose_alpha
@@ -188,28 +190,28 @@ def test_a_budget_counts_the_libraries():
 
 def test_a_race_leaves_out_margins_that_do_not_fit_the_memory():
     source = open_source(SPARSE, LABELS)
-    entered = entries(Look(False, 0.05, True, True, 2), 6000)
-    names = {one.name for one in entered if one.method == "margins"}
+    entered = kernels_worth_trying(SampleTraits(False, 0.05, True, True, 2), 6000)
+    names = {one.name for one in entered if one.way.name == "margins"}
     assert "linear SVM, raw rows" in names
     needed = int(0.05 * 6000 * 2000 * LIBLINEAR_ENTRY_BYTES)
-    left = {one.name for one in within_room(entered, 0.05, source, needed, 0)}
+    left = {one.name for one in within_room(entered, Room(source, 0.05, needed, 0))}
     assert {"linear SVM, raw rows", "linear SVM, square roots"} <= left
     assert "chi2, l1 rows, SVM" in names - left  # of more features per bin
-    without = within_room(entered, 0.05, source, needed - 1, 0)
-    assert [one for one in entered if one.method != "margins"] == without
+    without = within_room(entered, Room(source, 0.05, needed - 1, 0))
+    assert [one for one in entered if one.way.name != "margins"] == without
 
 
 @pytest.mark.parametrize("in_race", [0, 2**30])
 def test_a_race_leaves_out_margins_of_kernels_that_do_not_fit_the_memory(in_race, monkeypatch):
     source = open_source(SPARSE, LABELS)
-    entered = entries(Look(False, 0.05, True, True, 60), 6000)
+    entered = kernels_worth_trying(SampleTraits(False, 0.05, True, True, 60), 6000)
     least = margin_bytes(source.n_rows)
     needed = least + max(exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype("f4")), in_race)
-    assert within_room(entered, 0.05, source, needed, in_race) == entered
-    without = within_room(entered, 0.05, source, needed - 1, in_race)
-    assert [one for one in entered if one.method == "ridge"] == without != entered
-    monkeypatch.setattr("chimap.race.candidates.MOST_MARGIN_ROWS", source.n_rows - 1)
-    assert within_room(entered, 0.05, source, needed, in_race) == without
+    assert within_room(entered, Room(source, 0.05, needed, in_race)) == entered
+    without = within_room(entered, Room(source, 0.05, needed - 1, in_race))
+    assert [one for one in entered if one.way.name == "ridge"] == without != entered
+    monkeypatch.setattr("chimap.race.specs.MOST_MARGIN_ROWS", source.n_rows - 1)
+    assert within_room(entered, Room(source, 0.05, needed, in_race)) == without
 
 
 def test_wide_ridge_of_many_classes_stays_within_what_is_planned():

@@ -27,8 +27,8 @@ from chimap.machines.base import Facts, Request
 from chimap.machines.catalogue import machine_for
 from chimap.machines.method import Method
 from chimap.machines.objective import objective_of
-from chimap.race.candidates import KernelSpec
 from chimap.race.choose import final_recipe
+from chimap.race.specs import EXACT_MARGINS, MARGINS, RIDGE, KernelSpec
 from chimap.race.trials import Trial
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
@@ -208,7 +208,7 @@ def cases() -> Iterator[Case]:
 def raced(recipe: Recipe, won: str, facts: Facts) -> Recipe:
     """Return the recipe for all rows of the winner of a race, which chose a strength of .5 and, if it can, gamma 2."""
     kernel, method = won.split(" ", 1)
-    spec = KernelSpec(kernel, None, method)  # type: ignore[arg-type]
+    spec = KernelSpec(kernel, None, next(way for way in (RIDGE, MARGINS, EXACT_MARGINS) if way.name == method))
     candidate = spec.candidate(recipe) if recipe.leaves_open("kernel") else spec.candidate_within(recipe)
     learned = {"alpha": 0.5} | ({"gamma": 2.0} if kernel.startswith(("exp-", "gaussian")) else {})
     trial = Trial(candidate, 0, 200, 0.9, 1.0, learned)

@@ -14,8 +14,9 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.machines import blocks, matrix
 from chimap.machines.block_plan import BlockPlan
-from chimap.race.candidates import HISTOGRAM_KERNELS, Look, candidates_of_kernel, entries, features_of_kernel
+from chimap.race.candidates import HISTOGRAM_KERNELS, candidates_of_kernel, features_of_kernel, kernels_worth_trying
 from chimap.race.compare import seconds_of_exact, seconds_of_pass
+from chimap.race.traits import SampleTraits
 from chimap.recipe import Recipe
 from chimap.reports import compare
 from tests.histograms import classes, tracks
@@ -27,7 +28,7 @@ ASKED = Recipe("HistogramClassifier", True)
 
 def look(**more):
     usual = {"is_signed": False, "density": 0.5, "has_sums": True, "has_counts": True, "n_classes": 3}
-    return Look(**(usual | more))
+    return SampleTraits(**(usual | more))
 
 
 def model(**given):
@@ -47,7 +48,7 @@ def of_one():
 def test_every_kernel_and_normalisation_runs_however_few_the_rows(raced):
     kernels = {e.settings["kernel"] for e in raced.ranked}
     assert {*HISTOGRAM_KERNELS, *(f"exp-{k}" for k in HISTOGRAM_KERNELS), "gaussian", "linear"} <= kernels
-    assert len(raced.ranked) == len(entries(Look.at(COUNTS, 3, is_few=True)))
+    assert len(raced.ranked) == len(kernels_worth_trying(SampleTraits.of(COUNTS, 3, is_few=True)))
     assert {e.settings["normalize"] for e in raced.ranked} >= {None, "l1", "log1p", "sqrt", "log-cpm"}
 
 

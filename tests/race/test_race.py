@@ -19,10 +19,11 @@ from chimap.losses import SquaredHinge
 from chimap.machines.base import Facts, Request, Winner
 from chimap.machines.block_plan import BlockPlan
 from chimap.machines.catalogue import for_all_rows
-from chimap.race.candidates import Look, entries, most_candidates
+from chimap.race.candidates import kernels_worth_trying, most_candidates
 from chimap.race.rounds import successive_halving
 from chimap.race.rows import held_out_rows, n_repeated, rounds_of, rows_of_round
 from chimap.race.runner import Race, work_of_fit
+from chimap.race.traits import SampleTraits
 from chimap.race.trials import Candidate, Outcome
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task, scoring_of
@@ -38,8 +39,10 @@ def digits(n=300):
     return DIGITS[0][:n], DIGITS[1][:n]
 
 
-def look(**more):
-    return Look(**({"is_signed": False, "density": 0.5, "has_sums": True, "has_counts": True, "n_classes": 3} | more))
+def traits(**more):
+    return SampleTraits(
+        **({"is_signed": False, "density": 0.5, "has_sums": True, "has_counts": True, "n_classes": 3} | more)
+    )
 
 
 def test_the_winner_is_what_is_fitted_and_it_beats_the_linear_machine():
@@ -102,7 +105,7 @@ def test_families_reach_the_last_round_where_few_rows_have_told_them_apart(n_row
 
 
 def test_signed_rows_run_the_kernels_that_take_them():
-    names = {entry.kernel for entry in entries(look(is_signed=True), 5000)}
+    names = {entry.kernel for entry in kernels_worth_trying(traits(is_signed=True), 5000)}
     assert names == {"linear", "gaussian"}
     X = np.random.default_rng(0).normal(size=(200, 4))
     model = HistogramClassifier("auto", random_state=0).fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
@@ -110,11 +113,14 @@ def test_signed_rows_run_the_kernels_that_take_them():
 
 
 def test_rows_of_one_sum_are_not_normalised():
-    assert all(entry.normalize != "l1" for entry in entries(look(has_sums=False), 5000))
+    assert all(entry.normalize != "l1" for entry in kernels_worth_trying(traits(has_sums=False), 5000))
 
 
 def test_rounds_on_few_rows_have_few_candidates_and_baselines_are_among_them():
-    few, many = entries(look(), most_candidates(50)), entries(look(), most_candidates(5000))
+    few, many = (
+        kernels_worth_trying(traits(), most_candidates(50)),
+        kernels_worth_trying(traits(), most_candidates(5000)),
+    )
     assert len(few) == 3
     assert sum(c.is_baseline for c in few) == 2
     assert len({c.name for c in many}) == len(many) > 15
@@ -149,7 +155,10 @@ def test_auc_leads_where_a_class_is_rare():
 
 
 def test_exact_machines_of_many_rows_stay_or_become_landmarks_or_moments():
-    asked, listed = (Recipe("HistogramClassifier", True), {entry.name: entry for entry in entries(look(), 5000)})
+    asked, listed = (
+        Recipe("HistogramClassifier", True),
+        {entry.name: entry for entry in kernels_worth_trying(traits(), 5000)},
+    )
 
     def of_all(name, n_rows, n_bins, filled=0, memory="1GiB"):
         recipe = replace(listed[name].candidate(asked).recipe, memory=memory)
@@ -254,15 +263,15 @@ def test_seconds_bound_the_race_and_must_be_positive():
 
 
 def test_machines_that_fit_one_class_after_the_other_leave_many_classes_out():
-    few, many = (entries(look(density=0.01, n_classes=n), 5000) for n in (50, 51))
-    assert any(one.method == "margins" for one in few)
-    assert not any(one.method == "margins" for one in many)
+    few, many = (kernels_worth_trying(traits(density=0.01, n_classes=n), 5000) for n in (50, 51))
+    assert any(one.way.name == "margins" for one in few)
+    assert not any(one.way.name == "margins" for one in many)
     assert any(one.is_baseline for one in many)
 
 
 def test_many_classes_run_margins_on_kernel_matrices():
     def margins(**more):
-        return [entry for entry in entries(look(**more), 5000) if entry.method == "exact margins"]
+        return [entry for entry in kernels_worth_trying(traits(**more), 5000) if entry.way.name == "exact margins"]
 
     assert not margins(n_classes=50)
     listed = margins(n_classes=51)
@@ -277,13 +286,16 @@ def test_many_classes_run_margins_on_kernel_matrices():
 
 
 def test_margins_that_win_are_fitted(monkeypatch):
-    monkeypatch.setattr("chimap.race.candidates.MOST_CLASSES", 9)
+    for file in ("candidates", "traits"):
+        monkeypatch.setattr(f"chimap.race.{file}.MOST_CLASSES", 9)
     monkeypatch.setattr("chimap.race.runner.FEW", 0)
 
     def entered(*given):
-        return [entry for entry in entries(*given) if entry.method == "exact margins" or entry.is_baseline]
+        return [
+            entry for entry in kernels_worth_trying(*given) if entry.way.name == "exact margins" or entry.is_baseline
+        ]
 
-    monkeypatch.setattr("chimap.race.choose.entries", entered)
+    monkeypatch.setattr("chimap.race.choose.kernels_worth_trying", entered)
     X, y = digits(400)
     model = HistogramClassifier(random_state=0).fit(X[:250], y[:250])
     assert model.chosen_["loss"] == "squared_hinge"
@@ -440,13 +452,13 @@ def test_rows_with_labels_of_several_tasks_are_scored_by_half_as_many():
 
 
 def test_kernels_that_are_much_alike_are_of_one_family():
-    listed = entries(look(density=0.01), 5000)
+    listed = kernels_worth_trying(traits(density=0.01), 5000)
     of = {c.name: c.family for c in listed}
     assert of["exp-chi2, l1 rows"] == of["exp-intersection, l1 rows"] != of["exp-chi2, raw rows"]
     assert of["chi2, raw rows"] == of["intersection, raw rows"] != of["exp-chi2, raw rows"]
     assert of["linear SVM, raw rows"] == of["chi2, l1 rows, SVM"]
     assert of["gaussian, raw rows"] != of["gaussian, log1p rows"]
-    assert {c.method for c in listed if c.is_baseline} == {"ridge"}
+    assert {c.way.name for c in listed if c.is_baseline} == {"ridge"}
 
 
 def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
@@ -538,7 +550,7 @@ def race_of(X, y):
     recipe = Recipe.of(HistogramClassifier(random_state=0))
     task, source, groups = Task.of(ArraySource(X, y), recipe)
     running = Race.on(recipe, source, task, groups, fit_candidate)
-    names = [spec.candidate(recipe) for spec in entries(running.look)]
+    names = [spec.candidate(recipe) for spec in kernels_worth_trying(running.traits)]
     return running, running.judged(running.run(names, Progress()), [candidate.name for candidate in names])
 
 
@@ -611,17 +623,17 @@ def test_rows_that_repeat_are_counted():
     ],
 )
 def test_what_a_table_is_decides_what_enters(rows, has):
-    looked = Look.at(rows, 2, is_few=True)
+    looked = SampleTraits.of(rows, 2, is_few=True)
     assert {name: getattr(looked, f"has_{name}") for name in has} == has
 
 
 def test_many_rows_pay_for_logarithms_of_shares_only_where_entries_have_a_long_tail():
-    words = look(is_counted=True, density=0.01, n_bins=10_000)
-    names = {(entry.kernel, entry.normalize) for entry in entries(words)}
+    words = traits(is_counted=True, density=0.01, n_bins=10_000)
+    names = {(entry.kernel, entry.normalize) for entry in kernels_worth_trying(words)}
     assert ("gaussian", "tf-idf") in names
     assert not any(normalize in ("log-cpm", "presence") for _, normalize in names)
-    species = look(is_counted=True, has_tail=True, density=0.3, n_bins=500)
-    assert ("exp-hellinger", "log-cpm") in {(entry.kernel, entry.normalize) for entry in entries(species)}
+    species = traits(is_counted=True, has_tail=True, density=0.3, n_bins=500)
+    assert ("exp-hellinger", "log-cpm") in {(entry.kernel, entry.normalize) for entry in kernels_worth_trying(species)}
 
 
 @pytest.mark.parametrize("density", [0.2, 1.0])

@@ -25,8 +25,8 @@ from chimap.machines.explicit import landmarks_of
 from chimap.race.bins import bins_if_any, is_in_time, promoted, weigh_bins, with_bins
 from chimap.race.candidates import (
     HISTOGRAM_KERNELS,
-    entries,
     is_free,
+    kernels_worth_trying,
     most_candidates,
     named_candidate,
     on_device,
@@ -35,6 +35,7 @@ from chimap.race.candidates import (
     within_room,
 )
 from chimap.race.runner import Fit, Race
+from chimap.race.specs import Room
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_normalizations
@@ -86,7 +87,7 @@ def _raced(
 ) -> list[tuple[Recipe, RaceResult | None]]:
     facts = Facts.of(source, task, groups, request)
     running = Race.on(asked, source, task, groups, fit, keeps_rows=request.may_keep_rows)
-    if running.look.is_signed and asked.leaves_open("kernel"):
+    if running.traits.is_signed and asked.leaves_open("kernel"):
         say(
             [
                 Message(
@@ -128,16 +129,16 @@ def _raced(
 
 def _entered(running: Race, source: Source) -> list[Candidate]:
     """Return the candidates of a race: of the kernel and the normalisations that the user gave, if any."""
-    asked, shared, look = running.asked, running.shared, running.look
+    asked, shared, traits = running.asked, running.shared, running.traits
     normalizations = [None if each is None else each.name for each in checked_normalizations(asked.normalize)]
     if not asked.leaves_open("kernel"):
         takes = None if shared is None else shared.takes
         return [named_candidate(asked, normalize, takes) for normalize in normalizations]
     most = None if running.leaves_out else most_candidates(running.rows.shape[0])
-    entered = on_device(entries(look, most), asked.device)
+    entered = on_device(kernels_worth_trying(traits, most), asked.device)
     if asked.normalize is not None:
-        entered = on_normalizations(entered, normalizations, look)
-    entered = within_room(entered, look.density, source, room_in(asked.most_memory), running.footprint)
+        entered = on_normalizations(entered, normalizations, traits)
+    entered = within_room(entered, Room(source, traits.density, room_in(asked.most_memory), running.footprint))
     if is_free(asked) and running.footprint <= asked.room:
         return [spec.candidate(asked) for spec in entered]
     return within(entered, asked)

@@ -21,7 +21,7 @@ from chimap.machines.base import Facts, Request
 from chimap.machines.block_plan import BlockPlan
 from chimap.machines.catalogue import machine_for
 from chimap.machines.explicit import landmarks_of
-from chimap.race.candidates import candidates_of_kernel, entries, features_of_kernel, variant_of
+from chimap.race.candidates import candidates_of_kernel, features_of_kernel, kernels_worth_trying, variant_of
 from chimap.race.choose import final_recipe
 from chimap.race.runner import Fit, Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
@@ -217,11 +217,11 @@ def compare(
     with clock("read"):
         running = Race.on(asked, source, task, groups, fit)
     _check_memory(running, source)
-    look = running.look
+    traits = running.traits
     if kernel is None:  # every one runs, without families of which the first decides
-        entered = [spec.candidate(asked, has_family=False) for spec in entries(look)]
+        entered = [spec.candidate(asked, has_family=False) for spec in kernels_worth_trying(traits)]
     else:
-        entered = candidates_of_kernel(asked, kernel, gamma, look, normalize)
+        entered = candidates_of_kernel(asked, kernel, gamma, traits, normalize)
     with clock("race"):
         result = running.run(entered, progress)
     bench = _Bench(running, Facts.of(source, task, groups, Request(can_keep=True)), result)
@@ -293,7 +293,7 @@ class _Bench:
             return
         trial = self._trials[best.name]
         for candidate in features_of_kernel(
-            self._racing.asked, trial.candidate, trial.learned, self._racing.look, sizes, self._rounds[-1]
+            self._racing.asked, trial.candidate, trial.learned, self._racing.traits, sizes, self._rounds[-1]
         ):
             self._rehearse(candidate, candidate.recipe)
 

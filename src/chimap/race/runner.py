@@ -24,7 +24,7 @@ from chimap.engines.rates import RATES
 from chimap.models.model import Model
 from chimap.models.predict import outputs_of_source
 from chimap.moments import of_rows
-from chimap.race.candidates import Look, is_free
+from chimap.race.candidates import is_free
 from chimap.race.machines import Split
 from chimap.race.rounds import (
     ERRORS_TO_DROP,
@@ -47,6 +47,7 @@ from chimap.race.rows import (
     shared_tasks,
 )
 from chimap.race.shared import BestSetting, SharedMachines
+from chimap.race.traits import SampleTraits
 from chimap.race.trials import Candidate, Outcome, RaceResult, is_behind, trial_of
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
@@ -169,12 +170,12 @@ class Race:
         )
 
     @property
-    def look(self) -> Look:
+    def traits(self) -> SampleTraits:
         """Properties of the sample on which settings depend."""
         n_classes = 0
         if self.asked.is_classifier:
             n_classes = np.unique(self.y).size if self.y.ndim == 1 else self.y.shape[1] + 1
-        return Look.at(self.rows, n_classes, self.leaves_out)
+        return SampleTraits.of(self.rows, n_classes, self.leaves_out)
 
     @property
     def by_error(self) -> bool:
