@@ -1,4 +1,4 @@
-"""What a new kernel, map, loss, machine, kind of file or section touches: a file of its own and a line of its catalogue.
+"""What a new kernel, map, loss, machine, candidate or section touches: a file of its own and a line of its catalogue.
 
 They are written into a copy of these files that lies over the package. A process that sees this copy fits models by
 their names, saves, opens and exports them.
