@@ -17,8 +17,8 @@ import pytest
 import chimap
 from chimap._messages import Message, Parameter, Setting, text_of
 from chimap._validation import DataError, ParameterError
-from chimap.cli.main import app  # registers the commands, whose flags are then known
-from chimap.cli.messages import flag_of, known
+from chimap.cli.commands import flags
+from chimap.cli.messages import flag_of
 from chimap.images import ImageHistograms
 
 PACKAGE = Path(chimap.__file__).parent
@@ -101,9 +101,8 @@ def test_a_parameter_among_other_words():
 @cache
 def flagged() -> tuple[str, ...]:
     """The parameters of the models of the command line that have a flag."""
-    assert app is not None
     names = {name for model in MADE_BY_COMMANDS for name in inspect.signature(model).parameters}
-    return tuple(sorted(name for name in names | {"engine"} if flag_of(name) in known))
+    return tuple(sorted(name for name in names | {"engine"} if flag_of(name) in flags()))
 
 
 @cache
@@ -219,7 +218,7 @@ def every_text(file: Path) -> Iterator[str]:
 
 
 def test_no_text_outside_of_the_command_line_holds_a_flag():
-    flag = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(known))})(?![\w-])")
+    flag = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(flags()))})(?![\w-])")
     wrong = {str(file): found for file in files() if (found := [*filter(flag.search, every_text(file))])}
     assert not wrong, "name these parameters in fields of a Message, which Python users read without flags"
 

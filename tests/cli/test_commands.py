@@ -22,21 +22,6 @@ from .terminal import run, run_many, start
 pytestmark = pytest.mark.slow
 
 
-def test_help_names_what_the_catalogues_have():
-    from chimap.cli.declared import names
-    from chimap.features.families import FAMILIES
-    from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
-    from chimap.kernels import names as names_of_kernels
-    from chimap.losses import OF_CLASSES, OF_TARGETS
-
-    additive = names("additive kernels")
-    exponential = [f"exp-{name}" for name in additive]
-    assert {*additive, *exponential, *names("other kernels")} == set(names_of_kernels())
-    assert tuple(FAMILIES) == names("features")
-    assert tuple(SAMPLINGS) == names("samplings")
-    assert set(names("losses")) == {*OF_CLASSES, *OF_TARGETS}
-
-
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"], ["compare", "--help"]])
 def test_help_needs_no_numpy(arguments):
     script = (

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-import typer.main
-
+from chimap.cli.commands import named
 from chimap.cli.commands.compare import fit_command
-from chimap.cli.main import app
 from chimap.cli.options import CountedColumn, TableOptions
 from chimap.machines.base import Facts, Request, Winner
 from chimap.machines.catalogue import for_all_rows
@@ -18,7 +16,7 @@ from chimap.recipe.task import Task
 
 from ..machines.choices import source_of
 
-FLAGS = {flag for p in typer.main.get_command(app).commands["fit"].params for flag in (*p.opts, *p.secondary_opts)}
+FLAGS = {flag for p in named("fit").params for flag in (*p.opts, *p.secondary_opts)}
 LOOK = SampleTraits(is_signed=False, density=0.05, has_sums=True, has_counts=True, n_classes=3)
 LEARNED = {"alpha": 0.1, "gamma": 0.25}
 

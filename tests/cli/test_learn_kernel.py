@@ -34,9 +34,8 @@ BAD = {
 def test_an_option_of_widths_has_the_name_of_its_parameter():
     from chimap.cli.commands.learn_kernel import KernelSettings
     from chimap.cli.messages import flag_of
-    from chimap.cli.options import TaskName
 
-    model = KernelSettings(width_strength=0.25, components="8").estimator(TaskName.classify)
+    model = KernelSettings(width_strength=0.25, components="8").estimator("classify")
     assert (model.width_strength, model.width_penalty) == (0.25, "l2")
     assert flag_of("width_strength") == "--width-strength"
 

@@ -1,25 +1,61 @@
-"""Options that commands take in bundles: which they have, and what becomes of those that they leave out."""
+"""Options that commands take in bundles: which they have, and what they say and do where they are left out."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Annotated
+import re
+from pathlib import Path
+from typing import Annotated, Literal, get_args
 
 import pytest
-import typer.main
 
-from chimap.cli.commands import evaluate, explain, info, learn_kernel, predict
+from chimap import (
+    AutomaticFeatures,
+    FourierKernelLearner,
+    HistogramClassifier,
+    ImageHistograms,
+    MultipleKernelLearner,
+    engines,
+    export_model,
+    kernels,
+    losses,
+)
+from chimap.cli.commands import NAMES, export, fit, learn_kernel, named
 from chimap.cli.commands.compare import CompareSettings
+from chimap.cli.commands.evaluate import EvaluateSettings
 from chimap.cli.commands.learn_kernel import KernelSettings
 from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
-from chimap.cli.main import COMMANDS, app
-from chimap.cli.options import CountedColumn, TableOptions, Without, _about, flat
+from chimap.cli.messages import flag_of
+from chimap.cli.options import SHARED, CountedColumn, Engine, Fingerprint, Precision, Salts, TableOptions, Tokens
+from chimap.cli.parser import Without, about_of, command_of
+from chimap.export.files import FORMATS
+from chimap.export.onnx import INPUT_TYPES
+from chimap.features.families import FAMILIES
+from chimap.features.fourier import sampling
+from chimap.fit.checkpoint import Checkpoint
+from chimap.images import SIFT, descriptors
+from chimap.models.explain import KINDS
+from chimap.race.compare import SIZES
+from chimap.readers import MorganCounts, WordCounts
+from chimap.readers.molecules import FINGERPRINTS, SALTS
+from chimap.readers.words import TOKENS
+from chimap.recipe.recipe import PRECISIONS
 
 
 @dataclasses.dataclass(frozen=True)
 class Bundle:
+    """Both.
+
+    Parameters
+    ----------
+    kept : N
+        Kept.
+    left_out
+        Left out.
+    """
+
     kept: int = 1
     left_out: str = "as usual"
 
@@ -27,60 +63,172 @@ class Bundle:
 def test_an_option_that_is_left_out_keeps_its_default():
     taken = []
 
-    def command(first: str, bundle: Annotated[Bundle, Without("left_out")]) -> None:
-        taken.append((first, bundle))
+    def command(data: str, *, bundle: Annotated[Bundle, Without("left_out")]) -> None:
+        taken.append((data, bundle))
 
-    assert [*inspect.signature(flat(command)).parameters] == ["first", "kept"]
-    flat(command)(first="a", kept=2)
+    made = command_of(command)
+    assert [parameter.opts for parameter in made.params] == [["data"], ["--kept"]]
+    made.main(["a", "--kept", "2"], standalone_mode=False)
     assert taken == [("a", Bundle(2, "as usual"))]
-    with pytest.raises(TypeError, match="left_out"):
-        flat(command)(first="a", kept=2, left_out="b")
 
 
 @pytest.mark.parametrize(
     ("command", "absent"),
     [
-        (learn_kernel.learn_kernel, {"gamma", "map", "features", "sampling", "scoring", "device", "engine"}),
-        (predict.predict, {"groups", "split", "sample_weight"}),
-        (explain.explain, {"groups", "split", "sample_weight"}),
-        (info.info, {"groups", "split", "sample_weight"}),
-        (evaluate.evaluate, {"sample_weight"}),
+        ("learn-kernel", {"gamma", "map", "features", "sampling", "scoring", "device", "engine"}),
+        ("predict", {"groups", "split", "sample_weight"}),
+        ("explain", {"groups", "split", "sample_weight"}),
+        ("info", {"groups", "split", "sample_weight"}),
+        ("evaluate", {"sample_weight"}),
     ],
 )
 def test_commands_have_no_options_that_they_would_ignore(command, absent):
-    assert not absent & inspect.signature(flat(command)).parameters.keys()
+    assert not absent & {parameter.name for parameter in named(command).params}
 
 
 def test_every_option_has_a_text_and_every_text_an_option():
-    for command in typer.main.get_command(app).commands.values():
+    taken = set()
+    for name in NAMES:
+        command = named(name)
+        taken |= {parameter.name for parameter in command.params}
         for parameter in command.params:
-            assert parameter.help or parameter.name == "help", f"{command.name} --{parameter.name}"
-    for owner in (*COMMANDS, TableOptions, CountedColumn, Settings, KernelSettings, CompareSettings, ImageSettings):
-        takes = inspect.signature(owner).parameters
-        assert {*_about(owner)[1]} <= {*takes}, owner.__name__
+            assert parameter.text if parameter.param_type_name == "argument" else parameter.help, parameter.name
+    assert SHARED.keys() <= taken
+    bundles = (TableOptions, CountedColumn, Settings, KernelSettings, CompareSettings, EvaluateSettings, ImageSettings)
+    for owner in bundles:
+        assert about_of(owner)[1].keys() <= inspect.signature(owner).parameters.keys(), owner.__name__
 
 
 def test_a_docstring_describes_options():
-    def command(first: str, rows: int = 2, dry: bool = False, none: str | None = None) -> None:
+    def command(
+        data: str,
+        more: str | None = None,
+        *,
+        rows: int = 2,
+        dry: bool = False,
+        none: Path | None = None,
+        kind: Literal["a", "b"] = "a",
+        output: Path,
+        whole: bool = True,
+    ) -> None:
         """Do it.
 
         Parameters
         ----------
+        more
+            And more.
         rows : N
             How many,
             over two lines.
         dry
             Only say so.
         none : NAME
-            Perhaps {engines}.
+            Perhaps.
+        kind
+            Which.
+        whole
+            All.
 
         Examples:
           do it
         """
 
-    options = inspect.signature(flat(command)).parameters
-    assert flat(command).__doc__ == "Do it.\n\nExamples:\n  do it"
-    rows, dry, none = (options[name].annotation.__metadata__[0] for name in ("rows", "dry", "none"))
-    assert (rows.metavar, rows.help, rows.show_default) == ("N", "How many, over two lines.", True)
-    assert (dry.default, dry.metavar) == ("--dry", None)  # typer keeps the first flag there
-    assert (none.help, none.show_default) == ("Perhaps local or dask.", False)
+    made = command_of(command)
+    data, more, rows, dry, none, kind, output, whole = made.params
+    assert made.help == "Do it.\n\nExamples:\n  do it"
+    assert (data.required, more.required, more.text) == (True, False, "And more.")
+    assert (rows.opts, rows.metavar, rows.help, rows.show_default) == (
+        ["--rows"],
+        "N",
+        "How many, over two lines.",
+        True,
+    )
+    assert (dry.opts, dry.secondary_opts, dry.is_flag) == (["--dry"], [], True)
+    assert (none.help, none.show_default, none.required) == ("Perhaps.", False, False)
+    assert list(kind.type.choices) == ["a", "b"]
+    assert (output.opts, output.required) == (["--output", "-o"], True)
+    assert whole.secondary_opts == ["--no-whole"]
+
+
+def defaults(owner: object) -> dict[str, object]:
+    return {p.name: p.default for p in inspect.signature(owner).parameters.values()}
+
+
+# in the words of the command line
+GRIDS = ",".join(f"{rows}x{columns}" for rows, columns in defaults(ImageHistograms)["grids"])
+SIZES_OF_SIFT = ",".join(map(str, defaults(SIFT)["sizes"]))
+OTHERWISE = {"normalization": None, "folds": None, "seed": 0, "grids": GRIDS, "sizes": SIZES_OF_SIFT}
+DIFFER = {  # by intent
+    CompareSettings: {"kernel", "gamma", "components"},
+    KernelSettings: {"components"},
+    Settings: {"map"},
+    CountedColumn: {"memory"},
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "owner"),
+    [
+        (Settings, HistogramClassifier),
+        (Settings, AutomaticFeatures),
+        (CompareSettings, HistogramClassifier),
+        (KernelSettings, FourierKernelLearner),
+        (ImageSettings, ImageHistograms),
+        (ImageSettings, SIFT),
+        (CountedColumn, WordCounts),
+        (CountedColumn, MorganCounts),
+        (export.export, export_model),
+    ],
+)
+def test_defaults_are_those_of_the_package(options, owner):
+    by_flag = {flag_of(name)[2:].replace("-", "_"): default for name, default in defaults(owner).items()}
+    here = defaults(options)
+    both = {name for name in here.keys() & by_flag.keys() - DIFFER.get(options, set()) if not callable(by_flag[name])}
+    assert both
+    assert {name: here[name] for name in both} == {name: OTHERWISE.get(name, by_flag[name]) for name in both}
+
+
+def test_defaults_under_other_names_are_those_of_the_package():
+    molecules, counted = defaults(MorganCounts), CountedColumn()
+    assert (counted.morgan_radius, counted.morgan_size) == (molecules["radius"], molecules["size"])
+    assert inspect.signature(CountedColumn.reading).parameters["memory"].default == defaults(WordCounts)["memory"]
+    assert defaults(fit.fit)["checkpoint_every"] == defaults(Checkpoint)["seconds"]
+    assert CompareSettings().sizes == [*SIZES]
+    learners = {"widths": FourierKernelLearner, "multiple": MultipleKernelLearner}
+    assert {name: defaults(learner)["n_components"] for name, learner in learners.items()} == learn_kernel.COMPONENTS
+
+
+@pytest.mark.parametrize(
+    ("choices", "catalogue"),
+    [
+        (Engine, engines.ENGINES),
+        (Precision, PRECISIONS),
+        (Tokens, TOKENS),
+        (Fingerprint, FINGERPRINTS),
+        (Salts, SALTS),
+        (export.Format, FORMATS),
+        (export.InputType, INPUT_TYPES),
+    ],
+)
+def test_choices_are_the_names_of_the_catalogues(choices, catalogue):
+    assert [*get_args(choices)] == [*catalogue]
+
+
+ADDITIVE = {*kernels.CATALOGUE, *(f"exp-{name}" for name in kernels.CATALOGUE)}
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "catalogue"),
+    [
+        ("fit", "kernel", set(kernels.names()) - ADDITIVE | {*kernels.CATALOGUE}),
+        ("fit", "features", FAMILIES),
+        ("fit", "sampling", sampling.CATALOGUE),
+        ("fit", "loss", {*losses.OF_CLASSES, *losses.OF_TARGETS}),
+        ("fit", "fingerprint", FINGERPRINTS),
+        ("fit", "descriptors", descriptors.CATALOGUE),
+        ("explain", "kind", KINDS),
+    ],
+)
+def test_help_names_what_the_catalogues_have(command, option, catalogue):
+    text = next(parameter.help for parameter in named(command).params if parameter.name == option)
+    assert {*catalogue} <= {*re.findall(r"[\w-]+", text)}

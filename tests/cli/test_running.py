@@ -27,12 +27,10 @@ def test_help_in_panels_and_on_a_screen(folder):
 
 def test_every_option_of_a_fit_has_a_panel(folder):
     """Options outside the panels of data, model and images are about output and runtime; this test lists them."""
-    from chimap.cli.commands.fit import fit
-    from chimap.cli.options import flat
-    from chimap.cli.panels import _PANELS
+    from chimap.cli.commands import named
+    from chimap.cli.parser import PANELS
 
     running = {
-        "context",
         "data",
         "output",
         "memory",
@@ -51,8 +49,8 @@ def test_every_option_of_a_fit_has_a_panel(folder):
         "verbose",
         "report",
     }
-    named = {name for names in _PANELS.values() for name in names.split()}
-    assert set(flat(fit).__annotations__) - named <= running
+    in_panels = {name for names in PANELS.values() for name in names.split()}
+    assert {option.name for option in named("fit").params} - in_panels <= running
 
 
 def test_options_from_a_file(folder, tmp_path):
@@ -93,11 +91,11 @@ def test_version_and_build(folder):
 @pytest.mark.parametrize(("words", "wanted"), [("chimap ex", "export"), ("chimap fit --kern", "--kernel")])
 def test_completion(words, wanted):
     environment = os.environ | {
-        "_CHIMAP_COMPLETE": "complete_bash",
+        "_CHIMAP_COMPLETE": "bash_complete",
         "COMP_WORDS": words,
         "COMP_CWORD": str(words.count(" ")),
     }
     done = subprocess.run(
         [sys.executable, "-m", "chimap"], env=environment, capture_output=True, text=True, check=False
     )
-    assert wanted in done.stdout.split(), done.stderr
+    assert f"plain,{wanted}" in done.stdout.split(), done.stderr

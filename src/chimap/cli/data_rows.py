@@ -16,7 +16,6 @@ from chimap._arrays import to_dense
 from chimap._errors import InputError
 from chimap._validation import DataError, check_histograms
 from chimap.cli import image_rows
-from chimap.cli.declared import names
 from chimap.cli.messages import in_flags, say
 from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.cli.show import busy
@@ -28,7 +27,7 @@ from chimap.data.labels import IGNORE_LABELS, NoLabelsError
 from chimap.data.split import held_out_structures
 from chimap.data.table import NoColumnError
 from chimap.data.views import fitted_names
-from chimap.readers import open_source
+from chimap.readers import MorganCounts, open_source
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -193,7 +192,7 @@ def weigh(source: Source, table: TableOptions) -> None:
 
 
 def decide_task(y: np.ndarray, wanted: TaskName, name: str) -> tuple[TaskName, str]:
-    """Return the task and the reason for it, by ``options.TASK_RULE``.
+    """Return the task and the reason for it, as the text of --task says.
 
     Raise DataError if the labels do not suit the task ``wanted``, if all targets of a regression are equal, and if
     text might be meant as numbers.
@@ -201,46 +200,45 @@ def decide_task(y: np.ndarray, wanted: TaskName, name: str) -> tuple[TaskName, s
     if y.ndim == 2:
         return decide_of_tasks(y, wanted, name)
     if is_text(y):
-        if wanted is not TaskName.regress:
+        if wanted != "regress":
             _check_meant_as_text(y, wanted, name)
-            return TaskName.classify, "labels are text"
+            return "classify", "labels are text"
         y = as_targets(y, name)
     if y.dtype.kind == "b":
-        if wanted is TaskName.regress:
+        if wanted == "regress":
             raise DataError(f"{name}: --task regress needs numbers for targets; row 0 has {str(y[0])!r}.")
-        return TaskName.classify, "labels are true or false"
+        return "classify", "labels are true or false"
     fractional = np.flatnonzero(y != np.round(y))
-    if fractional.size and wanted is TaskName.classify:
+    if fractional.size and wanted == "classify":
         raise DataError(
             f"{name}: --task classify needs whole numbers or text for labels; row {fractional[0]} has "
             f"{y[fractional[0]]:g}. Use --task regress, or round the labels."
         )
     is_few, different = _is_few(y), np.unique(y).size
-    task = TaskName.regress if fractional.size or not is_few else TaskName.classify
-    if wanted is not TaskName.auto:
-        task = wanted
-    if task is TaskName.regress and different == 1 and y.size > 1:
+    found: TaskName = "regress" if fractional.size or not is_few else "classify"
+    task = found if wanted == "auto" else wanted
+    if task == "regress" and different == 1 and y.size > 1:
         raise DataError(
             f"{name}: every label is {y[0]:g}, so there is nothing to predict. Name the column of labels with --labels."
         )
-    if wanted is not TaskName.auto:
+    if wanted != "auto":
         return wanted, "as set with --task"
     if fractional.size:
         return task, "labels are fractions"
-    opposite = "regress" if task is TaskName.classify else "classify"
+    opposite = "regress" if task == "classify" else "classify"
     numbers = f"{different:,} different whole numbers" if different > 1 else "the same whole number"
     return task, f"labels are {numbers}; use --task {opposite} to override"
 
 
 def _is_few(y: np.ndarray) -> bool:
-    """Return whether so few labels are different that numbers are classes, by ``options.TASK_RULE``."""
+    """Return whether so few labels are different that numbers are classes, as the text of --task says."""
     different = np.unique(y).size
     return bool(different <= y.size / 2 and different <= max(20, min(1000, y.size // 10)))
 
 
 def _check_meant_as_text(y: np.ndarray, wanted: TaskName, name: str) -> None:
     """Ask which task is meant where most labels are numbers, too many for classes, and one of them makes all text."""
-    if wanted is TaskName.classify or _is_few(y):
+    if wanted == "classify" or _is_few(y):
         return
     words = np.unique(y).tolist()
     if 2 * sum(map(is_number, words)) < len(words):
@@ -277,13 +275,13 @@ def decide_of_tasks(y: np.ndarray, wanted: TaskName, name: str) -> tuple[TaskNam
 
     Raise DataError if the labels do not suit the task ``wanted``.
     """
-    if wanted is TaskName.classify:
+    if wanted == "classify":
         check_binary(y, name)
-    if wanted is not TaskName.auto:
+    if wanted != "auto":
         return wanted, "as set with --task"
     is_binary = (np.isnan(y) | (y == 0) | (y == 1)).all()
     kind = "0 and 1" if is_binary else "numbers"
-    return (TaskName.classify if is_binary else TaskName.regress), f"{y.shape[1]} columns of {kind}"
+    return ("classify" if is_binary else "regress"), f"{y.shape[1]} columns of {kind}"
 
 
 # --- held-out rows
@@ -402,7 +400,6 @@ def warn_of_repeats(training: Source | None, held_out: Source | None) -> None:
         )
 
 
-STRUCTURES = names("structures")  # values of --split that group rows by what they are
 _MANY_REPEATS = 0.1  # share of held-out rows; fewer repeats hardly change a score
 _TRAIN, _TEST = ("train", "training"), ("test", "testing")
 
@@ -416,7 +413,7 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     try:
         values = source.column(column)
     except NoColumnError as error:
-        if column not in STRUCTURES:
+        if column not in MorganCounts.splits:
             raise
         raise NoColumnError(
             f"{error} To split molecules by {column}, name the column of their SMILES with --smiles."

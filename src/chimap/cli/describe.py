@@ -25,7 +25,7 @@ from chimap._validation import DataError
 from chimap.cli import data_rows, image_rows, show
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import in_flags
-from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
+from chimap.cli.options import AS_IT_IS, TableOptions
 from chimap.data.label_kinds import label_type
 from chimap.readers.label_columns import text_columns
 
@@ -183,13 +183,13 @@ def _labels(source: Source) -> JSON | None:
     if y is None:
         return None
     try:
-        task, reason = data_rows.decide_task(y, TaskName.auto, source.name)
+        task, reason = data_rows.decide_task(y, "auto", source.name)
     except DataError as error:  # the labels leave the task open, which a fit asks for
         return {"task": None, "reason": in_flags(error)}
-    about: JSON = {"task": task.value, "reason": reason}
+    about: JSON = {"task": task, "reason": reason}
     if y.ndim == 2:
         return about | {"tasks": source.task_names or y.shape[1], "entries": (~np.isnan(y)).sum(axis=0).tolist()}
-    if task is TaskName.regress:
+    if task == "regress":
         return about | {"least": float(y.min()), "most": float(y.max()), "mean": float(y.mean())}
     classes, counts = np.unique(y, return_counts=True)
     return about | {"counts": {str(c): int(n) for c, n in zip(classes, counts, strict=True)}}
@@ -211,7 +211,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     from chimap.recipe.task import Task
 
     y = source.labels()
-    task = TaskName.classify if y is None else data_rows.decide_task(y, TaskName.auto, source.name)[0]
+    task = "classify" if y is None else data_rows.decide_task(y, "auto", source.name)[0]
     estimator = Settings(kernel="exp-chi2", components=components, memory=memory).estimator(task)
     loaded = show.resident_memory()  # every library of a fit is loaded now; of the data, only the labels are
     libraries = None if loaded is None else loaded + _RUNNING_BYTES

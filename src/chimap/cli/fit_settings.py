@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from chimap._errors import InputError
-from chimap.cli import flag_values, options
-from chimap.cli.declared import default
-from chimap.cli.options import IN_PROCESS, EngineChoice, Precision, TaskName
+from chimap.cli import flag_values
+from chimap.cli.options import Engine, Precision, TaskName
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +24,9 @@ class Settings:
     Parameters
     ----------
     kernel : NAME
-        Kernel: auto to race several, or {additive kernels}, with or without the prefix exp-. exp- gives the
-        exponential form, and + a sum: chi2+pq. Other kernels are {other kernels}.
+        Kernel: auto to race several, or chi2, intersection, jensen_shannon or hellinger, with or without the prefix
+        exp-. exp- gives the exponential form, and + a sum: chi2+pq. Other kernels are gaussian, linear, skewed-chi2,
+        skewed-intersection, pq, dirichlet, minmax, additive-gaussian, additive-laplace and additive-student.
     gamma : G
         Scale of an exponential kernel: a number, mean (1 / mean distance) or auto.
     terms : N
@@ -36,12 +36,13 @@ class Settings:
     map : NAME
         Map of an additive kernel. 'chimap compare' tries all maps.
     features : NAME
-        Features of the kernel: auto, {features}.
+        Features of the kernel: auto, additive, fourier, landmarks or exact.
     sampling : NAME
-        How to draw the frequencies of random features: auto, {samplings}.
+        How to draw the frequencies of random features: auto, orthogonal, structured, iid or qmc.
     loss : NAME
-        Loss: {losses}. square takes one pass over DATA, the others some tens of passes; hinge keeps the features of
-        all rows in memory. poisson is for counts and rates, quantile for quantiles of the target.
+        Loss: square, logistic, squared_hinge, smooth_hinge, epsilon_insensitive, poisson, quantile or hinge. square
+        takes one pass over DATA, the others some tens of passes; hinge keeps the features of all rows in memory.
+        poisson is for counts and rates, quantile for quantiles of the target.
     quantile : Q
         Quantile that --loss quantile predicts, such as 0.9. Several, such as 0.05,0.5,0.95, get a column each.
     weights : KIND
@@ -78,36 +79,36 @@ class Settings:
         out in closed form.
     """
 
-    kernel: str = default("kernel")
-    gamma: str = default("gamma")
-    terms: str = default("n_terms", "AutomaticFeatures")
-    components: str = default("n_components")
+    kernel: str = "auto"
+    gamma: str = "mean"
+    terms: str = "auto"
+    components: str = "auto"
     map: str = "optimal"
-    features: str = default("features")
-    sampling: str = default("sampling", "AutomaticFeatures")
-    loss: str = default("loss")
+    features: str = "auto"
+    sampling: str = "auto"
+    loss: str = "square"
     quantile: str = "0.5"
-    class_weight: options.ClassWeight = None
-    weights: str = default("weights")
+    class_weight: str | None = None
+    weights: str = "importance"
     threshold: str | None = None
-    positive: options.Positive = None
-    alpha: str = default("alpha")
-    normalize: options.Normalize = False
-    normalization: options.Normalization = None
-    bin_weights: str = default("bin_weights")
-    time_limit: options.TimeLimit = default("time_limit")
-    scoring: options.Scoring = None
-    task: options.TaskOption = TaskName.auto
+    positive: str | None = None
+    alpha: str = "auto"
+    normalize: bool = False
+    normalization: str | None = None
+    bin_weights: str = "auto"
+    time_limit: str | None = None
+    scoring: str | None = None
+    task: TaskName = "auto"
     test_fraction: float = 0.0
-    memory: str = default("memory")
-    precision: Precision = Precision[default("precision")]
-    device: str = default("device")
-    engine: EngineChoice = IN_PROCESS
+    memory: str = "auto"
+    precision: Precision = "float32"
+    device: str = "cpu"
+    engine: Engine = "local"
     blocks: str | None = None
     principal: str | None = None
-    jobs: options.Jobs = default("n_jobs")
+    jobs: int | None = None
     folds: int | None = None
-    seed: options.Seed = 0
+    seed: int = 0
 
     @property
     def preparation(self) -> str | list[str | None] | None:
@@ -190,7 +191,7 @@ class Settings:
 
     def weighing(self, task: TaskName, y: np.ndarray) -> JSON:
         """Return the parameters of a classifier that are about classes, given the labels ``y``; none of a regressor."""
-        if task is not TaskName.classify:
+        if task != "classify":
             flag_values.check_no_classes(self.class_weight, self.threshold, self.positive)
             return {}
         return {
@@ -213,7 +214,7 @@ class Settings:
             "n_principal": flag_values.one_or_several(self.principal, "--principal"),
         } | ({"n_terms": n_terms} if self.map == "optimal" else {"map": MAPS[self.map](**of_map)})
         quantile = flag_values.quantile_of(self.quantile, self.loss)
-        is_classifier = task is TaskName.classify
+        is_classifier = task == "classify"
         return (HistogramClassifier if is_classifier else partial(HistogramRegressor, quantile=quantile))(
             self.kernels if len(self.kernels) > 1 else self.kernels[0],
             gamma=flag_values.gamma_of(self.gamma),
@@ -229,7 +230,7 @@ class Settings:
             scoring=self.scoring,
             selection="auto" if self.folds is None else self.folds,
             memory=self.memory,
-            precision=self.precision.value,
+            precision=self.precision,
             device=self.device,
             n_jobs=self.jobs,
             random_state=self.seed,

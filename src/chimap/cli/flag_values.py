@@ -274,14 +274,12 @@ def check_features(name: str) -> None:
     check_known(name, ("auto", *FAMILIES), "--features")
 
 
-def check_loss(name: str, task: TaskName = TaskName.auto) -> None:
+def check_loss(name: str, task: TaskName = "auto") -> None:
     """Raise ValueError if the name is not a loss of this task."""
     from chimap.losses import OF_CLASSES, OF_TARGETS
 
-    known = {TaskName.classify: OF_CLASSES, TaskName.regress: OF_TARGETS}.get(
-        task, tuple(dict.fromkeys(OF_CLASSES + OF_TARGETS))
-    )
-    check_known(name, known, "--loss" if task is TaskName.auto else f"--loss to {task.value}")
+    known = {"classify": OF_CLASSES, "regress": OF_TARGETS}.get(task, tuple(dict.fromkeys(OF_CLASSES + OF_TARGETS)))
+    check_known(name, known, "--loss" if task == "auto" else f"--loss to {task}")
 
 
 def quantile_of(text: str, loss: str) -> float | tuple[float, ...]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from chimap._errors import InputError
-from chimap.cli import flag_values, messages, options, show
-from chimap.cli.declared import default, names
+from chimap.cli import flag_values, messages, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +31,9 @@ class ImageSettings:
 
     Parameters
     ----------
+    descriptors : NAMES
+        Image descriptors, separated by commas: sift, sift-rgb, sift-hsv, sift-opponent, hog, hog-blocks, phog, colour,
+        lbp.
     words : N
         Number of visual words of each descriptor.
     coding : NAME
@@ -46,15 +48,13 @@ class ImageSettings:
         Stop at a broken image instead of leaving it out.
     """
 
-    descriptors: Annotated[
-        str, options.value("NAMES", f"Image descriptors, separated by commas: {', '.join(names('descriptors'))}.")
-    ] = default("descriptors", "ImageHistograms")
-    words: int = default("n_words", "ImageHistograms")
-    coding: str = default("coding", "ImageHistograms")
-    grids: str = ",".join(f"{rows}x{columns}" for rows, columns in default("grids", "ImageHistograms"))
-    step: int = default("step", "SIFT")
-    sizes: str = ",".join(map(str, default("sizes", "SIFT")))
-    part: ImagePart = None
+    descriptors: str = "sift"
+    words: int = 600
+    coding: str = "hard"
+    grids: str = "1x1,2x2,4x4"
+    step: int = 3
+    sizes: str = "4,6,8,10"
+    part: str | None = None
     strict: bool = False
 
     def check(self) -> None:
@@ -116,11 +116,6 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
             raise InputError(f"--grids must be ROWSxCOLUMNS with commas, such as 1x1,2x2,3x1; got {word!r}.")
         grids.append((int(rows), int(columns)))
     return tuple(grids)
-
-
-ImagePart = Annotated[
-    str | None, options.optional("NAME", "Part of a split image data set to use, such as train.", "--part")
-]
 
 
 def holds_images(data: str) -> bool:

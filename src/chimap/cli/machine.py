@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,12 +127,12 @@ def describe() -> tuple[JSON, dict[str, str | None]]:
 
 
 def _versions(names: tuple[str, ...]) -> dict[str, str]:
+    from importlib import metadata
+
     installed = {}
     for name in names:
-        try:
-            installed[name] = version(name)
-        except PackageNotFoundError:
-            continue
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            installed[name] = metadata.version(name)
     return installed
 
 
@@ -168,12 +167,14 @@ def installation() -> str:
 
     The line ends with the commit if it is known.
     """
+    from importlib import metadata
+
     installed = _versions(_PACKAGES)
     parts = [f"Python {platform.python_version()}", f"{platform.system()} {platform.machine()}"]
     parts += [f"{name} {installed[name]}" if name in installed else f"no {name}" for name in _PACKAGES]
     try:
-        origin = json.loads(distribution("chimap").read_text("direct_url.json") or "{}")
-    except PackageNotFoundError:
+        origin = json.loads(metadata.distribution("chimap").read_text("direct_url.json") or "{}")
+    except metadata.PackageNotFoundError:
         origin = {}
     commit = origin.get("vcs_info", {}).get("commit_id")
     return ", ".join([*parts, *([f"commit {commit[:12]}"] if commit else [])])

@@ -2,81 +2,77 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import NoReturn
 
-import typer
+import click
+from click.shell_completion import get_completion_class
 
 from chimap._version import __version__
-from chimap.cli import machine, messages, panels
-from chimap.cli.commands.compare import compare
-from chimap.cli.commands.demo import demo
-from chimap.cli.commands.evaluate import evaluate
-from chimap.cli.commands.explain import explain
-from chimap.cli.commands.export import export
-from chimap.cli.commands.features import features
-from chimap.cli.commands.fit import fit
-from chimap.cli.commands.info import info
-from chimap.cli.commands.learn_kernel import learn_kernel
-from chimap.cli.commands.predict import predict
-from chimap.cli.options import flat
-
-COMMANDS = (demo, features, fit, predict, evaluate, explain, compare, learn_kernel, export, info)
-
-app = typer.Typer(
-    name="chimap",
-    no_args_is_help=True,
-    rich_markup_mode=None,  # plain help can be searched and copied, and appears in half the time
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+from chimap.cli import commands, machine, messages, parser
 
 
-def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., int | None]:
-    """Wrap a command so that it ends quietly when the reader of its output leaves, as head and pagers do."""
+class Commands(click.Group):
+    """The commands by name."""
 
-    @functools.wraps(command)
-    def run(**arguments: object) -> int | None:
-        try:
-            command(**arguments)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            machine.discard_output()
-            return machine.PIPE_CLOSED
-        return None
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        return [*commands.NAMES]
 
-    return run
-
-
-for command in COMMANDS:
-    with_options = flat(command)
-    messages.known.update(map(messages.flag_of, inspect.signature(with_options).parameters))
-    app.command(cls=panels.PanelCommand)(_until_the_reader_leaves(with_options))
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command. Raise an error for another name, with the name that was perhaps meant."""
+        if cmd_name not in commands.NAMES:
+            meant = get_close_matches(cmd_name, commands.NAMES, 1)
+            perhaps = f" Did you mean {meant[0]!r}?" if meant else ""
+            raise click.UsageError(f"No such command {cmd_name!r}.{perhaps}", ctx)
+        return commands.named(cmd_name)
 
 
 _TERMINATED = 128 + 15  # the exit code of a process that SIGTERM ended
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(context: click.Context, option: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted:
         print(f"chimap {__version__} ({machine.installation()})")
-        raise typer.Exit
+        context.exit()
 
 
-@app.callback()
-def chimap(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    """Classification and regression on tables of counts: words, species, cells, molecules, images.
+def _completion(context: click.Context, option: click.Parameter, shell: str | None) -> None:
+    kind = None if shell is None else get_completion_class(shell)
+    if kind is not None:
+        print(kind(app, {}, "chimap", "_CHIMAP_COMPLETE").source())
+        context.exit()
+
+
+app = Commands(
+    "chimap",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+            help="Show the version and exit.",
+        ),
+        click.Option(
+            ["--completion"],
+            type=click.Choice(["bash", "zsh", "fish"]),
+            is_eager=True,
+            expose_value=False,
+            callback=_completion,
+            help='Show the completion of a shell; in ~/.bashrc, write eval "$(chimap --completion bash)".',
+        ),
+    ],
+    help="""Classification and regression on tables of counts: words, species, cells, molecules, images.
 
     \b
     Try it:
@@ -102,7 +98,8 @@ def chimap(
 
     Data formats: CSV, .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, AnnData, BIOM, Zarr, HDF5, Matrix
     Market and svmlight text (.svm, .txt). Data are read from a path or an address such as s3://BUCKET/FILE.
-    """
+    """,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,11 +115,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if hasattr(signal, "SIGTERM"):
         signal.signal(signal.SIGTERM, _terminated)
     given = list(sys.argv[1:] if arguments is None else arguments)
-    words = ["--help" if word == panels.EVERYTHING else word for word in given]
+    words = ["--help" if word == parser.EVERYTHING else word for word in given]
     messages.as_json = "--json" in words
     messages.noted.clear()
     try:
-        code = app(args=words, prog_name="chimap", standalone_mode=False, obj=panels.EVERYTHING in given)
+        code = app(args=words, prog_name="chimap", standalone_mode=False, obj=parser.EVERYTHING in given)
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = messages.INTERRUPTED
@@ -153,20 +150,16 @@ def _explain(error: Exception) -> int:
     signals = [cause for cause in _behind(error) if isinstance(cause, SystemExit | KeyboardInterrupt)]
     if any(isinstance(cause, SystemExit) for cause in signals):  # of SIGTERM, in code that made it another error
         return _TERMINATED
-    if signals or type(error).__name__ == "Abort":  # older versions of typer raise Abort on Ctrl-C
+    if signals or isinstance(error, click.Abort):
         return messages.explain_interrupt()
-    if not hasattr(error, "format_message"):
-        return messages.explain(error)
-    # A usage error of typer, not caught by class: some versions bundle click and others import the installed one.
-    context: Any = getattr(error, "ctx", None)
-    if type(error).__name__ == "NoArgsIsHelpError":
-        print(context.get_help(), file=sys.stderr)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        print(error.ctx.get_help(), file=sys.stderr)
         return messages.USAGE
-    command = context.command_path if context else "chimap"
-    message = error.format_message().rstrip(".").replace("Value error, ", "")
-    value = _what_came(error)
-    value = f"; got {value}" if value and value not in message else ""
-    messages.say("error", f"{message}{value}. See '{command} --help'.")
+    if not isinstance(error, click.UsageError):
+        return messages.explain(error)
+    command = error.ctx.command_path if error.ctx else "chimap"
+    message = error.format_message().rstrip(".")
+    messages.say("error", f"{message}{'' if message.endswith('?') else '.'} See '{command} --help'.")
     return messages.USAGE
 
 
@@ -175,13 +168,6 @@ def _behind(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _what_came(error: Exception) -> str:
-    """Return the value of the argument that typer rejected; not all of its messages name the value."""
-    find = getattr(error.__cause__, "errors", None)
-    details = find() if callable(find) else []
-    return repr(details[0]["input"]) if details and "input" in details[0] else ""
 
 
 def _show_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object) -> None:

@@ -10,8 +10,7 @@ from numbers import Integral, Real
 
 from chimap._errors import InputError, MissingPackageError
 from chimap._messages import text_of
-
-known: set[str] = set()  # the flags of all commands, filled as the commands are registered
+from chimap.cli import commands
 
 # Flags that do not follow from the parameter name. All others are the name without n_ and with hyphens.
 _FLAGS = {
@@ -45,7 +44,6 @@ def flag_of(parameter: str) -> str:
 def in_flags(message: object) -> str:
     """Return the text of a message, exception or warning with the flags of its parameters.
 
-    >>> import chimap.cli.main  # registers the commands
     >>> from chimap._messages import Message
     >>> in_flags(Message("{device='cuda'} takes {loss='square'}; got {n_principal=None}."))
     '--device cuda takes --loss square; got no --principal.'
@@ -58,7 +56,7 @@ class _FlagSpelling:
 
     def parameter(self, name: str) -> str:
         flag = flag_of(name)
-        return flag if flag in known else name
+        return flag if flag in commands.flags() else name
 
     def setting(self, name: str, value: object, shown: str) -> str:
         flag, in_python = flag_of(name), f"{name}={shown}"
@@ -67,7 +65,7 @@ class _FlagSpelling:
             return f"{_READINGS[kind]} {column}"
         if in_python in _SPELT:
             return _SPELT[in_python]
-        if flag not in known:
+        if flag not in commands.flags():
             return in_python
         if value is None or value is False:
             return f"no {flag}"

@@ -1,243 +1,84 @@
-"""Options that several commands share, and bundles of options that a command takes as one parameter."""
+"""Options that several commands share: their texts, and the bundles of the columns of DATA."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
-import json
-import re
-from collections.abc import Callable
-from enum import Enum, StrEnum
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
-
-import typer
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from chimap._errors import InputError
-from chimap.cli.declared import default, either, names
 
 if TYPE_CHECKING:
-    from chimap._types import JSON, Parameters
+    from chimap._types import JSON
     from chimap.data.reading import Reading
 
+TaskName: TypeAlias = Literal["auto", "classify", "regress"]
+"""Whether the labels are classes or numbers."""
+Precision: TypeAlias = Literal["auto", "float32", "float64"]
+"""A name of ``recipe.recipe.PRECISIONS``."""
+Engine: TypeAlias = Literal["local", "dask"]
+"""A name of ``engines.ENGINES``."""
+Tokens: TypeAlias = Literal["words", "characters", "symbols"]
+"""A name of ``readers.words.TOKENS``."""
+Fingerprint: TypeAlias = Literal["morgan", "morgan-keys", "atom-pairs", "torsions"]
+"""A name of ``readers.molecules.FINGERPRINTS``."""
+Salts: TypeAlias = Literal["keep", "largest"]
+"""A name of ``readers.molecules.SALTS``."""
 
-Description: TypeAlias = "tuple[str | None, str]"  # what the help calls the value of an option, and its text
-
-
-@dataclasses.dataclass(frozen=True)
-class Without:
-    """Annotation of a bundle parameter: the options that the command lacks, which keep their defaults."""
-
-    names: tuple[str, ...]
-
-    def __init__(self, *names: str):
-        object.__setattr__(self, "names", names)
-
-
-def flat(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with each bundle parameter replaced by the fields of the bundle, in order.
-
-    Examples
-    --------
-    >>> @dataclasses.dataclass(frozen=True)
-    ... class Size:
-    ...     rows: int = 2
-    ...     columns: int = 3
-    >>> def area(name: str, size: Size, unit: str = "m") -> None:
-    ...     print(f"{name}: {size.rows * size.columns} {unit}")
-    >>> [*inspect.signature(flat(area)).parameters]
-    ['name', 'rows', 'columns', 'unit']
-    >>> flat(area)(name="a", rows=4, columns=5, unit="cm")
-    a: 20 cm
-    """
-    about, described = _about(command)
-    hints = get_type_hints(command, include_extras=True)
-    parameters: list[inspect.Parameter] = []
-    bundles: dict[str, tuple[type, list[str]]] = {}
-    for name, parameter in inspect.signature(command).parameters.items():
-        kind, left_out = _bundle(hints[name])
-        if kind is None:
-            parameters.append(_option(name, hints[name], parameter.default, described))
-            continue
-        options = [option for option in _options(kind) if option.name not in left_out]
-        bundles[name] = kind, [option.name for option in options]
-        parameters += options
-
-    def run(**given: object) -> None:
-        filled = {
-            name: kind(**{field: given.pop(field) for field in fields}) for name, (kind, fields) in bundles.items()
-        }
-        command(**given, **filled)
-
-    run.__name__, run.__doc__, run.__module__ = command.__name__, about, command.__module__
-    run.__annotations__ = {option.name: option.annotation for option in parameters}
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return run
-
-
-def _bundle(hint: object) -> tuple[type | None, tuple[str, ...]]:
-    """Return the dataclass in a parameter's annotation, or None, and the names of the options it leaves out."""
-    kind, marks = (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
-    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
-        return None, ()
-    return kind, tuple(name for mark in marks if isinstance(mark, Without) for name in mark.names)
-
-
-@cache
-def _options(kind: type) -> list[inspect.Parameter]:
-    """Return an option for each field."""
-    hints = get_type_hints(kind, include_extras=True)
-    described: dict[str, Description] = {}
-    for owner in reversed(kind.__mro__):  # a bundle may describe an option of the one that it extends anew
-        described |= _about(owner)[1] if dataclasses.is_dataclass(owner) else {}
-    return [_option(field.name, hints[field.name], field.default, described) for field in dataclasses.fields(kind)]
-
-
-def _option(name: str, hint: Any, default: object, described: dict[str, Description]) -> inspect.Parameter:
-    """Return the option of a parameter: as its annotation says, or else as its docstring does."""
-    if name in described and get_origin(hint) is not Annotated:
-        metavar, help = described[name]
-        flags: tuple[str, ...] = ("--output", "-o") if name == "output" else ()
-        if default is False:  # the flag alone, without --no-...
-            flags = (f"--{name.replace('_', '-')}",)
-        hint = Annotated[hint, typer.Option(*flags, metavar=metavar, help=help, show_default=default is not None)]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-
-
-def _about(owner: object) -> tuple[str, dict[str, Description]]:
-    """Return a docstring without its section of parameters, and what that says of each.
-
-    A catalogue in braces stands for its names.
-
-    >>> class Size:
-    ...     '''How large.
-    ...
-    ...     Parameters
-    ...     ----------
-    ...     rows : N
-    ...         Rows, on {engines}.
-    ...     '''
-    >>> _about(Size)
-    ('How large.', {'rows': ('N', 'Rows, on local or dask.')})
-    """
-    before, _, after = (inspect.getdoc(owner) or "").partition("Parameters\n----------\n")
-    section, _, rest = after.partition("\n\n")
-    described: dict[str, Description] = {}
-    for entry in re.split(r"\n(?=\S)", section.strip("\n")):
-        head, _, help = entry.partition("\n")
-        name, _, metavar = head.partition(" : ")
-        listed = re.sub(r"\{(.+?)\}", lambda found: either(names(found[1])), " ".join(help.split()))
-        described[name] = metavar or None, listed
-    return "\n\n".join(filter(None, (before.rstrip(), rest))), described
-
-
-def value(metavar: str, help: str, *flags: str) -> Any:
-    """Return an option with a value, which the help calls ``metavar``, and with its default in the help."""
-    return typer.Option(*flags, metavar=metavar, help=help)
-
-
-def optional(metavar: str, help: str, *flags: str) -> Any:
-    """Return an option with a value, and without a default that could be shown."""
-    return typer.Option(*flags, metavar=metavar, help=help, show_default=False)
-
-
-def output(metavar: str, help: str) -> Any:
-    """Return the ``--output`` option of a command; ``help`` says what the command writes."""
-    return optional(metavar, help, "--output", "-o")
-
-
-_ROWS = (
-    "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (file or folder), "
-    ".feather, .jsonl, .h5ad, .biom, .qza, .zarr, .h5, .mtx or svmlight text, at a path or an address such as "
-    "s3://BUCKET/FILE."
-)
-_OR_IMAGES = " DATA may also be images, as for 'chimap features'."
-Data = Annotated[str, typer.Argument(metavar="DATA", help=_ROWS, show_default=False)]
-DataOrImages = Annotated[str, typer.Argument(metavar="DATA", help=_ROWS + _OR_IMAGES, show_default=False)]
-Model = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL", help="A model file written by 'chimap fit' or 'chimap learn-kernel'.", show_default=False
+SHARED: dict[str, tuple[str | None, str]] = {
+    "data": (
+        None,
+        "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (file or "
+        "folder), .feather, .jsonl, .h5ad, .biom, .qza, .zarr, .h5, .mtx or svmlight text, at a path or an address "
+        "such as s3://BUCKET/FILE. DATA of fit, predict and evaluate may also be images, as for 'chimap features'.",
     ),
-]
-Labels = Annotated[
-    str | None,
-    optional(
+    "model": (None, "A model file written by 'chimap fit' or 'chimap learn-kernel'."),
+    "labels": (
         "LABELS",
-        "The labels: the name of a column or array of DATA, a file (.npy, .csv, or text with one label per "
-        "line), FILE::COLUMN, or ::MEMBER of DATA.",
+        "The labels: the name of a column or array of DATA, a file (.npy, .csv, or text with one label per line), "
+        "FILE::COLUMN, or ::MEMBER of DATA.",
     ),
-]
-Jobs = Annotated[int | None, optional("N", "Number of threads; all cores by default.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Seed = Annotated[int, value("N", "Random seed; the same seed gives the same result.")]
-
-
-class TaskName(StrEnum):
-    """Whether the labels are classes or numbers."""
-
-    auto = "auto"
-    classify = "classify"
-    regress = "regress"
-
-
-Precision = StrEnum("Precision", [(n, n) for n in names("precisions")])  # type: ignore[misc]
-"""Precision of the features and their products."""
-EngineChoice = StrEnum("EngineChoice", [(n, n) for n in names("engines")])  # type: ignore[misc]
-"""Where the rows are read: a name of ``chimap.engines.ENGINES``."""
-IN_PROCESS = EngineChoice("local")
-
-
-Output = Annotated[Path, output("MODEL", "Model file to write.")]
-ClassWeight = Annotated[
-    str | None,
-    optional(
+    "output": ("MODEL", "Model file to write."),
+    "task": (
+        None,
+        "Whether to fit a classifier or a regression. auto takes text as classes, and whole numbers too if there are "
+        "at most 20 different ones (up to 1000 with ten rows each) and each occurs twice on average. Other numbers are "
+        "a regression; regress reads text as numbers.",
+    ),
+    "class_weight": (
         "WEIGHTS",
         "Weights of the classes: balanced, so that each has the same total weight, or a list such as "
         "active=5,inactive=1.",
     ),
-]
-Positive = Annotated[
-    str | None,
-    optional(
+    "positive": (
         "CLASS",
         "The positive one of two classes: that of --threshold, of --scoring f1, precision, recall or "
         "average_precision, and of the scores that are shown. By default the second in alphabetical order.",
     ),
-]
-TimeLimit = Annotated[
-    str | None,
-    optional(
+    "time_limit": (
         "TIME",
         "Time limit of race and fit together: 10m, 90s, 1h30m, or a number of seconds. The best machine so far is "
-        "kept. By default, work is counted "
-        "instead of time, so that every computer makes the same choice.",
+        "kept. By default, work is counted instead of time, so that every computer makes the same choice.",
     ),
-]
-Normalize = Annotated[bool, typer.Option(help="Divide each row, or each of its blocks, by its sum.")]
-Normalization = Annotated[
-    str | None,
-    optional(
+    "normalize": (None, "Divide each row, or each of its blocks, by its sum."),
+    "normalization": (
         "NAME",
         "Normalisation of the rows: l1 (same as --normalize), log1p or sqrt of every bin, log-cpm or log-cp10k (logs "
         "of shares), presence, tf-idf, or none. The best of several, such as none,log-cpm, wins a race.",
     ),
-]
-Scoring = Annotated[
-    str | None,
-    optional(
+    "scoring": (
         "NAME",
-        "Scorer that decides on held-out rows: any of scikit-learn, such as roc_auc or balanced_accuracy. "
-        "The default is accuracy, ROC AUC if one of two classes is rare, and R² for regressions.",
+        "Scorer that decides on held-out rows: any of scikit-learn, such as roc_auc or balanced_accuracy. The default "
+        "is accuracy, ROC AUC if one of two classes is rare, and R² for regressions.",
     ),
-]
-TASK_RULE = (
-    "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
-    "rows each) and each occurs twice on average. Other numbers are a regression; regress reads text as numbers"
-)
-TaskOption = Annotated[TaskName, typer.Option(help=f"Whether to fit a classifier or a regression. {TASK_RULE}.")]
+    "part": ("NAME", "Part of a split image data set to use, such as train."),
+    "jobs": ("N", "Number of threads; all cores by default."),
+    "seed": ("N", "Random seed; the same seed gives the same result."),
+    "overwrite": (None, "Replace existing files."),
+    "json": (None, "Print one JSON object instead of text."),
+    "config_file": ("FILE", "Read options from a TOML file; flags take precedence. A line is written kernel = 'chi2'."),
+    "save_config": ("FILE", "Write the options of this command to a file for --config."),
+}
+"""What ``--help`` calls the value of an option, and its text, where no docstring describes the option."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -314,17 +155,6 @@ class TableOptions:
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
 
-Tokens = StrEnum("Tokens", [(name, name) for name in names("tokens")])  # type: ignore[misc]
-"""What is counted in a text: a name of ``TOKENS``."""
-_TOKENS = Tokens(default("tokens", "WordCounts"))
-Fingerprint = StrEnum("Fingerprint", [(name, name) for name in names("fingerprints")])  # type: ignore[misc]
-"""What is counted in a molecule: a name of ``FINGERPRINTS``."""
-_FINGERPRINT = Fingerprint(names("fingerprints")[0])
-Salts = StrEnum("Salts", [(name, name) for name in names("salts")])  # type: ignore[misc]
-"""What is counted of a molecule of several fragments: a name of ``SALTS``."""
-_SALTS = Salts(default("salts", "MorganCounts"))
-
-
 @dataclasses.dataclass(frozen=True)
 class CountedColumn:
     """A column of text or molecules whose words or fingerprints are counted to form the bins.
@@ -346,8 +176,8 @@ class CountedColumn:
         In how many texts a word of --text, or in how many molecules a key of --fingerprint morgan-keys, must be to be
         counted.
     fingerprint : NAME
-        What --smiles counts: {fingerprints}. Morgan's neighbourhoods are hashed into bins, unless morgan-keys gives
-        each a bin of its own, see --min-count.
+        What --smiles counts: morgan, morgan-keys, atom-pairs or torsions. Morgan's neighbourhoods are hashed into bins,
+        unless morgan-keys gives each a bin of its own, see --min-count.
     salts : NAME
         Of a molecule of several fragments, such as a salt: keep all, or count the largest.
     morgan_radius : N
@@ -358,23 +188,23 @@ class CountedColumn:
 
     text: str | None = None
     smiles: str | None = None
-    tokens: Tokens = _TOKENS
+    tokens: Tokens = "words"
     ngrams: str | None = None
-    min_count: int = default("min_count", "WordCounts")
-    fingerprint: Fingerprint = _FINGERPRINT
-    salts: Salts = _SALTS
-    morgan_radius: int = default("radius", "MorganCounts")
-    morgan_size: int = default("size", "MorganCounts")
+    min_count: int = 2
+    fingerprint: Fingerprint = "morgan"
+    salts: Salts = "keep"
+    morgan_radius: int = 2
+    morgan_size: int = 2048
 
     def given(self) -> JSON:
         """Return the options that are not as by default, by name."""
         return {
-            field.name: getattr(value, "value", value)
+            field.name: value
             for field in dataclasses.fields(self)
             if (value := getattr(self, field.name)) != field.default
         }
 
-    def reading(self, memory: str = default("memory", "WordCounts")) -> Reading | None:
+    def reading(self, memory: str = "1GiB") -> Reading | None:
         """Return the reading that turns the column into rows, or None if no column is named.
 
         ``memory`` is the budget of the fit, in which words are counted.
@@ -392,16 +222,16 @@ class CountedColumn:
         self._check_use()
         if self.text is not None:
             return WordCounts(
-                self.text, min_count=self.min_count, tokens=self.tokens.value, ngrams=self._neighbours(), memory=memory
+                self.text, min_count=self.min_count, tokens=self.tokens, ngrams=self._neighbours(), memory=memory
             )
         if self.smiles is None:
             return None
         from chimap.readers.molecules import fingerprint
 
         return fingerprint(
-            self.fingerprint.value,
+            self.fingerprint,
             column=self.smiles,
-            salts=self.salts.value,
+            salts=self.salts,
             radius=self.morgan_radius,
             size=self.morgan_size,
             min_count=self.min_count,
@@ -409,7 +239,7 @@ class CountedColumn:
 
     def _check_use(self) -> None:
         """Raise InputError for a flag that the column does not use: of texts, of molecules or of one fingerprint."""
-        kind, given = self.fingerprint.value, self.given()
+        kind, given = self.fingerprint, self.given()
         of_texts = {"tokens": True, "ngrams": True, "min_count": self.smiles is None or kind != "morgan-keys"}
         unused = {
             "is for texts: name their column with --text": of_texts if self.text is None else {},
@@ -440,78 +270,3 @@ class CountedColumn:
 
 
 AS_IT_IS = TableOptions()
-
-
-_NOT_KEPT = ("config_file", "save_config", "json", "overwrite", "help")
-
-
-def _read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Use the options of the file as defaults, so that flags on the command line take precedence."""
-    if path is None or context.resilient_parsing:
-        return path
-    options = _words_of(path)
-    known = {p.name: p for p in context.command.params if p.name not in _NOT_KEPT}
-    unknown = [option for option in options if option not in known]
-    if unknown:
-        listed = ", ".join(sorted(name.replace("_", "-") for name in known if name))
-        raise InputError(
-            f"--config {path}: {context.command_path} has no option {unknown[0]!r}. Its options are {listed}."
-        )
-    context.default_map = {**(context.default_map or {}), **options}
-    return path
-
-
-def _words_of(path: Path) -> JSON:
-    import tomllib
-
-    from chimap._validation import DataError
-
-    try:
-        with path.open("rb") as file:
-            options = tomllib.load(file)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"--config {path} is not valid TOML: {error}. Write lines such as kernel = 'chi2'.") from error
-    by_parameter: Parameters = {}
-    for name, value in options.items():
-        if isinstance(value, dict):
-            raise DataError(f"--config {path}: [{name}] is a table; write options alone, such as kernel = 'chi2'.")
-        by_parameter[name.replace("-", "_")] = ",".join(map(str, value)) if isinstance(value, list) else value
-    return by_parameter
-
-
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        is_eager=True,
-        callback=_read_config,
-        show_default=False,
-        help="Read options from a TOML file; flags take precedence. A line is written kernel = 'chi2'.",
-    ),
-]
-SaveConfig = Annotated[
-    Path | None, optional("FILE", "Write the options of this command to a file for --config.", "--save-config")
-]
-
-
-def save_config(context: typer.Context, path: Path | None) -> None:
-    """Write the options that differ from their defaults, under the names of their flags."""
-    from chimap._files import replacing
-
-    if path is None:
-        return
-    lines = [
-        f"{parameter.name.replace('_', '-')} = {_toml(context.params[parameter.name])}\n"
-        for parameter in context.command.params
-        if parameter.name in context.params
-        and parameter.name not in _NOT_KEPT
-        and context.params[parameter.name] != parameter.default
-    ]
-    with replacing(path) as unfinished:
-        unfinished.write_text(f"# {context.command_path} --config {path.name}\n{''.join(lines)}", encoding="utf-8")
-
-
-def _toml(value: object) -> str:
-    value = value.value if isinstance(value, Enum) else value
-    return json.dumps(value if isinstance(value, bool | int | float) else str(value))

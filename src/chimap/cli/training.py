@@ -72,7 +72,7 @@ def train(
     images = images or ImageSettings()
     is_images = image_rows.holds_images(data)
     settings.check(len(flag_values.listed(images.descriptors)) if is_images else 0)
-    if scheduler is not None and settings.engine.value != "dask":
+    if scheduler is not None and settings.engine != "dask":
         raise InputError("--scheduler needs --engine dask: add it, or leave --scheduler out.")
     log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     histograms: ImageHistograms | None = None
@@ -98,7 +98,7 @@ def train(
         data_rows.weigh(source, table)
         y = labels_of(source)
         task, reason = _decide(y, source.name, settings)
-        source = with_numbers(source) if task is TaskName.regress else source
+        source = with_numbers(source) if task == "regress" else source
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
         _check_classes(y, source.name, task, parts.is_held_out)
         warn_of_repeats(parts.training, parts.held_out)
@@ -114,7 +114,7 @@ def train(
             show.progress(silent),
             unlabelled=extra_rows,
             checkpoint=log,
-            engine=scheduler or settings.engine.value,
+            engine=scheduler or settings.engine,
             groups=parts.groups,
             learning_curve=learning_curve,
         )
@@ -126,7 +126,7 @@ def train(
         result = None if parts.held_out is None else _scored(model, parts.held_out, parts.held_out_groups, silent)
     except DataError:
         # names the row of the file, not that of a sample or part
-        data_rows.check_every_row(source, settings.precision.value)
+        data_rows.check_every_row(source, settings.precision)
         raise
     model.save(output, overwrite=overwrite)
     if log is not None:
@@ -155,17 +155,17 @@ def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[TaskName, str
     from chimap.losses import OF_CLASSES
 
     wanted, is_of_numbers = settings.task, settings.loss not in OF_CLASSES
-    if wanted is TaskName.auto and is_of_numbers:
-        wanted = TaskName.regress
+    if wanted == "auto" and is_of_numbers:
+        wanted = "regress"
     task, reason = data_rows.decide_task(y, wanted, name)
-    reason = f"--loss {settings.loss} is for numbers" if wanted is not settings.task else reason
+    reason = f"--loss {settings.loss} is for numbers" if wanted != settings.task else reason
     flag_values.check_loss(settings.loss, task)
     return task, reason
 
 
 def _check_classes(y: np.ndarray, name: str, task: TaskName, is_held_out: np.ndarray) -> None:
     """Raise DataError if there is a single class, or if all rows of a class are held out."""
-    if task is TaskName.regress or y.ndim == 2:
+    if task == "regress" or y.ndim == 2:
         return
     if np.unique(y).size < 2:
         raise DataError(
@@ -190,14 +190,14 @@ def _remembered(source: Source, parts: Parts, labels: str | None, settings: Sett
         "fingerprint": source.fingerprint(),
         "rows_in_file": source.n_rows,
         "split": parts.about,
-        "settings": {k: getattr(v, "value", v) for k, v in dataclasses.asdict(settings).items()},
-        "task": task.value,
+        "settings": dataclasses.asdict(settings),
+        "task": task,
         "version": __version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     if y.ndim == 2:
         return about | {"n_tasks": y.shape[1]}
-    if task is TaskName.regress:
+    if task == "regress":
         return about | {"target_mean": float(y.mean()), "target_range": [float(y.min()), float(y.max())]}
     classes, counts = np.unique(y, return_counts=True)
     pairs = zip(classes.tolist(), counts.tolist(), strict=True)

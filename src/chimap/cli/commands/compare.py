@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from chimap._errors import InputError
-from chimap.cli import flag_values, messages, options, outputs, show
-from chimap.cli.declared import sizes
+from chimap.cli import flag_values, messages, outputs, show
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import flag_of, in_flags
-from chimap.cli.options import CountedColumn, Precision, TableOptions, TaskName, Without
+from chimap.cli.options import CountedColumn, Precision, TableOptions, TaskName
+from chimap.cli.parser import Without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,20 +52,20 @@ class CompareSettings:
 
     kernel: str | None = None
     gamma: str = "auto"
-    components: str = ",".join(map(str, sizes("components")))
-    normalization: options.Normalization = None
-    scoring: options.Scoring = None
-    class_weight: options.ClassWeight = None
-    positive: options.Positive = None
+    components: str = "256,1024"
+    normalization: str | None = None
+    scoring: str | None = None
+    class_weight: str | None = None
+    positive: str | None = None
     splits: str | None = None
     permutations: int | None = None
     table: Path | None = None
-    time_limit: options.TimeLimit = None
-    task: options.TaskOption = TaskName.auto
+    time_limit: str | None = None
+    task: TaskName = "auto"
     memory: str = Settings.memory
     precision: Precision = Settings.precision
-    jobs: options.Jobs = Settings.jobs
-    seed: options.Seed = Settings.seed
+    jobs: int | None = Settings.jobs
+    seed: int = Settings.seed
 
     @property
     def sizes(self) -> list[int]:
@@ -105,7 +105,7 @@ class CompareSettings:
 
         y = labels_of(source)
         task, _ = decide_task(y, self.task, source.name)
-        source = with_numbers(source) if task is TaskName.regress else source
+        source = with_numbers(source) if task == "regress" else source
         return compare(
             self._estimator(task, y, source.name),
             source,
@@ -131,7 +131,7 @@ class CompareSettings:
         from chimap._validation import DataError
 
         seconds = flag_values.seconds_of(self.time_limit, "--time-limit")
-        if task is not TaskName.classify:
+        if task != "classify":
             flag_values.check_no_classes(self.class_weight, None, self.positive)
             return HistogramRegressor(scoring=self.scoring, time_limit=seconds, **self._common())
         if y.ndim == 1 and np.unique(y).size < 2:
@@ -148,24 +148,19 @@ class CompareSettings:
         )
 
     def _common(self) -> JSON:
-        return {
-            "memory": self.memory,
-            "precision": self.precision.value,
-            "n_jobs": self.jobs,
-            "random_state": self.seed,
-        }
+        return {"memory": self.memory, "precision": self.precision, "n_jobs": self.jobs, "random_state": self.seed}
 
 
 def compare(
-    data: options.Data,
+    data: str,
     *,
-    labels: options.Labels = None,
+    labels: str | None = None,
     roles: Annotated[TableOptions, Without("missing_columns", "covariates", "metadata")],
     counted: CountedColumn,
     output: Path | None = None,
     settings: CompareSettings,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
+    overwrite: bool = False,
+    json: bool = False,
 ) -> None:
     """Race kernels on a sample of DATA and recommend a model.
 
@@ -205,7 +200,7 @@ def compare(
         result = settings.race(parts.training, parts.groups, show.progress(json))
     except DataError:
         # names the row of the file, not that of a part of it
-        data_rows.check_every_row(source, settings.precision.value)
+        data_rows.check_every_row(source, settings.precision)
         raise
     commands = _commands(result, data, labels, (roles, counted), settings)
     if settings.table is not None:

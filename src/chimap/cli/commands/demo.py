@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chimap.cli import flag_values, messages, options, outputs, show
+from chimap.cli import flag_values, messages, outputs, show
 from chimap.cli.commands import evaluate
 from chimap.cli.fit_settings import Settings
 
@@ -26,9 +26,7 @@ ABOUT = (
 FILES = ("digits.npz", "digits.model", "report.html")
 
 
-def demo(
-    output: Path = Path("chimap-demo"), seed: options.Seed = 0, overwrite: bool = False, json: options.Json = False
-) -> None:
+def demo(*, output: Path = Path("chimap-demo"), seed: int = 0, overwrite: bool = False, json: bool = False) -> None:
     """Run a complete example on handwritten digits.
 
     The demo fits and evaluates a model on 1797 scans, and compares it with a linear model and an exact kernel machine.

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from chimap._errors import InputError
-from chimap.cli import flag_values, image_rows, messages, options, outputs, show
-from chimap.cli.options import AS_IT_IS, TableOptions, Without
+from chimap.cli import flag_values, messages, outputs, show
+from chimap.cli.options import AS_IT_IS, TableOptions
+from chimap.cli.parser import Without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +48,7 @@ class EvaluateSettings:
     """
 
     all_rows: bool = False
-    part: image_rows.ImagePart = None
+    part: str | None = None
     splits: str | None = None
     per_class: int | None = None
     permutations: int | None = None
@@ -79,15 +80,15 @@ class EvaluateSettings:
 
 
 def evaluate(
-    model: options.Model,
-    data: options.DataOrImages,
+    model: Path,
+    data: str,
     *,
-    labels: options.Labels = None,
+    labels: str | None = None,
     roles: Annotated[TableOptions, Without("sample_weight", "covariates")],
     output: Path | None = None,
     settings: EvaluateSettings,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
+    overwrite: bool = False,
+    json: bool = False,
 ) -> None:
     """Score MODEL on the rows and labels of DATA.
 

@@ -6,12 +6,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from chimap._errors import InputError
-from chimap.cli import flag_values, image_rows, messages, options, outputs, show
-from chimap.cli.declared import names
-from chimap.cli.options import TableOptions, Without
+from chimap.cli import flag_values, messages, outputs, show
+from chimap.cli.options import TableOptions
+from chimap.cli.parser import Without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,30 +20,22 @@ if TYPE_CHECKING:
     from chimap.explain import Explanation
     from chimap.reports import ExplainedRow, ModelExplanation
 
-KINDS = ("auto", *names("importances"))
 _ARRAY_ENDINGS = (".npz",)
 
 
 def explain(
-    model: options.Model,
-    data: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[DATA]",
-            help="Rows to explain, as for 'chimap evaluate'. Without DATA, only the model is explained.",
-            show_default=False,
-        ),
-    ] = None,
+    model: Path,
+    data: str | None = None,
     *,
-    labels: options.Labels = None,
+    labels: str | None = None,
     table: Annotated[TableOptions, Without("groups", "split", "sample_weight", "covariates")],
     output: Path | None = None,
     rows: str | None = None,
     kind: str = "auto",
     shape: str | None = None,
-    part: image_rows.ImagePart = None,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
+    part: str | None = None,
+    overwrite: bool = False,
+    json: bool = False,
 ) -> None:
     """Explain which bins drive the predictions of MODEL.
 
@@ -55,6 +45,8 @@ def explain(
 
     Parameters
     ----------
+    data
+        Rows to explain, as for 'chimap evaluate'. Without DATA, only the model is explained.
     output : FILE
         Write a page (.html), or the contributions and importances as arrays (.npz).
     rows : ROWS
@@ -78,13 +70,14 @@ def explain(
     from chimap import load
     from chimap._validation import check_choice
     from chimap.cli import data_rows
+    from chimap.models.explain import KINDS
     from chimap.reports import explained_rows as explained
     from chimap.reports.explanation import explainable, explanation_of
     from chimap.reports.importance import importance_of
     from chimap.reports.rows import sample_of
     from chimap.reports.score import as_answers, true_answers
 
-    check_choice(kind, "--kind", KINDS)
+    check_choice(kind, "--kind", ("auto", *KINDS))
     _check_output(output)
     if data is None and (rows is not None or labels is not None):
         raise InputError("--rows and --labels need DATA; name it after MODEL.")

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from chimap.cli import messages, options, outputs, show
-from chimap.cli.declared import default, names
+from chimap.cli import messages, outputs, show
 
 if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.export import Exported
 
 
-Format = StrEnum("Format", [(name, name) for name in names("formats of export")])  # type: ignore[misc]
-"""The format of the exported file."""
-InputType = StrEnum("InputType", [(name, name) for name in names("input types of export")])  # type: ignore[misc]
-"""The type of the rows that an ONNX graph takes."""
+Format: TypeAlias = Literal["onnx", "tables", "weights"]
+"""A name of ``export.files.FORMATS``."""
+InputType: TypeAlias = Literal["float32", "float64", "int64"]
+"""A name of ``export.onnx.INPUT_TYPES``."""
 
 
 def export(
-    model: options.Model,
+    model: Path,
+    *,
     output: Path,
     format: Format | None = None,
-    tolerance: float = default("tolerance", "export_model"),
+    tolerance: float = 1e-3,
     input_type: InputType | None = None,
     check: bool = True,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
+    overwrite: bool = False,
+    json: bool = False,
 ) -> None:
     """Export MODEL as ONNX, tables or weights.
 
@@ -67,13 +66,12 @@ def export(
     from chimap.export import export_model
 
     outputs.check_outputs({"--output": output}, (model,), overwrite)
-    chosen = None if format is None else str(format)
     done = export_model(
         load(model, kind="model"),
         output,
-        chosen,
+        format,
         tolerance=tolerance,
-        input_type=None if input_type is None else str(input_type),
+        input_type=input_type,
         overwrite=True,
         check=check,
     )

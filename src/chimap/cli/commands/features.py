@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from chimap._errors import InputError
-from chimap.cli import flag_values, image_rows, messages, options, outputs, show
+from chimap.cli import flag_values, image_rows, messages, outputs, show
 from chimap.cli.image_rows import ImageSettings
 
 if TYPE_CHECKING:
@@ -17,24 +15,16 @@ if TYPE_CHECKING:
 
 
 def features(
-    images: Annotated[
-        str,
-        typer.Argument(
-            metavar="IMAGES",
-            help="A folder, tar or zip with one folder for each class; a CSV of paths and labels; or Parquet "
-            "with image bytes.",
-            show_default=False,
-        ),
-    ],
-    output: Path,
+    images: str,
     *,
-    labels: options.Labels = None,
+    output: Path,
+    labels: str | None = None,
     settings: ImageSettings,
     like: Path | None = None,
-    jobs: options.Jobs = None,
-    seed: options.Seed = 0,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
+    jobs: int | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    json: bool = False,
 ) -> None:
     """Turn IMAGES into histograms of visual words.
 
@@ -44,6 +34,8 @@ def features(
 
     Parameters
     ----------
+    images
+        A folder, tar or zip with one folder for each class; a CSV of paths and labels; or Parquet with image bytes.
     output : FILE
         File to write: .parquet or .zarr.
     like : FILE.words

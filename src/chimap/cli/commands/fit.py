@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from chimap._errors import InputError
 from chimap._formatting import (
     bin_weights_in_words,
@@ -17,12 +15,12 @@ from chimap._formatting import (
     kernel_in_words,
     left_out_in_words,
 )
-from chimap.cli import options, outputs, show
+from chimap.cli import config, outputs, show
 from chimap.cli.commands import evaluate
-from chimap.cli.declared import default
 from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
-from chimap.cli.options import CountedColumn, TableOptions, Without
+from chimap.cli.options import CountedColumn, TableOptions
+from chimap.cli.parser import Without
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -33,24 +31,23 @@ if TYPE_CHECKING:
 
 
 def fit(
-    context: typer.Context,
-    data: options.DataOrImages,
-    output: options.Output,
+    data: str,
     *,
-    labels: options.Labels = None,
+    output: Path,
+    labels: str | None = None,
     table: Annotated[TableOptions, Without("missing_columns")],
     counted: CountedColumn,
     settings: Settings,
     scheduler: str | None = None,
     checkpoint: Path | None = None,
-    checkpoint_every: float = default("seconds", "Checkpoint"),
+    checkpoint_every: float = 60.0,
     unlabelled: str | None = None,
     images: ImageSettings,
     report: Path | None = None,
-    config_file: options.Config = None,
-    save_config: options.SaveConfig = None,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
+    config_file: Path | None = None,
+    save_config: Path | None = None,
+    overwrite: bool = False,
+    json: bool = False,
 ) -> None:
     """Fit a model on the rows and labels of DATA.
 
@@ -114,7 +111,7 @@ def fit(
     by_column = table.split is not None and not table.splits_by_structure(reading)
     if report is not None and not settings.test_fraction and not by_column:
         raise InputError("--report needs held-out rows: add --test-fraction 0.2 or --split, or leave --report out.")
-    options.save_config(context, save_config)
+    config.save(save_config)
     fitted = train(
         data,
         labels,

@@ -5,27 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from chimap._errors import InputError
-from chimap.cli import machine, options, show
-from chimap.cli.options import CountedColumn, TableOptions, Without
+from chimap.cli import machine, show
+from chimap.cli.options import CountedColumn, TableOptions
+from chimap.cli.parser import Without
 
 
 def info(
-    path: Annotated[
-        str | None,
-        typer.Argument(metavar="PATH", help="A model, visual words, a data file or images.", show_default=False),
-    ] = None,
+    path: str | None = None,
     *,
-    labels: options.Labels = None,
+    labels: str | None = None,
     table: Annotated[
         TableOptions, Without("groups", "split", "sample_weight", "missing_columns", "covariates", "metadata")
     ],
     counted: CountedColumn,
     memory: str | None = None,
     components: str = "auto",
-    json: options.Json = False,
+    json: bool = False,
 ) -> None:
     """Describe a model, a data file or this machine.
 
@@ -33,6 +29,8 @@ def info(
 
     Parameters
     ----------
+    path
+        A model, visual words, a data file or images.
     memory : SIZE
         Plan a fit on a data file within this much memory.
     components : N

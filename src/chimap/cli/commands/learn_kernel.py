@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from chimap._errors import InputError
 from chimap._formatting import kernel_in_words
-from chimap.cli import flag_values, messages, options, outputs, show
-from chimap.cli.declared import default
+from chimap.cli import config, flag_values, messages, outputs, show
 from chimap.cli.fit_settings import Settings
-from chimap.cli.options import TaskName, Without
+from chimap.cli.options import TaskName
+from chimap.cli.parser import Without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,37 +23,14 @@ if TYPE_CHECKING:
     from chimap.reports import LearnedKernel
 
 
-class KernelMethod(StrEnum):
-    """What to learn: the widths of one kernel, or the weights of several."""
-
-    widths = "widths"
-    multiple = "multiple"
-
-
-class WidthsOf(StrEnum):
-    """The columns that share a width."""
-
-    block = "block"
-    bin = "bin"
-    one = "one"
-
-
-class ObjectiveOption(StrEnum):
-    """The error that the widths minimise, or the method that finds them."""
-
-    held_out = "held-out"
-    training = "training"
-    gradients = "gradients"
-
-
-COMPONENTS = {
-    KernelMethod.widths: default("n_components", "FourierKernelLearner"),
-    KernelMethod.multiple: default("n_components", "MultipleKernelLearner"),
-}
+Method: TypeAlias = Literal["widths", "multiple"]
+"""What to learn: the widths of one kernel, or the weights of several."""
+WidthsOf: TypeAlias = Literal["block", "bin", "one"]
+"""The columns that share a width."""
+Objective: TypeAlias = Literal["held-out", "training", "gradients"]
+"""The error that the widths minimise, or the method that finds them."""
+COMPONENTS: dict[Method, int] = {"widths": 2048, "multiple": 512}
 """Default number of random features: of the model for widths, of each block for multiple."""
-
-_WIDTHS = WidthsOf(default("widths", "FourierKernelLearner"))
-_OBJECTIVE = ObjectiveOption(default("objective", "FourierKernelLearner"))
 _WIDTH_OPTIONS = (
     "widths",
     "objective",
@@ -77,6 +51,8 @@ class KernelSettings(Settings):
     kernel : NAME
         Kernel: an exponential one such as exp-chi2, gaussian, skewed-chi2 or skewed-intersection. --method multiple
         takes any kernel, or a list with one for each block.
+    components : N
+        Random features of the model, or of each block with --method multiple. auto is 2048, and 512 for multiple.
     loss : NAME
         Loss of the weights, as in 'chimap fit'. Widths always minimise the square loss.
     blocks : SPEC
@@ -102,25 +78,17 @@ class KernelSettings(Settings):
         Strength of a penalty on the squared widths, in units of the initial widths.
     """
 
-    kernel: str = default("kernel", "FourierKernelLearner")
-    components: Annotated[
-        str,
-        options.optional(
-            "N",
-            f"Random features of the model, or of each block with --method multiple.  [default: "
-            f"{COMPONENTS[KernelMethod.widths]}; for multiple {COMPONENTS[KernelMethod.multiple]}]",
-        ),
-    ] = "auto"
+    kernel: str = "exp-chi2"
     loss: str = Settings.loss
     blocks: str | None = None
-    method: KernelMethod = KernelMethod.widths
-    widths: WidthsOf = _WIDTHS
-    tune_components: int = default("n_tune_components", "FourierKernelLearner")
-    tune_rows: int = default("n_tune_rows", "FourierKernelLearner")
-    validation_fraction: float = default("validation_fraction", "FourierKernelLearner")
-    iterations: int = default("max_iter", "FourierKernelLearner")
-    objective: ObjectiveOption = _OBJECTIVE
-    width_strength: float = default("width_strength", "FourierKernelLearner")
+    method: Method = "widths"
+    widths: WidthsOf = "block"
+    tune_components: int = 512
+    tune_rows: int = 10_000
+    validation_fraction: float = 0.1
+    iterations: int = 30
+    objective: Objective = "held-out"
+    width_strength: float = 0.0
 
     def complete(self) -> KernelSettings:
         """Return these settings with ``components`` set to the default of the method where it is "auto"."""
@@ -138,35 +106,35 @@ class KernelSettings(Settings):
         flag_values.check_share(self.validation_fraction, "--validation-fraction")
         if not 0 <= self.width_strength < float("inf"):
             raise InputError(f"--width-strength must be a number of at least 0; got {self.width_strength:g}.")
-        if self.objective is ObjectiveOption.gradients and self.width_strength:
+        if self.objective == "gradients" and self.width_strength:
             raise InputError(
                 "--objective gradients takes no --width-strength, as it minimises no objective: leave one of them out."
             )
-        if self.method is KernelMethod.widths and len(self.kernels) > 1:
+        if self.method == "widths" and len(self.kernels) > 1:
             raise InputError(
                 "--kernel names several kernels, but --method widths learns one for all blocks. Use --method multiple."
             )
-        if self.method is KernelMethod.multiple and not self.blocks and n_descriptors < 2:
+        if self.method == "multiple" and not self.blocks and n_descriptors < 2:
             raise InputError(
                 "--method multiple needs blocks: name their columns with --blocks, such as sift=0:300,hog=300:500."
             )
-        if self.method is KernelMethod.multiple:
+        if self.method == "multiple":
             for name in _WIDTH_OPTIONS:
                 if getattr(self, name) != getattr(KernelSettings, name):
                     raise InputError(f"--{name.replace('_', '-')} is for --method widths; leave it out.")
 
     def estimator(self, task: TaskName) -> BaseEstimator:
         """Return the unfitted model of these settings."""
-        return self._widths(task) if self.method is KernelMethod.widths else self._multiple(task)
+        return self._widths(task) if self.method == "widths" else self._multiple(task)
 
     def _widths(self, task: TaskName) -> BaseEstimator:
         from chimap import FourierKernelLearner, FourierKernelRegressor
 
-        return (FourierKernelLearner if task is TaskName.classify else FourierKernelRegressor)(
+        return (FourierKernelLearner if task == "classify" else FourierKernelRegressor)(
             self.kernel,
-            widths=self.widths.value,
+            widths=self.widths,
             features=self._features,
-            objective=self.objective.value,
+            objective=self.objective,
             width_strength=self.width_strength,
             n_tune_components=self.tune_components,
             n_tune_rows=self.tune_rows,
@@ -178,7 +146,7 @@ class KernelSettings(Settings):
     def _multiple(self, task: TaskName) -> BaseEstimator:
         from chimap import MultipleKernelLearner, MultipleKernelRegressor
 
-        return (MultipleKernelLearner if task is TaskName.classify else MultipleKernelRegressor)(
+        return (MultipleKernelLearner if task == "classify" else MultipleKernelRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernel, features=self._features, **self._common()
         )
 
@@ -197,7 +165,7 @@ class KernelSettings(Settings):
             "alpha": flag_values.number_or("auto", self.alpha, "--alpha"),
             "selection": "auto" if self.folds is None else self.folds,
             "memory": self.memory,
-            "precision": self.precision.value,
+            "precision": self.precision,
             "n_jobs": self.jobs,
             "random_state": self.seed,
         }
@@ -207,12 +175,11 @@ _LINES_SHOWN = 12  # widths or weights shown on the terminal; the page and the m
 
 
 def learn_kernel(
-    context: typer.Context,
-    data: options.Data,
-    output: options.Output,
+    data: str,
     *,
+    output: Path,
     page: Path | None = None,
-    labels: options.Labels = None,
+    labels: str | None = None,
     settings: Annotated[
         KernelSettings,
         Without(
@@ -229,10 +196,10 @@ def learn_kernel(
             "principal",
         ),
     ],
-    config_file: options.Config = None,
-    save_config: options.SaveConfig = None,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
+    config_file: Path | None = None,
+    save_config: Path | None = None,
+    overwrite: bool = False,
+    json: bool = False,
 ) -> None:
     """Fit a model together with its kernel.
 
@@ -262,7 +229,7 @@ def learn_kernel(
     outputs.check_outputs(
         {"--output": output, "--page": page, "--save-config": save_config}, (data, labels, config_file), overwrite
     )
-    options.save_config(context, save_config)
+    config.save(save_config)
     settings = settings.complete()
     fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
     held_out = fitted.held_out and fitted.held_out.line

@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from chimap._errors import InputError
-from chimap.cli import image_rows, messages, options, outputs, show
-from chimap.cli.options import Json, Overwrite, TableOptions, Without
+from chimap.cli import messages, outputs, show
+from chimap.cli.options import TableOptions
+from chimap.cli.parser import Without
 
 if TYPE_CHECKING:
     from chimap._types import JSON
 
 
 def predict(
-    model: options.Model,
-    data: options.DataOrImages,
-    output: Path,
+    model: Path,
+    data: str,
     *,
+    output: Path,
     labels: str | None = None,
     table: Annotated[TableOptions, Without("groups", "split", "sample_weight", "covariates")],
     scores: bool = False,
@@ -28,9 +29,9 @@ def predict(
     intervals: bool = False,
     coverage: float = 0.9,
     unassigned: float | None = None,
-    part: image_rows.ImagePart = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
+    part: str | None = None,
+    overwrite: bool = False,
+    json: bool = False,
 ) -> None:
     """Write a prediction for every row of DATA.
 
