@@ -3,105 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._errors import InputError
-from chimap._messages import Message
-from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, RandomState, Rows, Sometimes
-from chimap._validation import ParameterError, check_choice, check_positive
+from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, RandomState, Sometimes
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.targets import ClassTargets, RealTargets
-from chimap.features.base import FittedFeatures
-from chimap.features.blocks import BlockFeatures
 from chimap.features.families import Prescribed
-from chimap.features.fourier.widths import partition
-from chimap.features.scaled import Scale, ScaledFeatures
-from chimap.kernel_learning.joint import ChannelDesign
-from chimap.kernel_learning.widths import SEARCHES, Tuning, WidthDesign, WidthPenalty
+from chimap.kernel_learning.joint import ChannelLearner
+from chimap.kernel_learning.widths import WidthLearner
 from chimap.kernels import Kernel
 from chimap.losses import Loss
-from chimap.machines.method import Design, features_of
-from chimap.machines.objective import GroupNorm, PenalisedLoss, checked_loss
 from chimap.recipe import Recipe
-from chimap.selection import fold_count
-from chimap.selection.base import OpenSettings, checked_alpha
 from chimap.solvers.groups import KernelPath
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
     from sklearn.model_selection import BaseCrossValidator
-
-
-@dataclass(frozen=True, eq=False)
-class WidthLearner:
-    """Learns the widths of a kernel before the weights. ``FourierKernelLearner`` documents the fields."""
-
-    losses_not_taken: ClassVar[tuple[str, ...]] = ()
-    widths: str | ArrayLike
-    objective: str
-    width_penalty: str
-    width_strength: float
-    n_tune_components: int | None
-    n_tune_rows: int | None
-    validation_fraction: float
-    max_iter: int
-    tol: float
-    patience: int
-
-    @classmethod
-    def of(cls, estimator: BaseEstimator) -> Self:
-        """Return the settings that an estimator has as parameters."""
-        return cls(**{each.name: getattr(estimator, each.name) for each in fields(cls) if each.init})
-
-    def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Design:
-        """See ``Learner``."""
-        check_choice(self.objective, "objective", tuple(SEARCHES))
-        return WidthDesign(recipe, blocks, widths=self.widths, tuning=self.tuning(recipe, self.objective))
-
-    def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
-        """See ``Learner``."""
-        return PenalisedLoss(loss, OpenSettings(checked_alpha(recipe.alpha)))
-
-    def tuning(self, recipe: Recipe, objective: str, holds_out: bool = True) -> Tuning:
-        """Return the checked settings of the search for widths.
-
-        holds_out: whether folds are needed even if alpha is given.
-        """
-        check_choice(self.width_penalty, "width_penalty", ("l2", "l1"))
-        if self.width_strength != 0:
-            check_positive(self.width_strength, "width_strength")
-            if objective == "gradients":
-                raise InputError(
-                    Message(
-                        "{width_strength=!s} is a penalty of an objective that is minimised, but "
-                        "{objective='gradients'} takes widths from slopes. Leave {width_strength} at 0.",
-                        self.width_strength,
-                    )
-                )
-        for name in ("n_tune_components", "n_tune_rows"):
-            if getattr(self, name) is not None:
-                check_positive(getattr(self, name), name, integer=True)
-        for name in ("max_iter", "patience"):
-            check_positive(getattr(self, name), name, integer=True)
-        check_positive(self.tol, "tol")
-        if not 0 <= self.validation_fraction < 1:
-            raise ParameterError("validation_fraction", self.validation_fraction, "at least 0 and below 1")
-        return Tuning(
-            objective,
-            WidthPenalty(self.width_penalty, float(self.width_strength)),
-            self.n_tune_components,
-            self.n_tune_rows,
-            self.validation_fraction,
-            self.max_iter,
-            self.tol,
-            self.patience,
-            checked_alpha(recipe.alpha),
-            fold_count(recipe.selection, 2 if holds_out else 1),
-            recipe.is_classifier,
-        )
 
 
 class KernelLearner(HistogramModel):
@@ -361,57 +279,6 @@ class FourierKernelRegressor(RealTargets, KernelLearner):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-
-@dataclass(frozen=True)
-class Channels(Design):
-    """Features of the channels side by side; each column belongs to exactly one channel."""
-
-    def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> FittedFeatures:
-        partition(self.blocks, sample.shape[1])
-        parts = self.parts(sample.shape[1])
-        scale = Scale.of(sample, [part.kernel for part in parts])
-        fitted = features_of([part.scaled(scale) for part in parts], seed).fit(scale.rows(sample))
-        if not scale.exponent:
-            return fitted
-        channels = [ScaledFeatures(features, scale) for features in fitted.features_]
-        return BlockFeatures.of_fitted(channels, {part.name: part.columns for part in parts}, sample.shape[1])
-
-
-@dataclass(frozen=True, eq=False)
-class ChannelLearner(WidthLearner):
-    """Learns the weights of the kernels of channels. ``MultipleKernelLearner`` documents the fields."""
-
-    losses_not_taken: ClassVar[tuple[str, ...]] = ("hinge", "poisson")
-    objective: str = field(default="training", init=False)  # by which the joint form learns widths
-    shared: bool = field(kw_only=True)
-    joint: bool = field(kw_only=True)
-    group_weights: Sequence[float] | None = field(kw_only=True)
-    n_alphas: int = field(kw_only=True)
-
-    def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Design:
-        """See ``Learner``."""
-        for name, flag in (("shared", self.shared), ("joint", self.joint)):
-            check_choice(flag, name, (False, True))
-        check_choice(self.widths, "widths", ("block", "bin"))
-        tuning = self.tuning(recipe, self.objective, self.joint)
-        if not self.joint:
-            return Channels(recipe, blocks)
-        objective = self._weighing(recipe, checked_loss(recipe))
-        return ChannelDesign(recipe, blocks, widths=self.widths, tuning=tuning, weights=objective, norm=self._norm)
-
-    def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
-        """See ``Learner``."""
-        return self._weighing(recipe, loss)
-
-    def _weighing(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
-        check_positive(self.n_alphas, "n_alphas", integer=True)
-        left_open = OpenSettings(checked_alpha(recipe.alpha), n_alphas=self.n_alphas)
-        return PenalisedLoss(loss, left_open, groups=self._norm)
-
-    @property
-    def _norm(self) -> GroupNorm:
-        return GroupNorm(self.group_weights, bool(self.shared))
 
 
 class MultipleKernelModel(KernelLearner):

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from chimap import _arrays
-from chimap._types import Rows
+from chimap._types import Blocks, Rows
+from chimap._validation import check_choice, check_positive
 from chimap.engines import Job
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import WidthFeatures
 from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.widths import partition
-from chimap.features.scaled import Scale, ScaledWidths
+from chimap.features.scaled import Scale, ScaledFeatures, ScaledWidths
 from chimap.kernel_learning.tuning import TuningRows
-from chimap.kernel_learning.widths import Adaptable, WidthDesign, WidthObjective, WidthPenalty
+from chimap.kernel_learning.widths import Adaptable, WidthDesign, WidthLearner, WidthObjective, WidthPenalty
 from chimap.losses import Loss, Square
 from chimap.machines.jobs import job_of
-from chimap.machines.method import Method
-from chimap.machines.objective import GroupNorm, PenalisedLoss
+from chimap.machines.method import Design, Method, features_of
+from chimap.machines.objective import GroupNorm, PenalisedLoss, checked_loss
 from chimap.machines.rows import PreparedRows
 from chimap.moments import Moments
 from chimap.penalties import L21
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
-from chimap.selection.base import OpenSettings
+from chimap.selection.base import OpenSettings, checked_alpha
 from chimap.selection.choose import compare
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
 from chimap.solvers.base import Evidence
@@ -188,11 +189,64 @@ class ChannelObjective(WidthObjective):
 
 
 @dataclass(frozen=True)
+class Channels(Design):
+    """Features of the channels side by side; each column belongs to exactly one channel."""
+
+    def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> FittedFeatures:
+        partition(self.blocks, sample.shape[1])
+        parts = self.parts(sample.shape[1])
+        scale = Scale.of(sample, [part.kernel for part in parts])
+        fitted = features_of([part.scaled(scale) for part in parts], seed).fit(scale.rows(sample))
+        if not scale.exponent:
+            return fitted
+        channels = [ScaledFeatures(features, scale) for features in fitted.features_]
+        return BlockFeatures.of_fitted(channels, {part.name: part.columns for part in parts}, sample.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelLearner(WidthLearner):
+    """Learns the weights of the kernels of channels. ``MultipleKernelLearner`` documents the fields."""
+
+    losses_not_taken: ClassVar[tuple[str, ...]] = ("hinge", "poisson")
+    objective: str = field(default="training", init=False)  # by which the joint form learns widths
+    shared: bool = field(kw_only=True)
+    joint: bool = field(kw_only=True)
+    group_weights: Sequence[float] | None = field(kw_only=True)
+    n_alphas: int = field(kw_only=True)
+
+    def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Design:
+        """See ``Learner``."""
+        for name, flag in (("shared", self.shared), ("joint", self.joint)):
+            check_choice(flag, name, (False, True))
+        check_choice(self.widths, "widths", ("block", "bin"))
+        self.check(recipe, holds_out=self.joint)
+        if not self.joint:
+            return Channels(recipe, blocks)
+        self.objective_for(recipe, checked_loss(recipe))
+        return ChannelDesign(recipe, blocks, learner=self)
+
+    def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
+        """See ``Learner``."""
+        check_positive(self.n_alphas, "n_alphas", integer=True)
+        left_open = OpenSettings(checked_alpha(recipe.alpha), n_alphas=self.n_alphas)
+        return PenalisedLoss(loss, left_open, groups=self.norm)
+
+    @property
+    def norm(self) -> GroupNorm:
+        """The norm of the weights of each channel."""
+        return GroupNorm(self.group_weights, bool(self.shared))
+
+
+@dataclass(frozen=True)
 class ChannelDesign(WidthDesign):
     """Features of the channels side by side, with separate widths, learned for weights of the channels."""
 
-    weights: PenalisedLoss = field(kw_only=True)
-    norm: GroupNorm = field(kw_only=True)
+    learner: ChannelLearner = field(kw_only=True)
+
+    @property
+    def weighing(self) -> PenalisedLoss:
+        """What the weights of the channels minimise."""
+        return self.learner.objective_for(self.recipe, checked_loss(self.recipe))
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
         return self.parts(n_columns)
@@ -200,26 +254,28 @@ class ChannelDesign(WidthDesign):
     def adaptable(self, n_components: int, sample: Rows, seed: int) -> ChannelWidths:
         """See ``WidthDesign``; each column belongs to one channel."""
         partition(self.blocks, sample.shape[1])
-        return ChannelWidths(self.parts(sample.shape[1]), self.recipe, n_components, self.widths, seed).fit(sample)
+        return ChannelWidths(
+            self.parts(sample.shape[1]), self.recipe, n_components, str(self.learner.widths), seed
+        ).fit(sample)
 
     def objective(self, features: Adaptable, rows: TuningRows, method: Method) -> ChannelObjective:
         plain = features.at(features.start_)
         whole = rows.moments(plain, method.recipe.dtype).whole()
-        loss, penalty = loss_of(self.weights.loss, whole), self.norm.penalty(plain)
-        return ChannelObjective(features, rows, penalty, loss, self.tuning.penalty)
+        loss, penalty = loss_of(self.weighing.loss, whole), self.learner.norm.penalty(plain)
+        return ChannelObjective(features, rows, penalty, loss, self.learner.penalty)
 
     def first_alpha(self, features: Adaptable, rows: TuningRows, method: Method) -> float:
         """Return the given strength, or the best one by the folds of the tuning rows at the widths to start from."""
-        if self.tuning.fixed_alpha is not None:
-            return self.tuning.fixed_alpha
+        if self.fixed_alpha is not None:
+            return self.fixed_alpha
         plain = features.at(features.start_)
         moments = rows.moments(plain, method.recipe.dtype)
         with rows.clock("choose alpha"):
-            whole, penalty = moments.whole(), self.norm.penalty(plain)
+            whole, penalty = moments.whole(), self.learner.norm.penalty(plain)
             largest = largest_alpha(whole, penalty)
             # At the largest strength no kernel is used, and the width of an unused kernel has no gradient.
             alphas = np.minimum(
-                self.weights.open.path_below(largest, GroupPassesProblem.smallest), LARGEST_SHARE_OF_ALPHA * largest
+                self.weighing.open.path_below(largest, GroupPassesProblem.smallest), LARGEST_SHARE_OF_ALPHA * largest
             )
             problem = GroupProblem(Square.name, Evidence(moments=moments, penalty=penalty))
             return compare(problem, OpenSettings(tuple(alphas.tolist())))[1]
@@ -229,7 +285,7 @@ class ChannelDesign(WidthDesign):
         recipe = replace(self.recipe, n_components=n_components)
         source, parts = rows.source, parts_of(recipe, self.blocks, rows.source.n_features)
         job = job_of(source, parts, rows.codec.n_targets, n_folds, method.recipe.dtype, normalises=method.changes_rows)
-        if self.weights.solver.needs == "moments":
+        if self.weighing.solver.needs == "moments":
             return job
-        n_rows = source.n_rows if self.tuning.n_rows is None else min(self.tuning.n_rows, source.n_rows)
+        n_rows = min(source.n_rows, self.learner.n_tune_rows or source.n_rows)
         return replace(job, n_kept=n_rows, kept_itemsize=method.recipe.dtype.itemsize)

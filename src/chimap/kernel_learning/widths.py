@@ -1,22 +1,23 @@
-"""The search for widths: the objective, L-BFGS or rounds of slopes that lower it, and the design of their features."""
+"""The search for widths: the objective, L-BFGS or rounds of slopes that lower it, the learner and its features."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 from scipy.optimize import minimize
 
 from chimap import _arrays, _threads
+from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import Parameters, Rows
-from chimap._validation import DataError
+from chimap._types import ArrayLike, Blocks, Parameters, Rows
+from chimap._validation import DataError, ParameterError, check_choice, check_positive
 from chimap.data import ArraySource, Source, split_source
 from chimap.data.source import choose_rows
 from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
@@ -29,12 +30,15 @@ from chimap.features.mapped_functions import Waves
 from chimap.features.scaled import Scale, ScaledWidths
 from chimap.features.weighted import Half, Relevance, output_mixtures
 from chimap.kernel_learning.tuning import TuningRows
+from chimap.losses import Loss
 from chimap.machines.jobs import job_of
 from chimap.machines.method import Design, Method
+from chimap.machines.objective import PenalisedLoss
 from chimap.machines.rows import PreparedRows
 from chimap.moments import FoldMoments, Moments
+from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
-from chimap.selection.base import OpenSettings
+from chimap.selection.base import OpenSettings, checked_alpha, fold_count
 from chimap.selection.choose import compare
 from chimap.selection.climb import Scored, Setting, climb
 from chimap.solvers import LinearSolution, ridge
@@ -44,6 +48,7 @@ from chimap.solvers.widths import ObjectiveSlopes, held_out, total_scatter, trai
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
+    from sklearn.base import BaseEstimator
 
 
 class Adaptable(Protocol):
@@ -467,37 +472,78 @@ SEARCHES: dict[str, type[WidthSearch]] = {"held-out": WidthSearch, "training": W
 """How widths are found, by the name of the objective."""
 
 
-@dataclass(frozen=True)
-class Tuning:
-    """How widths are learned; see ``FourierKernelLearner``.
+@dataclass(frozen=True, eq=False)
+class WidthLearner:
+    """Learns the widths of a kernel before the weights. ``FourierKernelLearner`` documents the fields."""
 
-    alpha: from ``checked_alpha``. n_folds: number of held-out folds.
-    """
-
+    losses_not_taken: ClassVar[tuple[str, ...]] = ()
+    widths: str | ArrayLike
     objective: str
-    penalty: WidthPenalty
-    n_components: int | None
-    n_rows: int | None
+    width_penalty: str
+    width_strength: float
+    n_tune_components: int | None
+    n_tune_rows: int | None
     validation_fraction: float
     max_iter: int
     tol: float
     patience: int
-    alpha: float | tuple[float, ...] | None
-    n_folds: int
-    is_classifier: bool
+
+    @classmethod
+    def of(cls, estimator: BaseEstimator) -> Self:
+        """Return the settings that an estimator has as parameters."""
+        return cls(**{each.name: getattr(estimator, each.name) for each in fields(cls) if each.init})
+
+    def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Design:
+        """See ``Learner``."""
+        check_choice(self.objective, "objective", tuple(SEARCHES))
+        self.check(recipe, holds_out=True)
+        return WidthDesign(recipe, blocks, learner=self)
+
+    def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
+        """See ``Learner``."""
+        return PenalisedLoss(loss, OpenSettings(checked_alpha(recipe.alpha)))
+
+    def check(self, recipe: Recipe, *, holds_out: bool) -> None:
+        """Raise ValueError for a wrong setting. holds_out: whether folds are needed even if alpha is given."""
+        check_choice(self.width_penalty, "width_penalty", ("l2", "l1"))
+        if self.width_strength != 0:
+            check_positive(self.width_strength, "width_strength")
+            if self.objective == "gradients":
+                raise InputError(
+                    Message(
+                        "{width_strength=!s} is a penalty of an objective that is minimised, but "
+                        "{objective='gradients'} takes widths from slopes. Leave {width_strength} at 0.",
+                        self.width_strength,
+                    )
+                )
+        for name in ("n_tune_components", "n_tune_rows"):
+            if getattr(self, name) is not None:
+                check_positive(getattr(self, name), name, integer=True)
+        for name in ("max_iter", "patience"):
+            check_positive(getattr(self, name), name, integer=True)
+        check_positive(self.tol, "tol")
+        if not 0 <= self.validation_fraction < 1:
+            raise ParameterError("validation_fraction", self.validation_fraction, "at least 0 and below 1")
+        checked_alpha(recipe.alpha)
+        fold_count(recipe.selection, 2 if holds_out else 1)
 
     @property
-    def fixed_alpha(self) -> float | None:
-        """The strength, if one is given."""
-        return self.alpha if isinstance(self.alpha, float) else None
+    def penalty(self) -> WidthPenalty:
+        """The penalty on the widths."""
+        return WidthPenalty(self.width_penalty, float(self.width_strength))
 
 
 @dataclass(frozen=True)
 class WidthDesign(Design):
     """``WidthFeatures``: one kernel over all columns, with widths by blocks, bins or groups."""
 
-    widths: Any = field(kw_only=True)
-    tuning: Tuning = field(kw_only=True)
+    learner: WidthLearner = field(kw_only=True)
+
+    @property
+    def fixed_alpha(self) -> float | None:
+        """The strength, if one is given."""
+        alpha = checked_alpha(self.recipe.alpha)
+        return alpha if isinstance(alpha, float) else None
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``: only the widths depend on the blocks."""
@@ -514,7 +560,7 @@ class WidthDesign(Design):
         features = WidthFeatures(
             scale.kernel(kernel),
             n_components,
-            widths=self.widths,
+            widths=self.learner.widths,
             blocks=self.blocks,
             map=self.recipe.map,
             n_terms=int(self.recipe.n_terms),
@@ -533,24 +579,24 @@ class WidthDesign(Design):
         clock: Stopwatch,
         progress: Progress,
     ) -> tuple[FittedFeatures, Parameters]:
-        tuning, full = self.tuning, features
-        n_rows = min(rows.source.n_rows, tuning.n_rows or rows.source.n_rows)
-        n_components = tune_components(tuning.n_components, n_rows)
+        learner, full = self.learner, features
+        n_rows = min(rows.source.n_rows, learner.n_tune_rows or rows.source.n_rows)
+        n_components = tune_components(learner.n_tune_components, n_rows)
         if n_components is not None and n_components < int(self.recipe.n_components):
             features = self.adaptable(n_components, sample, method.recipe.seed)
         tuned, validation = self._tuning_rows(method, rows, features.n_components, clock)
         if validation is not None and validation.n_rows < FEWEST_VALIDATION_ROWS:
             validation = None
         objective = self.objective(features, tuned, method)
-        search = SEARCHES[tuning.objective](
+        search = SEARCHES[learner.objective](
             objective,
             validation,
-            tuning.is_classifier,
+            self.recipe.is_classifier,
             progress,
-            tuning.max_iter,
-            tuning.tol,
-            tuning.patience,
-            tuning.fixed_alpha is not None,
+            learner.max_iter,
+            learner.tol,
+            learner.patience,
+            self.fixed_alpha is not None,
         )
         is_small = tuned.n_rows * features.n_components <= MOST_ENTRIES_OF_ONE_THREAD
         with _threads.one_thread() if is_small else nullcontext():
@@ -559,16 +605,16 @@ class WidthDesign(Design):
 
     def objective(self, features: Adaptable, rows: TuningRows, method: Method) -> WidthObjective:
         """Return the function of the widths to minimise."""
-        return WidthObjective(features, rows, self.tuning.objective, self.tuning.penalty)
+        return WidthObjective(features, rows, self.learner.objective, self.learner.penalty)
 
     def first_alpha(self, features: Adaptable, rows: TuningRows, method: Method) -> float:
         """Return the given strength, or the best one at the widths to start from."""
-        if self.tuning.fixed_alpha is not None:
-            return self.tuning.fixed_alpha
+        if self.fixed_alpha is not None:
+            return self.fixed_alpha
         moments = rows.moments(features.at(features.start_), method.recipe.dtype)
         whole = moments.whole()
         with rows.clock("choose alpha"):
-            _, best = compare(RidgeProblem(moments, spans=False), OpenSettings(self.tuning.alpha))
+            _, best = compare(RidgeProblem(moments, spans=False), OpenSettings(checked_alpha(self.recipe.alpha)))
         return max(best, least_alpha(whole, method.recipe.dtype))
 
     def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
@@ -585,13 +631,14 @@ class WidthDesign(Design):
         They are a part of the source in memory, or the whole source, read again. Rows in groups are drawn and held
         out by whole groups.
         """
-        tuning, source, groups = self.tuning, rows.source, rows.groups
+        most, share = self.learner.n_tune_rows, self.learner.validation_fraction
+        source, groups = rows.source, rows.groups
         whole: Source = source
-        if tuning.n_rows is not None and tuning.n_rows < source.n_rows:
+        if most is not None and most < source.n_rows:
             if groups is None:
-                chosen = choose_rows(source.n_rows, tuning.n_rows, method.recipe.seed + 1)
+                chosen = choose_rows(source.n_rows, most, method.recipe.seed + 1)
             else:
-                chosen = rows_of_groups(groups, tuning.n_rows, method.recipe.seed + 1)
+                chosen = rows_of_groups(groups, most, method.recipe.seed + 1)
                 groups = groups[chosen]
             with clock("sample"):
                 labels = source.labels()
@@ -599,10 +646,10 @@ class WidthDesign(Design):
                 whole.weights = None if source.weights is None else source.weights[chosen]
         learning, validation = whole, None
         can_validate = groups is None or np.unique(groups).size > 2
-        if can_validate and round(tuning.validation_fraction * whole.n_rows) >= FEWEST_VALIDATION_ROWS:
-            learning, validation = split_source(whole, tuning.validation_fraction, method.recipe.seed, groups)
+        if can_validate and round(share * whole.n_rows) >= FEWEST_VALIDATION_ROWS:
+            learning, validation = split_source(whole, share, method.recipe.seed, groups)
             groups = None if groups is None else groups[learning.places]
-        n_folds = min(tuning.n_folds, learning.n_rows // 2)
+        n_folds = min(fold_count(self.recipe.selection), learning.n_rows // 2)
         if groups is not None:
             names, groups = np.unique(groups, return_inverse=True)
             n_folds = min(n_folds, names.size)
