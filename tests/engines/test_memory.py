@@ -321,7 +321,7 @@ def test_the_sample_is_not_copied_for_rows_beside_it():
     model = HistogramClassifier("exp-chi2", features="fourier", n_components=64, alpha=1.0, random_state=0)
     method, source = Method.of(Recipe.of(model)), open_source(ROWS, LABELS)
     rows = PreparedRows(source, method.preparation(source), ClassCodec.of(LABELS), DealtFolds(1, 0), 0)
-    places = rows.representative(200)
+    places = rows.validation_places(200)
     sample, others = rows.sample_and(places)
     np.testing.assert_array_equal(others, ROWS[places])
     np.testing.assert_array_equal(sample, rows.sample())

@@ -41,12 +41,12 @@ def test_of_few_rows_they_are_any():
 
 
 def test_landmarks_leave_a_fifth_of_the_rows_to_the_choice():
-    for n_rows, n_apart in ((1001, 200), (3000, 600), (5000, 1000), (20_000, 2000)):
+    for n_rows, n_reserved in ((1001, 200), (3000, 600), (5000, 1000), (20_000, 2000)):
         rows = prepared(n_rows, "exp-chi2", features="landmarks", n_components=1000)
         places = rows.validation(16, 4, 2**30)
-        assert places.size == n_apart
+        assert places.size == n_reserved
         assert not np.isin(places, rows.sampled()).any()
-        assert rows.sampled().size == min(4096, n_rows - n_apart)
+        assert rows.sampled().size == min(4096, n_rows - n_reserved)
 
 
 def test_where_every_row_is_a_landmark_none_are_left():

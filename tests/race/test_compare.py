@@ -26,7 +26,7 @@ COUNTS = np.round(50 * X)
 ASKED = Recipe("HistogramClassifier", True)
 
 
-def look(**more):
+def traits(**more):
     usual = {"is_signed": False, "density": 0.5, "has_sums": True, "has_counts": True, "n_classes": 3}
     return SampleTraits(**(usual | more))
 
@@ -97,9 +97,9 @@ def test_a_named_kernel_has_its_exact_machine_beside_its_features(of_one):
     ],
 )
 def test_features_of_each_kind_of_kernel(kernel, more, expected):
-    listed = candidates_of_kernel(ASKED, kernel, "auto", look(**more))
+    listed = candidates_of_kernel(ASKED, kernel, "auto", traits(**more))
     exact = [c for c in listed if not c.is_baseline]
-    found = features_of_kernel(ASKED, exact[0], {"alpha": 1.0, "gamma": 2.0}, look(**more), [64, 10_000], 3000)
+    found = features_of_kernel(ASKED, exact[0], {"alpha": 1.0, "gamma": 2.0}, traits(**more), [64, 10_000], 3000)
     assert {c.name.rpartition(", ")[2] for c in found} - {"10,000 fourier", "fourier 10,000"} == {
         " ".join(reversed(word.split())) for word in expected
     }
@@ -109,7 +109,7 @@ def test_features_of_each_kind_of_kernel(kernel, more, expected):
 
 def test_normalisations_are_those_that_suit_the_rows():
     def tried(kernel, normalize=None, **more):
-        listed = candidates_of_kernel(ASKED, kernel, 1.0, look(**more), normalize)
+        listed = candidates_of_kernel(ASKED, kernel, 1.0, traits(**more), normalize)
         return [c.settings["normalize"] for c in listed if not c.is_baseline]
 
     assert tried("exp-chi2") == [None, "l1"]

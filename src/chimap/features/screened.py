@@ -12,7 +12,7 @@ from chimap import _arrays
 from chimap._types import Rows
 from chimap.features.weighted import at_least
 
-_FEW = 0.1  # least share of useless bins for which weights are computed
+_LEAST_USELESS_SHARE = 0.1  # least share of useless bins for which weights are computed
 _LARGE = 0.5  # p-values above it are taken to be those of useless bins
 
 
@@ -79,7 +79,7 @@ def screened_weights(rows: Rows, targets: np.ndarray, blocks: Sequence[np.ndarra
 def _useless(p: np.ndarray) -> np.ndarray | None:
     """Return for each p-value (m,) the probability that its bin is useless; None where hardly any bin is."""
     share = min(1.0, np.count_nonzero(p > _LARGE) / max(1.0, (1 - _LARGE) * p.size))
-    if share < _FEW:
+    if share < _LEAST_USELESS_SHARE:
         return None
     order = np.argsort(p, kind="stable")
     # Slopes of the least concave majorant of the distribution function: 1/m over each step, made to decrease.

@@ -29,13 +29,13 @@ from chimap.selection.choose import ChosenSolution
 from chimap.solvers.held_out import SCORED_ROWS, HeldOut, ScoredRows, ValidationRows
 
 _SAMPLE_ROWS, _SAMPLE_BYTES = 4096, 2**26
-_PART_APART = 5  # at most a fifth of the rows: setting these aside costs no landmarks worth having
+_RESERVED_DIVISOR = 5  # at most a fifth of the rows: setting these aside costs no landmarks worth having
 _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 # Rows, or groups, that suffice to calibrate by, and rows of a rare class. With 28 rows of a fold probabilities were off
 # by .07, with 140 rows left out by a Newton step by .02.
 FEWEST_UNITS = 100
 _NEGATIVES = 50  # rows of the other classes that have the largest outputs, to find the threshold of a rare class among
-_MOST_WITNESSES = 2**16  # however rare a class is
+_MOST_VALIDATION_ROWS = 2**16  # however rare a class is
 _OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
 
 
@@ -47,16 +47,16 @@ def sample_rows(n_bins: int) -> int:
 def sample_size(source: Source, parts: list[FeatureBlock]) -> int:
     """Return the number of rows of the source that the features of these parts are fitted on."""
     size = max(sample_rows(source.n_features), sizes_of(parts).sample_rows)
-    return min(size, source.n_rows - rows_apart(source, parts))
+    return min(size, source.n_rows - n_reserved_rows(source, parts))
 
 
-def rows_apart(source: Source, parts: list[FeatureBlock]) -> int:
+def n_reserved_rows(source: Source, parts: list[FeatureBlock]) -> int:
     """Return the number of rows that no landmark of these parts is made of; 0 for features without landmarks.
 
     If every row is a landmark, leaving a row out is exact, and no rows need to be set aside.
     """
     has_others = 0 < sizes_of(parts).landmarks < source.n_rows
-    return min(SCORED_ROWS, source.n_rows // _PART_APART) if has_others else 0
+    return min(SCORED_ROWS, source.n_rows // _RESERVED_DIVISOR) if has_others else 0
 
 
 def features_by_pieces(features: RowFeatures, rows: Rows, out: np.ndarray, shift: np.ndarray) -> None:
@@ -163,9 +163,9 @@ class PreparedRows:
         size = int(max(FEWEST_VALIDATION_ROWS, min(self._wanted, budget / VALIDATION_SHARE / bytes_each)))
         if size * bytes_each > budget / _MOST_SHARE:
             return np.empty(0, dtype=np.int64)
-        return self.representative(size)
+        return self.validation_places(size)
 
-    def representative(self, size: int) -> np.ndarray:
+    def validation_places(self, size: int) -> np.ndarray:
         """Return at most ``size`` places of rows that resemble unseen rows as far as possible.
 
         Rows of rare classes are all among them, up to half; rows in groups come from as many groups as possible. See
@@ -175,22 +175,22 @@ class PreparedRows:
             return self._of_groups(self.groups, size)
         rare = np.flatnonzero(self._is_rare)
         if not rare.size:
-            return self._unseen(size)
-        if self._apart.size:  # no landmark may be made of them
+            return self._outside_features(size)
+        if self._reserved.size:  # reserved rows make no landmark
             rare = np.setdiff1d(rare, self.sampled(), assume_unique=True)
         rare = rare[choose_rows(rare.size, max(1, size // 2), self.seed)] if rare.size else rare
-        others = self._unseen(size)
+        others = self._outside_features(size)
         others = others[~self._is_rare[others]]
         return np.union1d(rare, others[choose_rows(others.size, max(1, size - rare.size), self.seed)])
 
-    def _unseen(self, size: int) -> np.ndarray:
+    def _outside_features(self, size: int) -> np.ndarray:
         """Return at most ``size`` places of rows that no landmark is made of, or that are not in the sample."""
-        apart = self._apart
-        if not apart.size:
+        reserved = self._reserved
+        if not reserved.size:
             return self._beside_sample(size)
         if size > SCORED_ROWS:
-            apart = np.setdiff1d(np.arange(self.source.n_rows), self.sampled(), assume_unique=True)
-        return apart[choose_rows(apart.size, size, self.seed)]
+            reserved = np.setdiff1d(np.arange(self.source.n_rows), self.sampled(), assume_unique=True)
+        return reserved[choose_rows(reserved.size, size, self.seed)]
 
     def _of_groups(self, groups: np.ndarray, size: int) -> np.ndarray:
         """Return at most ``size`` places of rows that are held out, as many from each group as possible.
@@ -198,8 +198,8 @@ class PreparedRows:
         They are of the groups that no landmark is made of, if these are enough. A probability or a set needs more: the
         rows of a group are left out with all that is like them anyway.
         """
-        is_enough = np.unique(groups[self._apart]).size >= FEWEST_UNITS
-        places = self._apart if is_enough else np.arange(self.source.n_rows)
+        is_enough = np.unique(groups[self._reserved]).size >= FEWEST_UNITS
+        places = self._reserved if is_enough else np.arange(self.source.n_rows)
         if self.folds.n_held < self.n_folds:
             held = places[self.folds(0, self.source.n_rows)[places] < self.folds.n_held]
             places = held if held.size else np.flatnonzero(self.folds(0, self.source.n_rows) < self.folds.n_held)
@@ -251,14 +251,14 @@ class PreparedRows:
         offsets = learned.loss.offsets(targets, held_out.outputs, counts)
         return learned if offsets is None else learned.moved(offsets)
 
-    def is_apart(self, places: np.ndarray) -> np.ndarray:
+    def is_reserved(self, places: np.ndarray) -> np.ndarray:
         """Return which of the rows at ``places`` no landmark is made of, (m,)."""
-        return np.isin(places, self._apart)
+        return np.isin(places, self._reserved)
 
-    def unseen(self, places: np.ndarray) -> np.ndarray | None:
+    def reserved(self, places: np.ndarray) -> np.ndarray | None:
         """Return which of the rows at ``places`` no landmark is made of, (m,); None if that is all or none of them."""
-        is_apart = np.isin(places, self._apart)
-        return is_apart if is_apart.any() and not is_apart.all() else None
+        is_reserved = np.isin(places, self._reserved)
+        return is_reserved if is_reserved.any() and not is_reserved.all() else None
 
     def folds_to_hold_out(self, places: np.ndarray | None = None) -> tuple[int, ...]:
         """Return the first folds whose rows at ``places`` (None: all) suffice, see ``sufficient_folds``."""
@@ -278,7 +278,7 @@ class PreparedRows:
         if not n_rare or self.groups is not None:
             return SCORED_ROWS
         wanted = _NEGATIVES * self.source.n_rows / n_rare
-        return int(min(max(SCORED_ROWS, wanted), _MOST_WITNESSES, self.source.n_rows))
+        return int(min(max(SCORED_ROWS, wanted), _MOST_VALIDATION_ROWS, self.source.n_rows))
 
     @property
     def has_rare(self) -> bool:
@@ -291,23 +291,23 @@ class PreparedRows:
         return self.codec.rare(self.labels, SCORED_ROWS, FEWEST_UNITS)
 
     @cached_property
-    def _apart(self) -> np.ndarray:
+    def _reserved(self) -> np.ndarray:
         """Return the places of the rows that no landmark is made of; none for features without landmarks.
 
         These rows stand for unseen ones. A row that contributed to a landmark, the mean of several rows, lies closer to
         it than an unseen row does, and so do the other rows of that mean. Leaving the row out takes back its share of
-        the weights, but not its share of the landmark. A fifth of the groups is set apart, as a whole.
+        the weights, but not its share of the landmark. A fifth of the groups is reserved, each as a whole.
         """
         n_rows = self.source.n_rows
-        n_apart = rows_apart(self.source, self.prepare.parts)
-        if not n_apart:
+        n_reserved = n_reserved_rows(self.source, self.prepare.parts)
+        if not n_reserved:
             return np.zeros(0, np.int64)
         if self.groups is not None:
             sizes = np.bincount(self.groups)
-            chosen = np.random.default_rng(self.seed + 1).permutation(sizes.size)[: sizes.size // _PART_APART]
+            chosen = np.random.default_rng(self.seed + 1).permutation(sizes.size)[: sizes.size // _RESERVED_DIVISOR]
             is_small = sizes[chosen].sum() <= n_rows // 2
             return np.flatnonzero(np.isin(self.groups, chosen)) if is_small else np.zeros(0, np.int64)
-        return choose_rows(n_rows, n_apart, self.seed + 1)
+        return choose_rows(n_rows, n_reserved, self.seed + 1)
 
     def _beside_sample(self, size: int) -> np.ndarray:
         """Return ``size`` rows that the features were not fitted on, or any rows if fewer than half can be found.
@@ -331,14 +331,14 @@ class PreparedRows:
 
     def sampled(self) -> np.ndarray:
         """Return the places of the sample that features are fitted on."""
-        size, apart = sample_size(self.source, self.prepare.parts), self._apart
-        size = min(size, self.source.n_rows - apart.size)
+        size, reserved = sample_size(self.source, self.prepare.parts), self._reserved
+        size = min(size, self.source.n_rows - reserved.size)
         weights = self.source.weights
         if weights is not None and self._are_weighed:
             weights = np.array(of_rows(weights), dtype=np.float64)
-            weights[apart] = 0
+            weights[reserved] = 0
             return rows_by_weight(weights, size, self.seed)
-        available = np.setdiff1d(choose_rows(self.source.n_rows, size + apart.size, self.seed), apart)
+        available = np.setdiff1d(choose_rows(self.source.n_rows, size + reserved.size, self.seed), reserved)
         return available[choose_rows(available.size, size, self.seed)]
 
     def held_out(self, n: int) -> np.ndarray:
@@ -346,7 +346,7 @@ class PreparedRows:
         members = np.flatnonzero(self.folds(0, self.source.n_rows) == 0)
         return members[choose_rows(members.size, n, self.seed + 1)]
 
-    def scored(self, validation: ValidationRows, scoring: Scoring) -> ScoredRows:
+    def with_scores(self, validation: ValidationRows, scoring: Scoring) -> ScoredRows:
         """Return the validation rows with the score by which they help choose a setting."""
         score = self.codec.score(self.labels[validation.rows], scoring, validation.counted)
         shift = np.asarray(self.codec.shift)

@@ -55,7 +55,7 @@ from chimap.solvers.kernel_matrix import has_exact_machine
 _STEPS = ((-1, 0), (1, 0), (0, 1), (0, -1))
 _UNTHREADED_ROWS = 1200  # rows whose machine is solved before two threads could have synchronised
 _COUNTED_ROWS = 1000  # rows whose frequent columns are counted to estimate the size of mapped rows
-_MANY_ROWS = 2000  # dense rows whose maps have a feature a bin in trials
+_FEWEST_ROWS_FOR_ONE_TERM = 2000  # dense rows whose maps have a feature a bin in trials
 _WELL_FILLED = 0.15  # share of entries: pictures and descriptors have more, words, species and substructures less
 _FEWEST_ERRORS_TO_COMPARE = 0.1  # expected errors; with fewer, probabilities cannot rank settings
 _UNCOUNTED_SECONDS = 0.05  # of a trial, which are not counted as operations: maps, scores
@@ -424,7 +424,7 @@ class SharedMachines:
         """
         if not isinstance(self.asked.n_terms, str):
             return self.asked.n_terms
-        if self.rows.shape[0] < _MANY_ROWS:
+        if self.rows.shape[0] < _FEWEST_ROWS_FOR_ONE_TERM:
             return 2
         n_filled, (n, n_bins) = np.count_nonzero(_arrays.stored_values(self.rows)), self.rows.shape
         return 1 if n_filled > _WELL_FILLED * n * n_bins else 2

@@ -5,7 +5,7 @@ from moments. ``GcvScorer`` computes the score of one strength and its slope fro
 downhill. The weights come with the score, so the chosen strength is not solved again. If the user's score can be
 computed on rows of the fit (``ScoredRows``), it makes the final choice near the minimum (``FinalChoice``).
 
-Many features make a factor dear (D^3/3 operations), and a search takes four or five of them. The strength hardly
+With many features a factorisation is expensive (D^3/3 operations), and a search takes four or five. The strength hardly
 depends on the number of features, so half of them find where it lies, and how far below it the user's score is best,
 for an eighth of the price (``CoarseChoice``); with all features it is then confirmed, and moved by one step of Newton
 if it is off.
@@ -250,7 +250,7 @@ _LONGEST_STEP = float(np.log(10))  # of Newton, in ln alpha: beyond a decade its
 
 @dataclass(frozen=True)
 class CoarseChoice:
-    """What half of the features say of the strength.
+    """Alpha estimated from every second feature.
 
     alpha : the strength of least GCV, for all features.
     curvature : of ln GCV in ln alpha there, above 0.

@@ -206,7 +206,7 @@ class Stage(SettingSearch[_SettingTrial]):
 FEW_ROWS = 3000  # up to as many rows, all settings are compared on all rows
 _COMPARED_SHARE = 0.3  # of more rows, on which settings are compared: seven machines cost a fifth of one of all
 _SEARCH_DIVISOR = 3  # the search begins on a third of these rows, where a machine costs a 27th
-_STEP_TO_NARROWER = ((0, 1),)  # more rows leave the strength but bear a narrower kernel, of a larger gamma
+_STEP_TO_NARROWER = ((0, 1),)  # with more rows the best alpha stays, but a narrower kernel (larger gamma) pays off
 _MOST_ALPHA = 1e30  # beyond it all outputs are the mean of the targets, and single precision holds no products
 _DECADES_RAISED = 6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
 OCTAVES = 2  # gamma is searched from a quarter to four times its starting value
@@ -218,10 +218,10 @@ class LeaveOut:
 
     Up to ``FEW_ROWS`` rows, all settings are compared on all rows. Of more rows, three tenths, spread over all, or
     ``FEW_ROWS`` if that is more, serve to compare them: a search on a third of these finds where to begin, and its best
-    setting is compared with its neighbours on all of these. More rows bear a narrower kernel: half of all rows decide
-    whether gamma rises. On more than ``FEW_ROWS`` rows, only the last ``FEW_ROWS`` are left out. The best setting is
-    solved once on all rows, all of which are left out, and whose factor then stays in memory. Of equal scores, that
-    with the smaller squared error is better.
+    setting is compared with its neighbours on all of these. With more rows a narrower kernel pays off: half of all rows
+    decide whether gamma rises. On more than ``FEW_ROWS`` rows, only the last ``FEW_ROWS`` are left out. The best
+    setting is solved once on all rows, all of which are left out, and whose factor then stays in memory. Of equal
+    scores, that with the smaller squared error is better.
 
     Targets with missing entries (NaN in ``Y``) or with separate weights take a solution for every part of the rows that
     is left out. Rows, or groups, are then left out in as many parts as take little work, at most a fifth of the rows
@@ -233,7 +233,7 @@ class LeaveOut:
         The kernel matrix, of some of the rows or of all.
     rows : KernelRows
         All rows, with their targets, weights and score, and those that are left out together. Where the choice is
-        settled, rare classes have all of them left out.
+        made, rare classes have all of them left out.
     alphas : sequence of float or None, default=None
         Strengths to choose from; None for a search in half decades of the kernel's scale.
     octaves : int, default=2
@@ -290,7 +290,7 @@ class LeaveOut:
     def _of_all(self, scale: float | None) -> Stage:
         """Return the stage of all rows, which leaves out only the last ones where more is too much work.
 
-        That is the case if the choice is settled, so that they only serve calibration, and for many rows of targets
+        That is the case if the choice is made, so that they only serve calibration, and for many rows of targets
         that take a solution for each part.
         """
         n = self.rows.Y.shape[0]

@@ -276,8 +276,10 @@ class Collector(ABC):
 
     def measured(self, held_out: HeldOut) -> np.ndarray:
         """Return places among the held-out rows of those whose distances are measured, ascending."""
-        apart = np.flatnonzero(self.rows.is_apart(held_out.rows))
-        return apart[choose_rows(apart.size, LEFT_OUT_ROWS, self.method.recipe.seed)] if apart.size else apart
+        reserved = np.flatnonzero(self.rows.is_reserved(held_out.rows))
+        return (
+            reserved[choose_rows(reserved.size, LEFT_OUT_ROWS, self.method.recipe.seed)] if reserved.size else reserved
+        )
 
     def measure(self, features: FittedFeatures, places: np.ndarray, empty: np.ndarray, sample: Sample) -> np.ndarray:
         """Return the distances of the rows at these places of the source; see ``features.nearest`` for ``empty``."""

@@ -244,7 +244,7 @@ def validation_rows_of(
         weights,
         rows.shares(places),
         rows.leaves_folds,
-        rows.unseen(places),
+        rows.reserved(places),
         counts,
     )
 
@@ -269,10 +269,12 @@ def validation_and_scored_rows(
     if not n_scored:
         return validation, None
     # The number of scored rows is independent of the budget, which would otherwise influence the choice.
-    scored_places = rows.held_out(n_scored) if method.holding.asked == "holdout" else rows.representative(SCORED_ROWS)
+    scored_places = (
+        rows.held_out(n_scored) if method.holding.asked == "holdout" else rows.validation_places(SCORED_ROWS)
+    )
     is_there = validation is not None and np.array_equal(scored_places, places)
     scored = validation if is_there else make(scored_places, rows.take(scored_places))
-    return validation, None if scored is None else rows.scored(scored, method.recipe.scoring)
+    return validation, None if scored is None else rows.with_scores(scored, method.recipe.scoring)
 
 
 # --- the learning curve
@@ -299,7 +301,7 @@ def learning_curve(
     members = np.flatnonzero(rows.folds(0, rows.source.n_rows)[validation.rows] == last)
     if members.size < _MEASURED:
         return None
-    scored_rows = rows.scored(validation.of(members), shown)
+    scored_rows = rows.with_scores(validation.of(members), shown)
     factor = Factor(moments.shift.size, method.recipe.device)
     points = score_growing(sums[:-1] or growing(moments), learned.solution.alpha, scored_rows, factor)
     if sums and learned.held_out is not None:  # the last point: each of these rows was left out alone
