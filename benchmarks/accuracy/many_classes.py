@@ -25,11 +25,12 @@ from chimap import HistogramClassifier
 from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.fit.fit import fit_candidate
+from chimap.models.race_result import Candidate
 from chimap.race.candidates import kernels_worth_trying
 from chimap.race.rounds import ERRORS_TO_DROP_BEFORE_LAST_ROUND, preferred
 from chimap.race.runner import Race
 from chimap.race.shared import BestSetting
-from chimap.race.trials import Candidate, Outcome
+from chimap.race.trials import Outcome
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 

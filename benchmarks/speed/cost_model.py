@@ -128,7 +128,7 @@ def check_rows(machine, folder, n_rows):
         path = Path(folder) / f"{bins}.npy"
         source = open_source(path, write_histograms(path, n_rows, bins, CLASSES, seed=0))
         recipe = Recipe.of(random_features(D, "1GiB"))
-        seconds_of_stages = fit(recipe, source).learned["stage_seconds_"]
+        seconds_of_stages = fit(recipe, source).learned.stage_seconds
         measured = sum(seconds_of_stages[name] for name in PASS) / n_rows
         foretold = machine.row(Shape(bins, D, planned_rows(recipe, source, LocalEngine())))
         report(

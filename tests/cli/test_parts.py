@@ -17,6 +17,7 @@ from chimap.cli import commands, data_rows, flag_values, machine, messages
 from chimap.cli.commands.fit import bin_weights_line, choice_of_alpha, of_budget
 from chimap.cli.fit_settings import Settings
 from chimap.data.table import readings_of
+from chimap.solvers.findings import Findings
 
 
 @pytest.mark.parametrize(
@@ -177,10 +178,10 @@ def test_a_parameter_is_told_by_its_flag(capsys):
 
 
 def test_a_summary_says_where_memory_was_too_small_to_learn_weights_of_bins():
-    fitted = SimpleNamespace(learned={"race_": None}, columns=None)
+    fitted = SimpleNamespace(learned=SimpleNamespace(race=object()), columns=None)
     raced = SimpleNamespace(bin_weights="learn", fitted=fitted, bin_weights_=[0.5, 1.5])
     assert bin_weights_line(raced) == "bin 1 1.5, bin 0 0.5; 0 of 2 below 0.01"
-    unraced = SimpleNamespace(learned={}, columns=None)
+    unraced = SimpleNamespace(learned=SimpleNamespace(race=None), columns=None)
     skipped = SimpleNamespace(bin_weights="learn", fitted=unraced, bin_weights_=None)
     assert bin_weights_line(skipped) == "equal, as --memory is too small to learn them"
     equal = SimpleNamespace(bin_weights=None, fitted=fitted, bin_weights_=None)
@@ -196,7 +197,7 @@ def test_how_the_strength_was_chosen():
         ("as given", 0.5, {}, None),
         ("five folds", "auto", {"alpha": 0.1}, chosen),
     ):
-        fitted = SimpleNamespace(learned={"race_": race} if raced else {})
+        fitted = SimpleNamespace(learned=SimpleNamespace(race=race if raced else None, findings=Findings()))
         assert (
             choice_of_alpha(SimpleNamespace(alpha=alpha, chosen_=raced, selection_=selection, fitted=fitted)) == words
         )

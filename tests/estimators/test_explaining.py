@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from chimap import HistogramClassifier, HistogramRegressor, open_source
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.explain import mean_and_deviation, rows_like
+from chimap.explain import RowStatistics, rows_like
 from chimap.normalizations import CATALOGUE as NORMALIZATIONS
 
 RNG = np.random.default_rng(1)
@@ -179,12 +179,12 @@ def test_an_additive_model_has_no_neighbours():
 
 def test_mean_and_deviation_of_sparse_rows_are_those_of_dense_ones():
     rows = np.where(X > 0.1, X, 0)
-    dense, sparse = mean_and_deviation(rows), mean_and_deviation(sp.csr_matrix(rows))
-    np.testing.assert_allclose(dense["mean_row_"], rows.mean(axis=0))
-    np.testing.assert_allclose(dense["deviation_row_"], rows.std(axis=0))
-    np.testing.assert_allclose(dense["largest_row_"], rows.max(axis=0))
-    for name, values in dense.items():
-        np.testing.assert_allclose(sparse[name], values)
+    dense, sparse = RowStatistics.of(rows), RowStatistics.of(sp.csr_matrix(rows))
+    np.testing.assert_allclose(dense.mean_row, rows.mean(axis=0))
+    np.testing.assert_allclose(dense.deviation_row, rows.std(axis=0))
+    np.testing.assert_allclose(dense.largest_row, rows.max(axis=0))
+    for name, values in vars(dense).items():
+        np.testing.assert_allclose(getattr(sparse, name), values)
 
 
 @pytest.mark.parametrize("is_signed", [False, True])

@@ -12,7 +12,7 @@ import chimap.fit.fit as trunk
 from chimap import HistogramClassifier, HistogramRegressor, _memory, load
 from chimap._validation import MemoryBudgetError
 from chimap.data.doubts import DataWarning
-from chimap.race.trials import Candidate, RaceResult, Trial
+from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.recipe import Recipe
 
 rng = np.random.default_rng(0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -105,8 +103,7 @@ def test_names_of_bins_and_classes_are_those_of_the_fit():
 
 def test_without_a_mean_row_a_background_is_asked_for():
     model = fitted(kernel="chi2")
-    learned = {name: value for name, value in model.fitted.learned.items() if name != "mean_row_"}
-    model.model_ = replace(model.fitted, learned=learned)
+    model.remember(rows=None)
     with pytest.raises(ValueError, match="background=X"):
         model.explain(X[:1])
     assert off(model, X[:2], background=X) < 1e-6

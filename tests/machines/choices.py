@@ -27,9 +27,9 @@ from chimap.machines.base import Facts, Request
 from chimap.machines.catalogue import machine_for
 from chimap.machines.method import Method
 from chimap.machines.objective import objective_of
+from chimap.models.race_result import Trial
 from chimap.race.choose import final_recipe
 from chimap.race.specs import EXACT_MARGINS, MARGINS, RIDGE, KernelSpec
-from chimap.race.trials import Trial
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 

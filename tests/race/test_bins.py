@@ -15,8 +15,9 @@ from chimap.export.parts import parts_of
 from chimap.export.tables import bin_tables
 from chimap.features.weighted import BinWeights
 from chimap.kernels import Exponential, chi2
+from chimap.models.race_result import Candidate, Trial
 from chimap.race.bins import learn_bins
-from chimap.race.trials import Candidate, Outcome, Trial
+from chimap.race.trials import Outcome
 from chimap.recipe import Recipe
 from chimap.selection.jackknife import standard_error
 

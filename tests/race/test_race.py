@@ -19,12 +19,13 @@ from chimap.losses import SquaredHinge
 from chimap.machines.base import Facts, Request, Winner
 from chimap.machines.block_plan import BlockPlan
 from chimap.machines.catalogue import for_all_rows
+from chimap.models.race_result import Candidate
 from chimap.race.candidates import kernels_worth_trying, most_candidates
 from chimap.race.rounds import successive_halving
 from chimap.race.rows import held_out_rows, n_repeated, rounds_of, rows_of_round
 from chimap.race.runner import Race, work_of_fit
 from chimap.race.traits import SampleTraits
-from chimap.race.trials import Candidate, Outcome
+from chimap.race.trials import Outcome
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task, scoring_of
 

@@ -14,9 +14,9 @@ from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.features.screened import screened_weights
 from chimap.fit.fit import fit_candidate
+from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.race.bins import LearnedBins, WeighedBins, _leader, promoted, weigh_bins, with_bins
 from chimap.race.runner import Race
-from chimap.race.trials import Candidate, RaceResult, Trial
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 

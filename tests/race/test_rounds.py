@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
+from chimap.models.race_result import Candidate
 from chimap.race.rounds import expected_score, preferred, successive_halving
-from chimap.race.trials import Candidate, Outcome, is_behind
+from chimap.race.trials import Outcome, is_behind
 from chimap.recipe import Recipe
 
 ASKED = Recipe("HistogramClassifier", True)

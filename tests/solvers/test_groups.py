@@ -13,9 +13,9 @@ from chimap.moments import FoldMoments
 from chimap.penalties import L21
 from chimap.selection import score_path
 from chimap.solvers.catalogue import solver_of
+from chimap.solvers.findings import KernelPath
 from chimap.solvers.groups import (
     GroupQuadratic,
-    KernelPath,
     LossProblem,
     SquareProblem,
     follow,

@@ -119,9 +119,9 @@ def train(
             learning_curve=learning_curve,
         )
         model.remember(
-            histograms_=histograms,
-            stage_seconds_=clock.seconds | model.stage_seconds_,
-            training_=_remembered(source, parts, labels, settings, task) | {"table": table.given()},
+            histograms=histograms,
+            stage_seconds=clock.seconds | model.stage_seconds_,
+            training=_remembered(source, parts, labels, settings, task) | {"table": table.given()},
         )
         result = None if parts.held_out is None else _scored(model, parts.held_out, parts.held_out_groups, silent)
     except DataError:

@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from chimap.data.reading import Reading
-    from chimap.race.trials import RaceResult
+    from chimap.models.race_result import RaceResult
     from chimap.selection import LearningCurve, SelectionResult
 
 _SIGNED = ("auto", "linear", "gaussian")  # kernels that take negative entries; a race drops those that do not
@@ -91,7 +91,8 @@ _SIGNED = ("auto", "linear", "gaussian")  # kernels that take negative entries; 
 class HistogramModel(WholeFits, BaseEstimator):
     """A linear model on explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
 
-    The annotations below that end in an underscore are the attributes of the fitted model. ``Learned`` shows them.
+    The annotations below that end in an underscore are the attributes of the fitted model, which ``ShownAttribute``
+    shows.
     """
 
     file_kind: ClassVar[str] = "model"  # the command line opens it
@@ -111,8 +112,8 @@ class HistogramModel(WholeFits, BaseEstimator):
     mean_row_: Sometimes[np.ndarray]  # of the fit's sample as prepared, see ``explain.background``
     deviation_row_: Sometimes[np.ndarray]
     largest_row_: Sometimes[np.ndarray]
-    n_rows_: Sometimes[int]
-    n_passes_: Sometimes[int]
+    n_rows_: int
+    n_passes_: int
     n_principal_: Sometimes[int]
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     stage_seconds_: Sometimes[dict[str, float]]
@@ -329,7 +330,7 @@ class HistogramModel(WholeFits, BaseEstimator):
     def taken_covariates(self) -> Covariates | None:
         """The covariates that the model takes besides the bins; None if it takes none."""
         model: Model | None = vars(self).get("model_")  # batches take none, so those to be solved are not waited for
-        covariates: Covariates | None = None if model is None else model.learned.get("covariates_")
+        covariates = None if model is None else model.learned.covariates
         return None if covariates is None or not covariates.n_columns else covariates
 
     @property
@@ -337,15 +338,15 @@ class HistogramModel(WholeFits, BaseEstimator):
         """Where outputs are computed; "cpu" for estimators without this parameter."""
         return str(vars(self).get("device", "cpu"))
 
-    def remember(self, **attributes: Any) -> None:
-        """Keep more with the fitted model, and in its files, under the names of attributes.
+    def remember(self, **fields: Any) -> None:
+        """Keep more with the fitted model, and in its files.
 
         Parameters
         ----------
-        **attributes : object
-            What to keep, such as ``training_``, which the command line says of the fit.
+        **fields : object
+            Fields of ``Learned``, such as ``training``, which the command line says of the fit.
         """
-        self.model_ = replace(self.fitted, learned={**self.fitted.learned, **attributes})
+        self.model_ = replace(self.fitted, learned=replace(self.fitted.learned, **fields))
 
     def __getstate__(self) -> JSON:
         """Return parameters and learned attributes by name, as files hold them."""
@@ -353,7 +354,7 @@ class HistogramModel(WholeFits, BaseEstimator):
         model: Model | None = state.pop("model_", None)
         if model is None:
             return state
-        covariates: Covariates | None = model.learned.get("covariates_")
+        covariates = model.learned.covariates
         if covariates is not None and not names_columns(self.covariates):  # values of the rows of the fit
             state["covariates"] = covariates.names
         return {**attributes_of(model), **state}

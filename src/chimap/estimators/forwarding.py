@@ -4,7 +4,7 @@
     explain = forwarded(models.explain.explain)
     save, load = ...
 
-``Learned`` shows an attribute of the model under the name of the estimator's annotation.
+``ShownAttribute`` shows an attribute of the model under the name of the estimator's annotation.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def forwarded(function: Callable[Concatenate[Model, P], R]) -> Callable[Concaten
 # --- attributes
 
 
-class Learned:
+class ShownAttribute:
     """An attribute of the fitted model, shown by the estimator under the same name.
 
     may_be_none: whether it is None where the model has none, instead of missing.
@@ -241,4 +241,4 @@ def show_learned(cls: type, own: Collection[str]) -> None:
     for base in cls.__mro__:
         for name, kind in vars(base).get("__annotations__", {}).items():
             if name not in own and not hasattr(cls, name):
-                setattr(cls, name, Learned(name, str(kind).endswith("| None]")))
+                setattr(cls, name, ShownAttribute(name, str(kind).endswith("| None]")))

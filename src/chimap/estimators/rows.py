@@ -202,7 +202,7 @@ def units_for(units: Units | None, normalization: Normalization | None) -> Units
 
 def score_in_words(model: Model) -> str:
     """Return the score of a model on held-out rows, as its fit knows it."""
-    raced, selection = model.learned.get("race_"), model.learned.get("selection_")
+    raced, selection = model.learned.race, model.learned.selection
     if raced is not None:
         return f"the machine: {measure_in_words(raced.measure)} {raced.trials[0].score:.3f} in its race"
     return "the machine: not scored" if selection is None else f"the machine: {selection.describe()}"

@@ -2,47 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
+from chimap.model_files import register
 
 _ROWS = 256  # rows that stand in for the data; also the rows of a block when squares are summed
 
 
-def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
-    """Return the mean, the standard deviation and the largest size of each bin, by the names of a model's attributes.
+@dataclass(frozen=True, eq=False)
+class RowStatistics:
+    """The mean, the standard deviation and the largest size of each bin, in the dtype of the rows.
 
     Parameters
     ----------
-    rows : array or CSR matrix of shape (n, bins)
-        The rows.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (bins,)
-        "mean_row_", "deviation_row_" and "largest_row_", in the dtype of the rows.
-
-    Examples
-    --------
-    >>> row = mean_and_deviation(np.array([[1.0, 2.0], [3.0, 2.0]]))
-    >>> row["mean_row_"].tolist(), row["deviation_row_"].tolist()
-    ([2.0, 2.0], [1.0, 0.0])
+    mean_row, deviation_row, largest_row : array of shape (bins,)
+        The values.
     """
-    n = rows.shape[0]
-    largest = _arrays.column_maxima(rows)
-    units = np.where(largest > 0, largest, 1.0)  # whose squares do not overflow
-    mean = np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel() / n
-    if _arrays.is_sparse(rows):  # sum of (x - m)^2 over stored entries, and m^2 for every zero
-        stored = np.bincount(rows.indices, minlength=rows.shape[1])
-        off = np.square((rows.data - mean[rows.indices]) / units[rows.indices])
-        squares = np.bincount(rows.indices, off, rows.shape[1]) + (n - stored) * np.square(mean / units)
-    else:
-        squares = np.zeros(rows.shape[1])
-        for first in range(0, n, _ROWS):
-            squares += np.square((rows[first : first + _ROWS] - mean) / units).sum(axis=0)
-    found = {"mean_row_": mean, "deviation_row_": units * np.sqrt(squares / n), "largest_row_": largest}
-    return {name: values.astype(rows.dtype) for name, values in found.items()}
+
+    mean_row: np.ndarray
+    deviation_row: np.ndarray
+    largest_row: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Rows) -> RowStatistics:
+        """Return those of an array or CSR matrix of rows.
+
+        Examples
+        --------
+        >>> found = RowStatistics.of(np.array([[1.0, 2.0], [3.0, 2.0]]))
+        >>> found.mean_row.tolist(), found.deviation_row.tolist()
+        ([2.0, 2.0], [1.0, 0.0])
+        """
+        n = rows.shape[0]
+        largest = _arrays.column_maxima(rows)
+        units = np.where(largest > 0, largest, 1.0)  # whose squares do not overflow
+        mean = np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel() / n
+        if _arrays.is_sparse(rows):  # sum of (x - m)^2 over stored entries, and m^2 for every zero
+            stored = np.bincount(rows.indices, minlength=rows.shape[1])
+            off = np.square((rows.data - mean[rows.indices]) / units[rows.indices])
+            squares = np.bincount(rows.indices, off, rows.shape[1]) + (n - stored) * np.square(mean / units)
+        else:
+            squares = np.zeros(rows.shape[1])
+            for first in range(0, n, _ROWS):
+                squares += np.square((rows[first : first + _ROWS] - mean) / units).sum(axis=0)
+        deviation = units * np.sqrt(squares / n)
+        return cls(mean.astype(rows.dtype), deviation.astype(rows.dtype), largest.astype(rows.dtype))
+
+
+register(RowStatistics)
 
 
 def rows_like(

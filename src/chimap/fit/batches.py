@@ -21,8 +21,8 @@ from chimap.backends import on_host
 from chimap.data import Source
 from chimap.data.views import InForm
 from chimap.engines import LocalEngine, Progress, Stopwatch, chunk_rows_within
-from chimap.explain import mean_and_deviation
-from chimap.features.base import FittedFeatures
+from chimap.explain import RowStatistics
+from chimap.features.base import FittedFeatures, LinearForm
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import FittedDesign
 from chimap.fit.collecting import FitRun, Sample
@@ -196,17 +196,16 @@ class SummedBatches:
         )
         learned = objective.learn(evidence, self.fitted.features, clock, Progress())
         learned = learned.in_units(self.fitted.codec.units)
-        solution = learned.solution
+        kept = LinearForm(self.fitted.features, learned.solution.coef, learned.solution.intercept)
         return model_of_fit(
             method,
             self.task,
             self.rows.source,
             self.fitted,
+            kept,
             learned,
-            solution.coef,
-            solution.intercept,
             self.rows.held_out_rows(learned.held_out),
-            {"learning_curve_": None},
+            None,
         )
 
 
@@ -252,10 +251,7 @@ class KeptBatches:
         weights = None if first.weights is None else of_rows(first.weights[:size])
         features = method.design.fit(sample, method.recipe.seed, weights)
         self.fitted = FittedDesign(
-            method.recipe.seed,
-            codec,
-            features.take(slice(0)),
-            mean_and_deviation(sample) | {"normalization_": method.normalization},
+            method.recipe.seed, codec, features.take(slice(0)), method.normalization, RowStatistics.of(sample)
         )
         self._row_bytes = mapped_row_bytes(method.recipe, first, filling)
         self._labels = self._rows.labels[:0]
@@ -321,12 +317,11 @@ class KeptBatches:
             self.method,
             self.task,
             rows.source,
-            replace(self.fitted, features=kept.features),
+            replace(self.fitted, features=features),
+            kept,
             learned,
-            kept.coef,
-            kept.intercept,
             self._held_out(learned.held_out),
-            {"learning_curve_": learned.curve},
+            learned.curve,
         )
 
     def _held_out(self, held_out: HeldOut | None) -> HeldOutRows | None:

@@ -21,11 +21,13 @@ from chimap._validation import AUTO, DataError, check_positive
 from chimap._version import __version__
 from chimap.data import Source
 from chimap.data.rows import digest
+from chimap.explain import RowStatistics
 from chimap.features.principal import PCA
-from chimap.machines.method import Method
+from chimap.machines.method import LearnedWidths, Method
 from chimap.model_files import model_file
+from chimap.models.race_result import RaceResult
 from chimap.moments import Moments
-from chimap.race.trials import RaceResult
+from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.solvers.base import Swept
@@ -290,11 +292,17 @@ class FittedDesign:
         Encodes the targets.
     features : FittedFeatures
         The fitted features.
-    attributes : dict
-        Further attributes that the estimator shows, by name.
+    normalization : Normalization or None
+        The fitted normalisation of the rows.
+    rows : RowStatistics
+        Of the sample as prepared.
+    width_search : LearnedWidths or None, default=None
+        The widths that were learned, if any.
     """
 
     seed: int
     codec: Codec
     features: Any
-    attributes: JSON
+    normalization: Normalization | None
+    rows: RowStatistics
+    width_search: LearnedWidths | None = None

@@ -64,7 +64,7 @@ class _ComparedRows:
     def left_out(self, recipe: Recipe, rows: Source) -> tuple[Model, _LeftOut]:
         """Return the machine of these rows, and the outputs of each by a machine without it."""
         model = self.learn(recipe, rows, self.groups)
-        outputs, targets = np.asarray(model.learned["held_out_"], np.float64), rows.labels()
+        outputs, targets = np.asarray(model.learned.findings.held_out, np.float64), rows.labels()
         assert targets is not None
         return model, _LeftOut(outputs, np.nanmean((outputs - targets.reshape(outputs.shape)) ** 2, axis=1))
 

@@ -26,13 +26,14 @@ from chimap._messages import Message
 from chimap._pieces import held_by
 from chimap._progress import compilation
 from chimap._threads import suited, threads
-from chimap._types import JSON, ArrayLike, Scoring
+from chimap._types import ArrayLike, Scoring
 from chimap._validation import MemoryBudgetError, check_weights
 from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
-from chimap.explain import mean_and_deviation
+from chimap.explain import RowStatistics
+from chimap.features.base import LinearForm
 from chimap.features.covariates import Covariates
 from chimap.features.principal import PrincipalCoordinates
 from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
@@ -48,12 +49,14 @@ from chimap.machines.method import Method
 from chimap.machines.objective import PenalisedLoss, objective_of
 from chimap.machines.rows import PreparedRows
 from chimap.models.answers import Distances, learned_answers
+from chimap.models.learned import Learned
 from chimap.models.model import Model
+from chimap.models.race_result import RaceResult
 from chimap.race.choose import race
-from chimap.race.trials import RaceResult
 from chimap.recipe import Recipe
 from chimap.recipe.task import HeldOutRows, Task, scoring_of
 from chimap.selection.choose import ChosenSolution
+from chimap.selection.learning_curve import LearningCurve
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -182,15 +185,14 @@ def finished(
     model: Model, raced: RaceResult | None, covariates: Covariates | None, source: Source, clock: Stopwatch
 ) -> Model:
     """Return the model with what is known once the fit has ended."""
-    told: JSON = {"stage_seconds_": clock.seconds}
+    findings, seconds = model.learned.findings, clock.seconds
     if raced is not None:
-        told = {"stage_seconds_": {"race": raced.seconds, **clock.seconds}, "race_": raced}
+        seconds = {"race": raced.seconds, **seconds}
         model = replace(model, answers=model.answers.widened(raced.luck))
-    if covariates is not None:
-        told["covariates_"] = covariates
-    if "row_numbers_" in model.learned:  # rows without a label or a weight are no rows of the fit
-        told["row_numbers_"] = source.places_in_file()[model.learned["row_numbers_"]]
-    model = replace(model, learned={**model.learned, **told})
+    if findings.row_numbers is not None:  # rows without a label or a weight are no rows of the fit
+        findings = replace(findings, row_numbers=source.places_in_file()[findings.row_numbers])
+    learned = replace(model.learned, findings=findings, race=raced, covariates=covariates, stage_seconds=seconds)
+    model = replace(model, learned=learned)
     model.merged  # noqa: B018  cached now, so that the first prediction is as fast as the next
     return model
 
@@ -236,7 +238,7 @@ def learn(
         if saved is None:
             method = method.fitted_to(source)
         else:
-            method = method.resumed(saved.fitted.seed, saved.fitted.attributes["normalization_"])
+            method = method.resumed(saved.fitted.seed, saved.fitted.normalization)
         method = method if groups is None else method.of_groups()
         collector = collectors.planned(method, plan, _prepared_rows(method, task, source, groups, saved), run, saved)
         rows = collector.rows
@@ -255,16 +257,7 @@ def learn(
     has_distances = run.request.has_distances and recipe.is_classifier
     distances = collector.distances(kept.features, learned.held_out, sample) if has_distances else None
     model = model_of_fit(
-        method,
-        task,
-        source,
-        replace(fitted, features=kept.features),
-        learned,
-        kept.coef,
-        kept.intercept,
-        rows.held_out_rows(learned.held_out),
-        {"learning_curve_": curve},
-        distances,
+        method, task, source, fitted, kept, learned, rows.held_out_rows(learned.held_out), curve, distances
     )
     return ModelAndOutputs(model, learned.held_out)
 
@@ -281,44 +274,44 @@ def model_of_fit(
     task: Task,
     source: Source,
     fitted: FittedDesign,
+    kept: LinearForm,
     learned: ChosenSolution,
-    coef: np.ndarray,
-    intercept: np.ndarray,
     held_out: HeldOutRows | None,
-    more: dict[str, Any],
+    curve: LearningCurve | None,
     distances: Distances | None = None,
 ) -> Model:
-    """Return the model of what a fit has learned; ``more`` are further attributes to show.
+    """Return the model of what a fit has learned.
 
-    distances: of held-out rows to the nearest of the others, if they were measured.
+    kept: the weights, and the features in the form in which the model keeps them. distances: of held-out rows to the
+    nearest of the others, if they were measured.
     """
     recipe, loss = replace(method.recipe, seed=fitted.seed), learned.loss
     plain = loss.loss if isinstance(loss, Observed) else loss
     task = replace(task, codec=fitted.codec)
-    attributes: JSON = {**learned.attributes, **fitted.attributes}
-    normalization = attributes.pop("normalization_", None)
-    kernel = attributes.pop("kernel_", fitted.features.kernel_)
-    shown = {
-        "alpha_": learned.solution.alpha,
-        "selection_": learned.selection,
-        "loss_": plain,
-        "n_passes_": learned.n_passes,
-        "n_rows_": learned.n_rows,
-    }
     has_posterior = recipe.keeps_posterior and recipe.n_principal is None
     return Model(
         recipe,
         task,
         source.n_features,
         source.column_names,
-        fitted.features,
-        kernel,
-        coef,
-        intercept,
+        kept.features,
+        fitted.features.kernel_,
+        kept.coef,
+        kept.intercept,
         learned_answers(task, held_out, plain, distances),
-        normalization,
+        fitted.normalization,
         learned.posterior() if has_posterior else None,
-        shown | more | attributes,
+        Learned(
+            learned.solution.alpha,
+            plain,
+            learned.selection,
+            learned.n_passes,
+            learned.n_rows,
+            learned.findings,
+            fitted.rows,
+            fitted.width_search,
+            curve,
+        ),
     )
 
 
@@ -340,9 +333,9 @@ def learn_features(method: Method, rows: PreparedRows, sample: Sample, run: FitR
             rows.prepare.warn_of_dominance(some, numbers, rows.source.name)
     with run.clock("map"), held_by(run.engine.pieces):
         features = method.design.fit(sample.drawn, method.recipe.seed, sample.weights)
-    features, attributes = method.design.learn(features, method, rows, sample.drawn, run.clock, run.progress)
-    attributes = mean_and_deviation(sample.drawn) | {"normalization_": method.normalization} | attributes
-    return FittedDesign(method.recipe.seed, rows.codec, features, attributes)
+    features, widths = method.design.learn(features, method, rows, sample.drawn, run.clock, run.progress)
+    found = RowStatistics.of(sample.drawn)
+    return FittedDesign(method.recipe.seed, rows.codec, features, method.normalization, found, widths)
 
 
 def check_request(objective: PenalisedLoss, recipe: Recipe, request: Request) -> None:

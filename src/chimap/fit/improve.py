@@ -72,8 +72,8 @@ def improved(
         gain, error = gain_and_error(score, rival.outputs, outputs, places, parts)
         progress.note(
             f"{score.name} of rows left out: {score(rival.outputs, places):.4f} by {before.model.features.describe()} "
-            f"for {before.model.learned['n_rows_']:,} rows, {gain:+.4f} (standard error {error:.4f}) by "
-            f"{best.model.features.describe()} for {best.model.learned['n_rows_']:,}"
+            f"for {before.model.learned.n_rows:,} rows, {gain:+.4f} (standard error {error:.4f}) by "
+            f"{best.model.features.describe()} for {best.model.learned.n_rows:,}"
         )
         if not gain > error:
             return before.model
@@ -120,15 +120,17 @@ def rival_of(best: ModelAndOutputs, plan: Plan, task: Task, source: Source, grou
     if recipe is None:
         return None
     if latest.size:
-        outputs, left_out = model.learned["held_out_"][latest], ChosenRows(source, latest, None)
-        return Rival(machine_for(recipe, facts), rows, others, latest, outputs, left_out)
+        seen = model.learned.findings.held_out
+        assert seen is not None
+        return Rival(machine_for(recipe, facts), rows, others, latest, seen[latest], ChosenRows(source, latest, None))
     larger = replace(plan, recipe=recipe)
     return None if held_out is None else Rival(larger, rows, others, held_out.rows, held_out.outputs, None)
 
 
 def latest_unlearned(model: Model) -> np.ndarray:
     """Return the places of the latest rows of a sweep that let out others; none of a machine that learned all rows."""
-    if not model.learned.get("n_unlearned_"):
+    found = model.learned.findings
+    if not found.n_unlearned or found.row_numbers is None or found.held_out is None:
         return np.zeros(0, dtype=np.intp)
-    latest = model.learned["row_numbers_"][-FEW_ROWS:]
-    return np.sort(latest[~np.isnan(model.learned["held_out_"][latest]).all(axis=1)])
+    latest = found.row_numbers[-FEW_ROWS:]
+    return np.sort(latest[~np.isnan(found.held_out[latest]).all(axis=1)])

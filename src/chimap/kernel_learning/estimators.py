@@ -16,7 +16,7 @@ from chimap.kernel_learning.widths import WidthLearner
 from chimap.kernels import Kernel
 from chimap.losses import Loss
 from chimap.recipe import Recipe
-from chimap.solvers.groups import KernelPath
+from chimap.solvers.findings import KernelPath
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator

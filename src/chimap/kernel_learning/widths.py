@@ -32,7 +32,7 @@ from chimap.features.weighted import Half, Relevance, output_mixtures
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.losses import Loss
 from chimap.machines.jobs import job_of
-from chimap.machines.method import Design, Method
+from chimap.machines.method import Design, LearnedWidths, Method
 from chimap.machines.objective import PenalisedLoss
 from chimap.machines.rows import PreparedRows
 from chimap.moments import FoldMoments, Moments
@@ -578,7 +578,7 @@ class WidthDesign(Design):
         sample: Rows,
         clock: Stopwatch,
         progress: Progress,
-    ) -> tuple[FittedFeatures, Parameters]:
+    ) -> tuple[FittedFeatures, LearnedWidths]:
         learner, full = self.learner, features
         n_rows = min(rows.source.n_rows, learner.n_tune_rows or rows.source.n_rows)
         n_components = tune_components(learner.n_tune_components, n_rows)
@@ -601,7 +601,16 @@ class WidthDesign(Design):
         is_small = tuned.n_rows * features.n_components <= MOST_ENTRIES_OF_ONE_THREAD
         with _threads.one_thread() if is_small else nullcontext():
             widths = search.run(self.first_alpha(features, tuned, method))
-        return full.at(widths.log_widths), _attributes(full, widths, features.start_, objective.evaluations)
+        return full.at(widths.log_widths), LearnedWidths(
+            np.exp(widths.log_widths),
+            list(full.names_),
+            full.columns_,
+            np.exp(features.start_),
+            widths.history,
+            widths.reason,
+            max(1, len(widths.history) - 1),
+            objective.evaluations,
+        )
 
     def objective(self, features: Adaptable, rows: TuningRows, method: Method) -> WidthObjective:
         """Return the function of the widths to minimise."""
@@ -687,17 +696,3 @@ def rows_of_groups(groups: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
 def tune_components(asked: int | None, n_rows: int) -> int | None:
     """Return the number of features to learn widths with on ``n_rows`` rows; None is as many as the model has."""
     return None if asked is None else min(asked, max(FEWEST_COMPONENTS, n_rows))
-
-
-def _attributes(features: Adaptable, widths: WidthsFound, start: np.ndarray, evaluations: int) -> Parameters:
-    """Return the learned attributes of a learner of widths."""
-    return {
-        "widths_": np.exp(widths.log_widths),
-        "width_names_": list(features.names_),
-        "width_columns_": features.columns_,
-        "start_widths_": np.exp(start),
-        "history_": widths.history,
-        "stopped_": widths.reason,
-        "n_iter_": max(1, len(widths.history) - 1),
-        "n_evaluations_": evaluations,
-    }

@@ -29,12 +29,46 @@ from chimap.machines.base import check_sizes
 from chimap.machines.holding_out import HoldingOut, holding_out, leaving_out
 from chimap.machines.objective import PenalisedLoss, checked_components, objective_of
 from chimap.machines.rows import PreparedRows
+from chimap.model_files import register
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.recipe import PRECISIONS
 from chimap.selection.base import checked_alpha
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedWidths:
+    """Widths of a kernel that were learned from the targets, and how. See ``FourierKernelLearner``.
+
+    Parameters
+    ----------
+    widths, start_widths : array of shape (widths,)
+        The widths, and those that the search began with.
+    width_names : list of str
+        Their names.
+    width_columns : array of shape (bins,)
+        The width of each bin.
+    history : list of dict
+        The steps of the search.
+    stopped : str
+        Why it ended.
+    n_iter, n_evaluations : int
+        Its steps, and how often the objective was computed.
+    """
+
+    widths: np.ndarray
+    width_names: list[str]
+    width_columns: np.ndarray
+    start_widths: np.ndarray
+    history: list[JSON]
+    stopped: str
+    n_iter: int
+    n_evaluations: int
+
+
+register(LearnedWidths)
 
 
 def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures | ExactBlocks:
@@ -86,9 +120,9 @@ class Design:
 
     def learn(
         self, features: Any, method: Method, rows: PreparedRows, sample: Rows, clock: Stopwatch, progress: Progress
-    ) -> tuple[FittedFeatures, JSON]:
-        """Return features adapted to ``rows``, and further attributes that were learned, by name: here neither."""
-        return features, {}
+    ) -> tuple[FittedFeatures, LearnedWidths | None]:
+        """Return features adapted to ``rows``, and the widths that were learned: here neither."""
+        return features, None
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,10 +104,7 @@ class PenalisedLoss:
         if self.groups is not None:
             evidence = replace(evidence, penalty=self.groups.penalty(features))
         problem = self.solver.problem(self.loss, evidence)
-        choice = choose(problem, self.open, evidence.validation, clock, progress)
-        if not self.solver.leaves_out:
-            return choice
-        return replace(choice, attributes={**choice.attributes, "kernel_": features.kernel_})
+        return choose(problem, self.open, evidence.validation, clock, progress)
 
 
 def objective_of(

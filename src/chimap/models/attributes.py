@@ -7,17 +7,23 @@ is kept in memory.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from chimap._types import JSON
-from chimap.features.covariates import Covariates
+from chimap.explain import RowStatistics
 from chimap.losses import Square
+from chimap.machines.method import LearnedWidths
 from chimap.models.answers import ClassAnswers, RealAnswers
+from chimap.models.learned import Learned
 from chimap.models.model import Model
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
+from chimap.solvers.findings import Findings
+
+R = TypeVar("R", Findings, Learned, LearnedWidths, RowStatistics)
+_RECORDS = {"findings", "rows", "width_search"}  # fields of ``Learned`` that are shown field by field
 
 
 def attributes_of(model: Model) -> Mapping[str, Any]:
@@ -61,7 +67,21 @@ def _attributes(model: Model) -> JSON:
             found["threshold_"] = answers.threshold
     else:
         found["noise_variance_"] = answers.noise
-    return found | dict(model.learned)
+    found |= {"selection_": None, "loss_": None}  # which are shown whatever they are
+    for record in (model.learned, model.learned.findings, model.learned.rows, model.learned.width_search):
+        found |= {} if record is None else _shown(record)
+    return found
+
+
+def _shown(record: object) -> JSON:
+    """Return the fields of a record that have a value by the names of attributes, but those that are records."""
+    return {f"{name}_": value for name, value in vars(record).items() if value is not None and name not in _RECORDS}
+
+
+def _popped(cls: type[R], left: JSON) -> R:
+    """Return the record with the attributes that are its fields, and take these out of ``left``."""
+    names = [field.name for field in fields(cls) if f"{field.name}_" in left]
+    return cls(**{name: left.pop(f"{name}_") for name in names})
 
 
 def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns: Sequence[str] | None) -> Model:
@@ -69,7 +89,7 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns:
 
     asked: the settings that the parameters of the estimator ask for. columns: names of the bins.
     """
-    left = dict(attributes)
+    left: JSON = dict(attributes)
 
     def take(name: str, usual: Any = None) -> Any:
         return left.pop(name, usual)
@@ -100,7 +120,11 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns:
     else:
         answers = RealAnswers(conformal, take("noise_variance_"), left.get("loss_") or Square())
     features = take("features_")
-    covariates: Covariates | None = left.get("covariates_")
+    posterior = take("_posterior")
+    rows = _popped(RowStatistics, left) if "mean_row_" in left else None
+    widths = _popped(LearnedWidths, left) if "widths_" in left else None
+    learned = replace(_popped(Learned, left), rows=rows, width_search=widths, findings=_popped(Findings, left))
+    covariates = learned.covariates
     if covariates is not None and covariates.n_columns:
         recipe = replace(recipe, n_covariates=covariates.n_columns)
         names = columns or [f"bin {place}" for place in range(n_bins)]
@@ -116,6 +140,6 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns:
         take("_intercept"),
         answers,
         take("normalization_"),
-        take("_posterior"),
-        left,
+        posterior,
+        learned,
     )

@@ -216,7 +216,8 @@ def nearest(model: Model, X: MatrixLike, k: int = 5) -> list[Neighbours]:
     signs = np.sign(scores[:, 0]) if is_by_sign(model) else np.ones(len(scores))
     answers = model.answers.predicted(outputs)
     neighbours = [strongest(v, weights[:, c], k, sign) for v, c, sign in zip(values, chosen, signs, strict=True)]
-    numbers = model.learned.get("row_numbers_", np.arange(len(outputs)))
+    numbers = model.learned.findings.row_numbers
+    numbers = np.arange(len(outputs)) if numbers is None else numbers
     return [replace(n, places=numbers[n.places], answers=answers[n.places]) for n in neighbours]
 
 
@@ -227,18 +228,17 @@ def mean_row(rows: Rows) -> np.ndarray:
 
 def mean_row_of_fit(model: Model) -> np.ndarray:
     """Return the mean row (bins,) of the fit's sample. Raise DataError if the model does not know it."""
-    mean: np.ndarray | None = model.learned.get("mean_row_")
-    if mean is None:
+    if model.learned.rows is None:
         raise DataError("this model does not know the mean row of its fit: give rows to compare with as background=X.")
-    return mean
+    return model.learned.rows.mean_row
 
 
 def rows_like_fit(model: Model) -> np.ndarray:
     """Return rows whose bins have the means and deviations of the fit's sample. Raise DataError if it is not known."""
-    deviation: np.ndarray | None = model.learned.get("deviation_row_")
-    if deviation is None:
+    found = model.learned.rows
+    if found is None:
         raise DataError("this model does not know the means and deviations of its fit's rows: give rows X.")
-    return rows_like(mean_row_of_fit(model), deviation, model.learned["largest_row_"], model.takes_signs)
+    return rows_like(found.mean_row, found.deviation_row, found.largest_row, model.takes_signs)
 
 
 def places_of_bins(names: np.ndarray, bins: Sequence[int] | Sequence[str], estimator: str) -> list[int]:

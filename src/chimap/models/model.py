@@ -7,8 +7,8 @@ with features Psi of the kernel, weights w (D, t) and intercepts b (t,). Estimat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -21,18 +21,17 @@ from chimap._types import JSON, Rows
 from chimap.backends import backend_of, check_device, on_host
 from chimap.explain.neighbours import expansion_of
 from chimap.features.base import FittedFeatures
-from chimap.features.covariates import Covariates
 from chimap.features.exact import RowKernel
 from chimap.features.mapped_functions import LinearFunction, MappedModel
 from chimap.features.nearest import empty_rows, nearest_distances
 from chimap.kernels import AdditiveKernel, Kernel, OnColumns, Sum
 from chimap.models.answers import ClassAnswers, RealAnswers, largest
+from chimap.models.learned import Learned
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.task import Task
-from chimap.selection import SelectionResult
 from chimap.solvers.posterior import DualPosterior, Posterior
 
 ROWS_AT_ONCE = 2048  # rows whose features are in memory together
@@ -63,12 +62,12 @@ class Model:
         Intercepts.
     answers : ClassAnswers or RealAnswers
         From outputs to answers.
-    normalization : Normalization or None, default=None
+    normalization : Normalization or None
         The fitted normalisation of the rows.
-    posterior : Posterior, DualPosterior or None, default=None
+    posterior : Posterior, DualPosterior or None
         How certain the weights are, if the model keeps it.
-    learned : mapping of str to object, default={}
-        What else was learned, by the name under which estimators show it.
+    learned : Learned
+        What else was learned.
     """
 
     recipe: Recipe
@@ -80,9 +79,9 @@ class Model:
     coef: np.ndarray
     intercept: np.ndarray
     answers: ClassAnswers | RealAnswers
-    normalization: Normalization | None = None
-    posterior: Posterior | DualPosterior | None = None
-    learned: Mapping[str, Any] = field(default_factory=dict)
+    normalization: Normalization | None
+    posterior: Posterior | DualPosterior | None
+    learned: Learned
 
     @property
     def n_outputs(self) -> int:
@@ -95,26 +94,10 @@ class Model:
         return ROWS_AT_ONCE
 
     @property
-    def alpha(self) -> float:
-        """The strength of the penalty."""
-        return float(self.learned["alpha_"])
-
-    @property
     def gamma(self) -> float | None:
         """Gamma of the kernel; None for a kernel without one."""
         gamma = getattr(self.kernel, "gamma", None)
         return None if gamma is None else float(gamma)
-
-    @property
-    def selection(self) -> SelectionResult | None:
-        """The scores of the settings that were compared, if any."""
-        selection: SelectionResult | None = self.learned["selection_"]
-        return selection
-
-    @property
-    def n_passes(self) -> int:
-        """Passes over the rows; 0 for those of LIBLINEAR."""
-        return int(self.learned["n_passes_"])
 
     def describe(self) -> JSON:
         """Return a description of the kernel and the features.
@@ -129,7 +112,8 @@ class Model:
         if self.recipe.n_covariates and isinstance(kernel, Sum):
             *bins, _ = kernel.kernels
             kernel = bins[0].kernel if len(bins) == 1 and isinstance(bins[0], OnColumns) else Sum(tuple(bins))
-            covariates: Covariates = self.learned["covariates_"]
+            covariates = self.learned.covariates
+            assert covariates is not None
             name = f"{kernel.name} + {covariates.kernel} of {', '.join(covariates.names)}"
         gamma = getattr(kernel, "gamma", None)
         is_plain = isinstance(kernel, AdditiveKernel) and gamma == 1
@@ -140,7 +124,7 @@ class Model:
         """The names of the bins, or their numbers; bins of images are named by cells and words."""
         if self.columns is not None:
             return np.array(self.columns, dtype=object)
-        histograms = self.learned.get("histograms_")
+        histograms = self.learned.histograms
         return np.arange(self.n_bins) if histograms is None else np.asarray(histograms.get_feature_names_out())
 
     @property

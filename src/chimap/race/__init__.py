@@ -8,6 +8,6 @@ searches the strength and gamma of exact machines and LIBLINEAR's (``machines``)
 of rows once; whatever else is a fit of its own. ``compare`` runs all candidates for a page.
 """
 
-from chimap.race.trials import Candidate, RaceResult, Trial
+from chimap.models.race_result import Candidate, RaceResult, Trial
 
 __all__ = ["Candidate", "RaceResult", "Trial"]

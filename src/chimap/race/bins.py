@@ -19,6 +19,7 @@ from chimap.engines import Progress
 from chimap.features.screened import screened_weights
 from chimap.features.weighted import ROUNDS as WEIGHT_ROUNDS
 from chimap.features.weighted import learn_weights, learned_weights
+from chimap.models.race_result import SAME, Candidate, RaceResult, Trial
 from chimap.normalizations import Roots
 from chimap.race.candidates import named_candidate
 from chimap.race.machines import Split
@@ -26,7 +27,7 @@ from chimap.race.rounds import ERRORS_TO_DROP
 from chimap.race.rows import ROUNDS
 from chimap.race.runner import FEWEST_SAMPLED, RACE_SHARE, Fit, Race, mean_of
 from chimap.race.shared import SharedMachines
-from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Trial, error_between, is_behind
+from chimap.race.trials import Outcome, error_between, is_behind
 from chimap.recipe import Recipe
 from chimap.recipe.preparation import rows_in
 from chimap.recipe.task import Task

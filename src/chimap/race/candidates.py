@@ -10,9 +10,9 @@ from chimap.backends import on_host
 from chimap.features.families import FAMILIES
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.machines.base import named_settings
+from chimap.models.race_result import Candidate
 from chimap.race.specs import EXACT_MARGINS, MARGINS, KernelSpec, Room, name_of, ridge_loss
 from chimap.race.traits import MOST_CLASSES, SampleTraits
-from chimap.race.trials import Candidate
 from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_normalizations
 from chimap.solvers.kernel_matrix import is_iterated

@@ -22,6 +22,7 @@ from chimap.engines import Progress
 from chimap.machines.base import Facts, Request, Winner
 from chimap.machines.catalogue import for_all_rows
 from chimap.machines.explicit import landmarks_of
+from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.race.bins import bins_if_any, is_in_time, promoted, weigh_bins, with_bins
 from chimap.race.candidates import (
     HISTOGRAM_KERNELS,
@@ -36,7 +37,7 @@ from chimap.race.candidates import (
 )
 from chimap.race.runner import Fit, Race
 from chimap.race.specs import Room
-from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
+from chimap.race.trials import trial_of
 from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_normalizations
 from chimap.recipe.task import Task

@@ -21,10 +21,11 @@ from chimap.machines.base import Facts, Request
 from chimap.machines.block_plan import BlockPlan
 from chimap.machines.catalogue import machine_for
 from chimap.machines.explicit import landmarks_of
+from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.race.candidates import candidates_of_kernel, features_of_kernel, kernels_worth_trying, variant_of
 from chimap.race.choose import final_recipe
 from chimap.race.runner import Fit, Race
-from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
+from chimap.race.trials import trial_of
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
@@ -339,7 +340,7 @@ class _Bench:
     def _stages(self, recipe: Recipe, n_rows: int) -> Mapping[str, float]:
         """Return the seconds of each stage of a fit of ``n_rows`` rows."""
         train, _ = self._racing.splits[0]
-        return self._racing.fitted(recipe, train[:n_rows]).learned["stage_seconds_"]
+        return self._racing.fitted(recipe, train[:n_rows]).learned.stage_seconds or {}
 
     def _rehearse(self, candidate: Candidate, for_all: Recipe) -> None:
         """Fit a machine for all rows to those of the last round, and score it, unless it is there already."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Runner, Trial, is_behind, rank_key, trial_of
+from chimap.models.race_result import SAME, Candidate, RaceResult, Trial, rank_key
+from chimap.race.trials import Outcome, Runner, is_behind, trial_of
 
 KEPT_FRACTION = 1 / 2  # share of the candidates that enters the next round
 ERRORS_TO_DROP = 2.0  # standard errors of the difference; a candidate further behind the best leaves the race

@@ -23,6 +23,7 @@ from chimap.engines import Progress
 from chimap.engines.rates import RATES
 from chimap.models.model import Model
 from chimap.models.predict import outputs_of_source
+from chimap.models.race_result import Candidate, RaceResult
 from chimap.moments import of_rows
 from chimap.race.candidates import is_free
 from chimap.race.machines import Split
@@ -48,7 +49,7 @@ from chimap.race.rows import (
 )
 from chimap.race.shared import BestSetting, SharedMachines
 from chimap.race.traits import SampleTraits
-from chimap.race.trials import Candidate, Outcome, RaceResult, is_behind, trial_of
+from chimap.race.trials import Outcome, is_behind, trial_of
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import Task, scoring_of
@@ -392,7 +393,7 @@ class Race:
         seconds = (time.perf_counter() - began) / max(1, test.size)
         score = fitted.task.codec.score(self.y, self.scoring, self.weights)
         deviations = tuple(self._deviations(score, test, outputs))
-        return Outcome(score(outputs, test), learned_by(fitted.alpha, fitted.gamma), deviations, seconds)
+        return Outcome(score(outputs, test), learned_by(fitted.learned.alpha, fitted.gamma), deviations, seconds)
 
 
 def learned_by(alpha: float, gamma: float | None) -> Parameters:
@@ -430,7 +431,7 @@ def work_of_fit(fitted: Model, rows: Rows) -> float:
         The rows that it was fitted on.
     """
     # Folds share the strengths, but each takes a factor.
-    n_scored = 1 if fitted.selection is None else max(np.shape(fitted.selection.scores))
+    n_scored = 1 if fitted.learned.selection is None else max(np.shape(fitted.learned.selection.scores))
     if fitted.recipe.is_exact:
         return UNCOUNTED_SECONDS + _of_kernel_matrix(fitted, rows, n_scored) / RATES.kernels
     n, n_features = float(rows.shape[0]), float(fitted.features._n_features_out)
@@ -438,17 +439,18 @@ def work_of_fit(fitted: Model, rows: Rows) -> float:
     is_sparse = fitted.features.keeps_zeros
     mapped = 0.0 if is_sparse else 2 * n * _bins(rows, _SPARSE_IN_FEATURES) * n_features
     outputs = n * n_features * fitted.n_outputs
-    if fitted.n_passes == 0:  # LIBLINEAR counts none
+    if fitted.learned.n_passes == 0:  # LIBLINEAR counts none
         entries = _SPARSE_PASSES * _density(rows) if is_sparse else _DENSE_PASSES
         return UNCOUNTED_SECONDS + mapped / RATES.features + (n_scored + 1) * entries * outputs / RATES.visits
     sums = n * n_features**2 + n_scored * n_features**3 / 3
-    passes = fitted.n_passes
+    passes = fitted.learned.n_passes
     return UNCOUNTED_SECONDS + (mapped + sums + 4 * passes * outputs) / RATES.features + _READING * passes
 
 
 def _of_kernel_matrix(fitted: Model, rows: Rows, n_scored: int) -> float:
     """Return the operations of an exact machine."""
-    n, settings = float(rows.shape[0]), {} if fitted.selection is None else fitted.selection.settings
+    n, selection = float(rows.shape[0]), fitted.learned.selection
+    settings = {} if selection is None else selection.settings
     n_gammas = max(1, np.unique(settings.get("gamma", [])).size)
     return 2 * n_gammas * n**2 * _bins(rows, _SPARSE_IN_KERNEL) + n_scored * n**3 / 3
 

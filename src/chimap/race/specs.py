@@ -13,7 +13,7 @@ from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
 from chimap.features.families import AutomaticFeatures
 from chimap.kernels import as_kernel
 from chimap.losses import Loss
-from chimap.race.trials import Candidate
+from chimap.models.race_result import Candidate
 from chimap.recipe import Recipe
 from chimap.solvers.kernel_matrix import bytes_beside, exact_bytes, is_iterated
 

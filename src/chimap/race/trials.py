@@ -1,4 +1,4 @@
-"""What a race works with: candidates, outcomes of their fits, trials, and the table of all.
+"""Trials of a race: what running a candidate gives, and how trials compare.
 
 ``rounds.successive_halving`` runs candidates and returns a ``RaceResult``; ``runner.Race`` fits them.
 """
@@ -7,60 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from chimap._messages import Message, message_of
-from chimap._types import JSON, Parameters
-from chimap.model_files import register
-from chimap.recipe import Recipe
+from chimap._messages import message_of
+from chimap._types import Parameters
+from chimap.models.race_result import Candidate, Trial
 from chimap.selection.jackknife import standard_error
-
-MANY_REPEATED = 0.1  # share of rows with a copy above which scores of held-out rows are said to be too high
-SAME = 1e-9  # scores closer than this are equal, and the candidate that was listed first wins
-
-
-class Candidate:
-    """One way to fit: a recipe with a name.
-
-    Files and pickles keep ``settings`` and not the recipe: all candidates share the rest of it.
-
-    Parameters
-    ----------
-    name : str
-        Name for tables, such as "exp-chi2, l1 rows".
-    recipe : Recipe
-        The settings of its fits.
-    is_baseline : bool, default=False
-        Whether it is a linear machine, which runs to the last round whatever its score, for comparison.
-    shares : str, default=""
-        Candidates with the same key share work and run one after the other; empty if there is none to share.
-    family : str, default=""
-        Candidates with the same key are similar: the others run only if the first of them is not far behind, and the
-        best of them enters the next round as long as it is not. Empty for a candidate without similar ones.
-
-    Attributes
-    ----------
-    settings : dict
-        What the recipe sets of those settings that the race leaves open (``Recipe.raced_settings``).
-    """
-
-    name: str
-    settings: Parameters
-    is_baseline: bool
-    shares: str
-    family: str
-
-    def __init__(self, name: str, recipe: Recipe, is_baseline: bool = False, shares: str = "", family: str = ""):
-        self.name, self.recipe, self.settings = name, recipe, recipe.raced_settings
-        self.is_baseline, self.shares, self.family = is_baseline, shares, family
-
-    def __repr__(self) -> str:
-        return f"Candidate({self.name!r}, {self.settings})"
-
-    def __getstate__(self) -> JSON:
-        return {name: value for name, value in vars(self).items() if name != "recipe"}
 
 
 @dataclass(frozen=True)
@@ -98,170 +52,9 @@ class Outcome:
         )
 
 
-@dataclass(frozen=True)
-class Trial:
-    """The score of a candidate in a round.
-
-    Parameters
-    ----------
-    candidate : Candidate
-        The candidate.
-    round : int
-        Number of the round, from 0; later rounds have more rows.
-    n_rows : int
-        Rows that it learned from.
-    score : float
-        Score on the held-out rows; greater is better. -inf if it failed.
-    seconds : float
-        Seconds of the fit and the predictions.
-    learned : dict, default={}
-        What the fit chose by itself, such as ``{"gamma": ...}``.
-    error : str, default=""
-        Why it failed; empty if it did not.
-    deviations : tuple of float, default=()
-        Jackknife deviations of the score, from the same rows in all trials of a round; empty if they are not known.
-    predict_seconds : float, default=np.nan
-        Seconds to predict one row.
-    """
-
-    candidate: Candidate
-    round: int
-    n_rows: int
-    score: float
-    seconds: float
-    learned: Parameters = field(default_factory=dict)
-    error: str = ""
-    deviations: tuple[float, ...] = ()
-    predict_seconds: float = np.nan
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the score; NaN if it is not known."""
-        return standard_error(self.deviations)
-
-
 Runner = Callable[[Candidate, int], Outcome]
 """Fits a candidate to so many rows of the sample and scores it on the rows that are held out. It raises ValueError for
 settings that the rows do not allow."""
-
-
-@dataclass(frozen=True)
-class RaceResult:
-    """The last trial of every candidate, the best first.
-
-    Parameters
-    ----------
-    trials : list of Trial
-        Trials of the last round first, each round sorted by score.
-    measure : str
-        Name of the score; greater is better.
-    n_held_out : int
-        Number of rows that were scored.
-    seconds : float
-        Seconds of the race.
-    history : list of Trial, default=[]
-        All trials in the order in which they ran; they give the curve of each candidate over the rounds.
-    expected : tuple of float, or None, default=None
-        Score to expect of the winner on unseen rows, and its standard error: its own score less the luck of the best
-        of many. None if it is not known.
-    n_repeated : int, default=0
-        Rows of the sample that have an identical copy which is not held out with them.
-    n_sampled : int, default=0
-        Rows of the sample.
-
-    Examples
-    --------
-    >>> from chimap.race.rounds import successive_halving
-    >>> def run(candidate, n_rows):
-    ...     return Outcome(0.5 + (candidate.name == "b") / n_rows)
-    >>> asked = Recipe("HistogramClassifier", is_classifier=True)
-    >>> both = [Candidate("a", asked), Candidate("b", asked)]
-    >>> result = successive_halving(both, run, [10, 20], measure="accuracy", n_held_out=100)
-    >>> result.winner.name, result.table()[0]["score"]
-    ('b', 0.55)
-    """
-
-    trials: list[Trial]
-    measure: str
-    n_held_out: int
-    seconds: float
-    history: list[Trial] = field(default_factory=list)
-    expected: tuple[float, float] | None = None
-    n_repeated: int = 0
-    n_sampled: int = 0
-
-    @property
-    def winner(self) -> Candidate:
-        """The best candidate of the last round."""
-        return self.trials[0].candidate
-
-    @property
-    def baseline(self) -> Trial | None:
-        """The best trial of a linear machine; None if none could be fitted."""
-        linear = [t for t in self.trials if t.candidate.is_baseline and not t.error]
-        return max(linear, key=lambda t: t.score) if linear else None
-
-    @property
-    def luck(self) -> float:
-        """Factor, at least 1, by which residuals of unseen rows exceed those that the winner was chosen by.
-
-        sqrt((1 - R2 to expect) / (1 - its own R2)); 1 for other scores, and where the luck is not known.
-        """
-        if self.expected is None or self.measure != "R2" or not self.trials[0].score < 1:
-            return 1.0
-        return float(np.sqrt(max(1.0, (1 - self.expected[0]) / (1 - self.trials[0].score))))
-
-    @property
-    def failures(self) -> str:
-        """A message about candidates that failed; empty if none did."""
-        failed = [t for t in self.trials if t.error]
-        if not failed:
-            return ""
-        return Message(
-            "{} of the {} candidates of the race could not be fitted and left it. The first, {!r}: {}",
-            len(failed),
-            len(self.trials),
-            failed[0].candidate.name,
-            failed[0].error,
-        )
-
-    @property
-    def repeats(self) -> str:
-        """A message about repeated rows, whose scores are those of rows seen before; empty if they are few."""
-        n_rows = self.n_sampled
-        if self.n_repeated <= MANY_REPEATED * n_rows:
-            return ""
-        return Message(
-            "{:,} of {:,} rows have an identical copy among the others, so that held-out rows are not unseen ones and "
-            "their scores are too high. Leave copies out, or give {groups} that hold them out together.",
-            self.n_repeated,
-            n_rows,
-        )
-
-    def in_place_of(self, old: Trial, new: Trial) -> RaceResult:
-        """Return the result with ``new`` in place of ``old``, ranked by its score."""
-        trials = [new if trial is old else trial for trial in self.trials]
-        ranked = sorted(trials, key=lambda t: (bool(t.error), -t.round, rank_key(t)))
-        return replace(self, trials=ranked, seconds=self.seconds + new.seconds, history=[*self.history, new])
-
-    def led_by(self, trial: Trial) -> RaceResult:
-        """Return the result with one of its trials first."""
-        return replace(self, trials=[trial, *(follower for follower in self.trials if follower is not trial)])
-
-    def table(self) -> list[JSON]:
-        """Return a dict for each candidate: name, score, rows, seconds, round, whether it is a baseline, error."""
-        return [
-            {
-                "name": t.candidate.name,
-                "score": t.score,
-                "n_rows": t.n_rows,
-                "seconds": t.seconds,
-                "round": t.round,
-                "is_baseline": t.candidate.is_baseline,
-                "error": t.error,
-            }
-            for t in self.trials
-        ]
 
 
 def trial_of(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Trial:
@@ -289,11 +82,3 @@ def error_between(one: Outcome | Trial, other: Outcome | Trial) -> float:
 def is_behind(trial: Outcome | Trial, best: Outcome | Trial, n_errors: float) -> bool:
     """Whether a score is below the best by more than so many standard errors of the difference, if known."""
     return bool(best.score - trial.score > n_errors * error_between(best, trial))  # False for an unknown (NaN) error
-
-
-def rank_key(trial: Trial) -> float:
-    """Return a number that is smaller for better trials and equal for scores that differ only by rounding."""
-    return -round(trial.score / SAME) if np.isfinite(trial.score) else np.inf
-
-
-register(Candidate, Trial, RaceResult)

@@ -16,7 +16,6 @@ from chimap.data import Source
 from chimap.data.labels import Labels, check_labels
 from chimap.engines import Progress
 from chimap.estimators.forwarding import doubts_of_new_rows
-from chimap.features.covariates import Covariates
 from chimap.readers import open_source
 from chimap.reports.calibration import Reliability
 from chimap.reports.classification import ClassificationMetrics
@@ -34,8 +33,8 @@ from chimap.reports.studies import StudyScores
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from chimap.models.model import Model
-
+    from chimap.models.learned import Learned
+from chimap.models.model import Model
 
 M = TypeVar("M", bound=Metrics, covariant=True)
 
@@ -265,8 +264,8 @@ def _evaluation(
     model: BaseEstimator, source: Source, score: Score, which: str, insight: Insight | None
 ) -> Evaluation[Metrics]:
     fitted = model.exact_  # None for tables that were made of codes
-    learned, training = {} if fitted is None else fitted.fitted.learned, model.training_ or {}
-    seconds = {f"fit: {name}": time for name, time in learned.get("stage_seconds_", {}).items()}
+    learned: Learned | None = None if fitted is None else fitted.fitted.learned
+    training, seconds = model.training_ or {}, (learned and learned.stage_seconds) or {}
     ranking = None if score.outcome is None else ranking_metrics(score.outcome[0], score.outcome[2], model.classes_)
     data = {
         "file": source.name.partition(",")[0],
@@ -276,13 +275,12 @@ def _evaluation(
         "rows left out": source.n_left_out or None,
         "rows left out, not readable": source.n_unreadable or None,
         "bins": source.n_features,
-        "rows trained on": learned.get("n_rows_"),
+        "rows trained on": learned and learned.n_rows,
         "trained on": training.get("file"),
         "trained at": training.get("date"),
         "unlike the training rows": next(iter(doubts_of_new_rows(model, source)), None),
     }
-    selection = None if fitted is None else fitted.selection_
-    covariates: Covariates | None = learned.get("covariates_")
+    selection, covariates = (None, None) if learned is None else (learned.selection, learned.covariates)
     return Evaluation(
         title=f"{model.describe()['kernel']} on {data['file']}",
         model_name=type(model).__name__,
@@ -291,7 +289,7 @@ def _evaluation(
         baseline=score.baseline,
         curve=StrengthCurve.of(selection, fitted is not None and isinstance(fitted.alpha, str)),
         components=ComponentScores.of(selection),
-        stages=seconds | {"predict": score.seconds},
+        stages={f"fit: {name}": time for name, time in seconds.items()} | {"predict": score.seconds},
         settings=_settings(model),
         ranking=ranking,
         examples=_examples(source, score, ranking),
@@ -324,5 +322,5 @@ def _settings(model: BaseEstimator) -> JSON:
     if model.exact_ is None:
         return {"tolerance": model.tolerance, "memory": model.memory}
     fitted: Model = model.exact_.fitted
-    learned = {"kernel": fitted.kernel.name, "gamma": fitted.gamma, "alpha": fitted.alpha}
+    learned = {"kernel": fitted.kernel.name, "gamma": fitted.gamma, "alpha": fitted.learned.alpha}
     return fitted.recipe.settings | learned

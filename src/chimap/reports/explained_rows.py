@@ -195,7 +195,7 @@ def explained_rows(
         like = model.nearest(rows, k=_LANDMARKS_SHOWN)
     except DataError:  # the model is not a sum over landmarks
         like = [None] * len(places)
-    neighbour = "training row" if "row_numbers_" in model.fitted.learned else "landmark"
+    neighbour = "landmark" if model.fitted.learned.findings.row_numbers is None else "training row"
     draw = _drawings(model, source, places, rows)
     shown = []
     for i, place in enumerate(places):

@@ -14,7 +14,6 @@ from chimap._formatting import bin_weights_in_words, kernel_in_words, plain
 from chimap._types import JSON
 from chimap.explain import Importance
 from chimap.explain.effects import BinEffect
-from chimap.features.covariates import Covariates
 from chimap.reports.explained_rows import ExplainedRow
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.pictures import painted
@@ -142,13 +141,12 @@ def explanation_of(
 ) -> ModelExplanation:
     """Return everything that the page of an explanation of the model in ``file`` shows."""
     about, learned = model.describe(), model.fitted.learned
-    covariates: Covariates | None = learned.get("covariates_")
     facts = {
         "model": file,
         "kernel": kernel_in_words(about["kernel"], about["gamma"]),
         "features": about["features"],
         "bin weights": bin_weights_in_words(model.bin_weights_, model.fitted.bin_names.tolist()),
-        "rows trained on": learned.get("n_rows_"),
+        "rows trained on": learned.n_rows,
         "file": None if source is None else source.name.partition(",")[0],
         "rows looked at": None if sample is None else sample.n_rows,
     }
@@ -164,5 +162,5 @@ def explanation_of(
         rows=tuple(rows),
         which_rows=which_rows,
         painted=None if shape is None else painted(importance.by_bin, shape),
-        covariates=None if covariates is None else covariates.describe(),
+        covariates=None if learned.covariates is None else learned.covariates.describe(),
     )

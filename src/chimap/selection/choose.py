@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import cast
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from chimap.selection.holdout import HeldOutMoments, HoldOut, PathHoldOut
 from chimap.selection.learning_curve import LearningCurve, curve_of
 from chimap.selection.leave_one_out import LeavingOut
 from chimap.solvers.base import Problem
+from chimap.solvers.findings import Findings
 from chimap.solvers.held_out import HeldOut, ValidationRows
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
@@ -52,8 +52,8 @@ class ChosenSolution:
         Passes over the rows; the passes within LIBLINEAR are not counted.
     n_rows : int
         Rows that the weights were learned from.
-    attributes : dict, default={}
-        What else was learned, by the name of the attribute.
+    findings : Findings, default=Findings()
+        What else the solver has found.
     held_out : HeldOut or None, default=None
         Outputs of rows by machines that have not seen them.
     posterior : callable, default=lambda: None
@@ -67,39 +67,34 @@ class ChosenSolution:
     selection: SelectionResult | None
     n_passes: int
     n_rows: int
-    attributes: dict[str, object] = field(default_factory=dict)
+    findings: Findings = field(default_factory=Findings)
     held_out: HeldOut | None = None
     posterior: Callable[[], Posterior | DualPosterior | None] = lambda: None
     curve: LearningCurve | None = None
 
     def moved(self, offsets: np.ndarray) -> ChosenSolution:
         """Return the same with outputs, and outputs of left-out rows, moved by offsets (t,)."""
-        attributes, held_out = dict(self.attributes), self.held_out
-        if "held_out_" in attributes:
-            attributes["held_out_"] = cast("np.ndarray", attributes["held_out_"]) + offsets
+        found, held_out = self.findings, self.held_out
         return replace(
             self,
             solution=replace(self.solution, intercept=self.solution.intercept + offsets),
             held_out=None if held_out is None else replace(held_out, outputs=held_out.outputs + offsets),
-            attributes=attributes,
+            findings=replace(found, held_out=None if found.held_out is None else found.held_out + offsets),
         )
 
     def in_units(self, units: np.ndarray | None) -> ChosenSolution:
         """Return the same for targets, and outputs of left-out rows, in other units, (t,); None for 1."""
         if units is None:
             return self
-        solution, held_out = self.solution, self.held_out
+        solution, found, held_out = self.solution, self.findings, self.held_out
         if held_out is not None:
             noise = None if held_out.noise is None else held_out.noise * np.square(units)
             held_out = replace(held_out, outputs=held_out.outputs * units, noise=noise)
-        attributes = dict(self.attributes)
-        if "held_out_" in attributes:
-            attributes["held_out_"] = cast("np.ndarray", attributes["held_out_"]) * units
         return replace(
             self,
             solution=replace(solution, coef=solution.coef * units, intercept=solution.intercept * units),
             held_out=held_out,
-            attributes=attributes,
+            findings=replace(found, held_out=None if found.held_out is None else found.held_out * units),
         )
 
 
@@ -184,7 +179,7 @@ def choose(
         compared.result,
         problem.passes,
         problem.n_rows,
-        problem.attributes,
+        problem.findings,
         held_out,
         partial(problem.posterior, solution),
         None if growth is None else curve_of(*growth),

@@ -28,6 +28,7 @@ from chimap.model_files import register
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.penalties import L2, L21
+from chimap.solvers.findings import Findings
 from chimap.solvers.held_out import HeldOut, ScoredRows, ValidationRows
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
@@ -333,9 +334,9 @@ class Problem(ABC):
         return None
 
     @property
-    def attributes(self) -> dict[str, object]:
-        """What else was learned, by the name of the attribute that the model shows."""
-        return {}
+    def findings(self) -> Findings:
+        """What else was learned."""
+        return Findings()
 
     @property
     def growth(self) -> tuple[str, Sequence[tuple[int, float]]] | None:

@@ -73,6 +73,7 @@ from chimap.penalties import L2
 from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, Swept, required
 from chimap.solvers.block_kernel import FactorRows, block_kernel
 from chimap.solvers.exact import STEPS, DualSolution
+from chimap.solvers.findings import Findings
 from chimap.solvers.held_out import HeldOut, ValidationRows, noise_of
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem, solved_alone
 from chimap.solvers.posterior import DualPosterior
@@ -719,14 +720,10 @@ class BlockProblem(Problem):
         return HeldOut(recent, self._held_out[recent], self._sweep.noise)
 
     @property
-    def attributes(self) -> dict[str, object]:
+    def findings(self) -> Findings:
         assert self._sweep is not None
-        return {
-            "row_numbers_": self.rows.order[: self.n_rows],
-            "held_out_": self._held_out,
-            "n_unlearned_": self._evidence.n_rows - self.n_rows,
-            "block_rows_": self._sweep.block_rows,
-        }
+        n_unlearned = self._evidence.n_rows - self.n_rows
+        return Findings(self.rows.order[: self.n_rows], self._held_out, n_unlearned, self._sweep.block_rows)
 
     @property
     def growth(self) -> tuple[str, Sequence[tuple[int, float]]] | None:

@@ -21,6 +21,7 @@ from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
 from chimap.penalties import L2
 from chimap.solvers.base import Asked, Components, Evidence, Needs, Problem, Solver, required
+from chimap.solvers.findings import Findings
 from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import (
     HeldOut,
@@ -212,8 +213,8 @@ class RidgeProblem(Problem):
         return solution if self._span is None else replace(solution, coef=self._span @ solution.coef)
 
     @property
-    def attributes(self) -> dict[str, object]:
-        return {} if self._n_kept is None else {"n_principal_": self._n_kept}
+    def findings(self) -> Findings:
+        return Findings(n_principal=self._n_kept)
 
 
 class RidgeSolver(Solver):

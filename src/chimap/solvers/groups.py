@@ -37,11 +37,11 @@ from chimap import _loops
 from chimap._messages import Message
 from chimap._validation import DataError, check_positive
 from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, Square
-from chimap.model_files import register
 from chimap.moments import Moments, Symmetric
 from chimap.penalties import L2, L21
 from chimap.solvers.base import Evidence, Needs, Problem, Solver, required
 from chimap.solvers.descent import Descent, ObjectiveValue, descend
+from chimap.solvers.findings import Findings, KernelPath
 from chimap.solvers.held_out import HeldOut, ValidationRows, by_folds
 from chimap.solvers.lbfgs import Rows
 from chimap.solvers.passes import PassesSolver, loss_of, shifted, step_outputs, unshifted
@@ -182,36 +182,6 @@ class GroupSolution(LinearSolution):
     objective: float
     residual: float
     evaluations: int
-
-
-@dataclass(frozen=True)
-class KernelPath:
-    """The regularisation path of kernel weights: what each strength gives.
-
-    Parameters
-    ----------
-    alphas : ndarray of shape (s,)
-        Strengths, descending.
-    weights : ndarray of shape (s, t, r)
-        Weight |w_j| / sqrt(2) of each of r kernels for each of t targets. t is 1 where the targets share the kernels.
-    objectives : ndarray of shape (s,)
-        Objective at each strength.
-    residuals : ndarray of shape (s,)
-        Largest violation of an optimality condition, relative to the strength.
-    chosen : int
-        Index of the strength that the model uses.
-    """
-
-    alphas: np.ndarray
-    weights: np.ndarray
-    objectives: np.ndarray
-    residuals: np.ndarray
-    chosen: int
-
-    @property
-    def n_used(self) -> np.ndarray:
-        """Number of kernels that at least one target uses, shape (s,)."""
-        return (self.weights > 0).any(axis=1).sum(axis=1)
 
 
 class GroupDescent(ABC):
@@ -638,21 +608,21 @@ class GroupPathProblem(Problem):
         self._alphas = alphas
 
     @property
-    def attributes(self) -> dict[str, object]:
+    def findings(self) -> Findings:
         assert self._solution is not None
-        return {
-            "kernel_weights_": self._weights(self._solution),
-            "kkt_residual_": self._solution.residual,
-            "objective_": self._solution.objective,
-            "path_": KernelPath(
+        return Findings(
+            kernel_weights=self._weights(self._solution),
+            kkt_residual=self._solution.residual,
+            objective=self._solution.objective,
+            path=KernelPath(
                 np.array([point.alpha for point in self.path]),
                 np.array([self._weights(point) for point in self.path]),
                 np.array([point.objective for point in self.path]),
                 np.array([point.residual for point in self.path]),
                 self.place,
             ),
-            "n_iter_": self.passes,
-        }
+            n_iter=self.passes,
+        )
 
     def _weights(self, solution: LinearSolution) -> np.ndarray:
         return np.ascontiguousarray(self.penalty.norms(solution.coef).T) / np.sqrt(2)
@@ -837,6 +807,3 @@ def _ridge_strengths(penalty: L21, solution: LinearSolution) -> np.ndarray:
     for members, strength in zip(penalty.members, group_strengths, strict=True):
         strengths[members] = min(strength, largest)
     return strengths
-
-
-register(KernelPath)

@@ -30,6 +30,7 @@ from chimap.solvers.exact import STEPS, DualRidge, DualSolution, ExactSolver, is
 from chimap.solvers.exact_iterated import DualIterated
 from chimap.solvers.exact_margins import DualMargins, margin_bytes
 from chimap.solvers.exact_observed import ObservedDualRidge
+from chimap.solvers.findings import Findings
 from chimap.solvers.held_out import HeldOut, ValidationRows, noise_of
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import Factor, LinearSolution
@@ -329,8 +330,8 @@ class KernelProblem(Problem):
         return held_out
 
     @property
-    def attributes(self) -> dict[str, object]:
-        return {"row_numbers_": self.first.order, "held_out_": self._left_out}
+    def findings(self) -> Findings:
+        return Findings(self.first.order, self._left_out)
 
     @property
     def growth(self) -> tuple[str, Sequence[tuple[int, float]]] | None:

@@ -184,9 +184,9 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     model, source = fitted.model, fitted.source
     learned = model.fitted.learned
     held_out, absent = _not_learned_from(fitted)
-    rows = f"{model.n_rows_:,}{blocks_in_words(learned.get('block_rows_'))}"
+    rows = f"{model.n_rows_:,}{blocks_in_words(learned.findings.block_rows)}"
     rows += f" plus {held_out:,} held out" if held_out else ""
-    unlearned = learned.get("n_unlearned_", 0)
+    unlearned = learned.findings.n_unlearned
     rows += f"; {unlearned:,} left out, as the work is limited: --time-limit allows more" if unlearned else ""
     rows += f"; {absent:,} of weight 0" if absent > 0 else ""
     rows += left_out_in_words(source.n_left_out, source.n_unreadable)
@@ -224,13 +224,13 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
 
 def choice_of_alpha(model: BaseEstimator) -> str:
     """Return how the strength was chosen."""
-    raced = model.fitted.learned.get("race_")
+    raced = model.fitted.learned.race
     if model.selection_ is None:
         if "alpha" in model.chosen_ and raced is not None:
             return f"chosen by the race, on {raced.trials[0].n_rows:,} rows"
         return "as given" if model.alpha != "auto" else "not cross-validated: too few rows, or all targets are equal"
     chosen = str(model.selection_.describe())
-    if "n_principal_" in model.fitted.learned:
+    if model.fitted.learned.findings.n_principal is not None:
         numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
         chosen += f", with {model.n_principal_:,} components in each block, chosen from {numbers}"
     return chosen
@@ -246,7 +246,7 @@ def of_budget(model: BaseEstimator) -> str:
 
 def prediction_line(model: BaseEstimator, source: Source) -> str | None:
     """Return how long a thousand predictions take, for machines of so many rows that it matters; else None."""
-    if "row_numbers_" not in model.fitted.learned or model.n_rows_ < _ROWS_WORTH_TIMING:
+    if model.fitted.learned.findings.row_numbers is None or model.n_rows_ < _ROWS_WORTH_TIMING:
         return None
     import numpy as np
 
@@ -261,11 +261,11 @@ def prediction_line(model: BaseEstimator, source: Source) -> str | None:
 
 def race_lines(model: BaseEstimator) -> str | None:
     """Return the best trials of the race, and a last line with the winner and the linear model; None without a race."""
-    result = model.fitted.learned.get("race_")
+    result = model.fitted.learned.race
     if result is None:
         return None
     from chimap._formatting import measure_in_words
-    from chimap.race.trials import SAME
+    from chimap.models.race_result import SAME
 
     best, linear = result.trials[0], result.baseline
     lines = [
@@ -289,20 +289,20 @@ def race_lines(model: BaseEstimator) -> str | None:
 def _not_learned_from(fitted: FittedModel) -> tuple[int, int]:
     """Return the numbers of held-out rows and of rows with weight 0."""
     held_out = 0 if fitted.held_out is None else fitted.held_out.metrics.n_rows
-    unlearned = fitted.model.fitted.learned.get("n_unlearned_", 0)
+    unlearned = fitted.model.fitted.learned.findings.n_unlearned or 0
     return held_out, fitted.source.n_rows - fitted.model.n_rows_ - unlearned - held_out
 
 
 def bin_weights_line(model: BaseEstimator) -> str | None:
     """Return the heaviest bins, or why none could be learned; None for equal weights."""
-    if isinstance(model.bin_weights, str) and model.bin_weights == "learn" and "race_" not in model.fitted.learned:
+    if isinstance(model.bin_weights, str) and model.bin_weights == "learn" and model.fitted.learned.race is None:
         return "equal, as --memory is too small to learn them"
     return bin_weights_in_words(model.bin_weights_, model.fitted.columns)
 
 
 def covariates_line(model: BaseEstimator) -> str | None:
     """Return the covariates, their kernel, and what they and the counts add to each other; None without any."""
-    covariates = model.fitted.learned.get("covariates_")
+    covariates = model.fitted.learned.covariates
     return None if covariates is None else covariates_in_words(covariates.describe())
 
 
@@ -356,9 +356,9 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "model_bytes": output.stat().st_size,
         "data": source.name,
         "rows": model.n_rows_,
-        "block_rows": learned.get("block_rows_"),
-        "covariates": learned["covariates_"].describe() if "covariates_" in learned else None,
-        "rows_unlearned": learned.get("n_unlearned_", 0),
+        "block_rows": learned.findings.block_rows,
+        "covariates": learned.covariates and learned.covariates.describe(),
+        "rows_unlearned": learned.findings.n_unlearned or 0,
         "rows_held_out": _not_learned_from(fitted)[0],
         "rows_of_weight_0": _not_learned_from(fitted)[1],
         "rows_left_out": source.n_left_out,
@@ -371,8 +371,8 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "gamma": model.describe()["gamma"],
         "features": model.coef_.shape[1],
         "precision": model.precision_,
-        "race": learned["race_"].table() if "race_" in learned else None,
-        "race_expected": learned["race_"].expected if "race_" in learned else None,
+        "race": learned.race and learned.race.table(),
+        "race_expected": learned.race and learned.race.expected,
         "bin_weights": model.bin_weights_,
         "loss": model.chosen_.get("loss", model.loss),
         "alpha": model.alpha_,
