@@ -54,7 +54,7 @@ def data(
     reading: Reading | None = None,
 ) -> Described:
     """Describe a data file; ``reading`` turns a column of text or molecules into rows."""
-    Settings(components=components).check_components()
+    _ = Settings(components=components).n_components  # raises an error before the file is opened
     texts: list[str] = []
     if reading is None and labels is None and table.columns is None and table.exclude is None:
         texts = text_columns(path)  # a fit needs these named; here they are set aside and listed

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
 
-    from chimap._types import JSON
+    from chimap._types import JSON, Parameters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,28 +121,14 @@ class Settings:
         return flag_values.listed(self.kernel)
 
     @property
-    def n_terms(self) -> int | None:
-        """Features made of each bin; None for auto, since each family of features has its own default."""
-        if self.terms == "auto":
-            return None
-        if not self.terms.isdecimal():
-            raise InputError(f"--terms must be auto or a whole number of at least 1; got {self.terms!r}.")
-        return int(self.terms)
+    def n_terms(self) -> int | str:
+        """Features made of each bin: a number, or "auto", since each family of features has its own default."""
+        return flag_values.number_of(self.terms, "--terms", 1)
 
     @property
     def n_components(self) -> int | str:
         """Landmarks or random features: a number, or "auto"."""
-        text = str(self.components)
-        if text == "auto":
-            return text
-        if not text.isdecimal():
-            raise InputError(f"--components must be auto or a whole number of at least 2; got {text!r}.")
-        return int(text)
-
-    def check_components(self) -> None:
-        """Raise ValueError, naming the flag, if no fit accepts this number of features."""
-        number = self.n_components
-        flag_values.check_least(None if isinstance(number, str) else number, "--components", 2)
+        return flag_values.number_of(self.components, "--components", 2)
 
     def check(self, n_descriptors: int = 0) -> None:
         """Raise ValueError, naming the flag, before any row is read, for settings that the fit would refuse later.
@@ -151,6 +137,8 @@ class Settings:
         """
         from chimap._memory import parse_memory
         from chimap.backends import check_device
+        from chimap.features.families import FAMILIES
+        from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
 
         for kernel in self.kernels:
             flag_values.check_kernel(kernel)
@@ -159,8 +147,8 @@ class Settings:
         n_blocks = n_descriptors if blocks is None else len(blocks)
         if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
             raise InputError(f"--kernel names {len(self.kernels)} kernels: --blocks must then name as many blocks.")
-        flag_values.check_features(self.features)
-        flag_values.check_sampling(self.sampling)
+        flag_values.check_known(self.features, ("auto", *FAMILIES), "--features")
+        flag_values.check_known(self.sampling, ("auto", *SAMPLINGS), "--sampling")
         check_device(self.device)
         flag_values.check_loss(self.loss)
         flag_values.quantile_of(self.quantile, self.loss)
@@ -172,14 +160,10 @@ class Settings:
         flag_values.normalization_of(self.normalization)
         flag_values.check_scoring(self.scoring)
         flag_values.number_or("auto", self.alpha, "--alpha")
-        self.check_components()
-        for flag, value, least in (
-            ("--terms", self.n_terms, 1),
-            ("--folds", self.folds, 2),
-            ("--jobs", self.jobs, 1),
-            ("--seed", self.seed, 0),
-        ):
-            flag_values.check_least(value, flag, least)
+        _ = self.n_terms, self.n_components
+        flag_values.check_least(self.folds, "--folds", 2)
+        flag_values.check_least(self.jobs, "--jobs")
+        flag_values.check_least(self.seed, "--seed", 0)
         flag_values.one_or_several(self.principal, "--principal")
         if self.bin_weights not in ("auto", "learn", "none"):
             raise InputError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
@@ -206,32 +190,37 @@ class Settings:
         from chimap.features.additive import CATALOGUE as MAPS
         from chimap.features.families import features_with
 
-        n_terms: int | str = "auto" if self.n_terms is None else self.n_terms
-        of_map = {} if self.n_terms is None else {"n_terms": self.n_terms}
+        of_terms = {} if self.n_terms == "auto" else {"n_terms": self.n_terms}
         features = {
             "features": self.features,
             "sampling": self.sampling,
             "n_principal": flag_values.one_or_several(self.principal, "--principal"),
-        } | ({"n_terms": n_terms} if self.map == "optimal" else {"map": MAPS[self.map](**of_map)})
+        } | (of_terms if self.map == "optimal" else {"map": MAPS[self.map](**of_terms)})
         quantile = flag_values.quantile_of(self.quantile, self.loss)
         is_classifier = task == "classify"
         return (HistogramClassifier if is_classifier else partial(HistogramRegressor, quantile=quantile))(
-            self.kernels if len(self.kernels) > 1 else self.kernels[0],
-            gamma=flag_values.gamma_of(self.gamma),
-            n_components=self.n_components,
             features=features_with(features),
-            normalize=self.preparation,
-            blocks=flag_values.blocks_of(self.blocks),
+            gamma=flag_values.gamma_of(self.gamma),
             bin_weights=None if self.bin_weights == "none" else self.bin_weights,
             time_limit=flag_values.seconds_of(self.time_limit, "--time-limit"),
-            loss=self.loss,
             weights=self.weights,
-            alpha=flag_values.number_or("auto", self.alpha, "--alpha"),
             scoring=self.scoring,
-            selection="auto" if self.folds is None else self.folds,
-            memory=self.memory,
-            precision=self.precision,
             device=self.device,
-            n_jobs=self.jobs,
-            random_state=self.seed,
+            **self.of_every_model(),
         )
+
+    def of_every_model(self) -> Parameters:
+        """Return the parameters that learners of kernels have too."""
+        return {
+            "kernel": self.kernels if len(self.kernels) > 1 else self.kernels[0],
+            "n_components": self.n_components,
+            "normalize": self.preparation,
+            "blocks": flag_values.blocks_of(self.blocks),
+            "loss": self.loss,
+            "alpha": flag_values.number_or("auto", self.alpha, "--alpha"),
+            "selection": "auto" if self.folds is None else self.folds,
+            "memory": self.memory,
+            "precision": self.precision,
+            "n_jobs": self.jobs,
+            "random_state": self.seed,
+        }

@@ -95,6 +95,19 @@ def number_or(word: str, text: str, flag: str) -> float | str:
     return value
 
 
+def number_of(text: str, flag: str, least: int) -> int | str:
+    """Return "auto" or the whole number in the text. Raise ValueError, naming the flag, for other text.
+
+    >>> number_of("512", "--components", 2)
+    512
+    """
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < least:
+        raise InputError(f"{flag} must be auto or a whole number of at least {least}; got {text!r}.")
+    return int(text)
+
+
 LEAVE_ONE_GROUP_OUT = "leave-one-group-out"  # the value of --splits that names no number
 
 
@@ -258,20 +271,6 @@ def blocks_of(text: str | None) -> dict[str, slice | str] | None:
             )
         blocks[name] = slice(int(start), int(stop)) if is_span else span
     return blocks
-
-
-def check_sampling(name: str) -> None:
-    """Raise ValueError if the catalogue of samplings does not have the name."""
-    from chimap.features.fourier.sampling import CATALOGUE
-
-    check_known(name, ("auto", *CATALOGUE), "--sampling")
-
-
-def check_features(name: str) -> None:
-    """Raise ValueError if the catalogue of families of features does not have the name."""
-    from chimap.features.families import FAMILIES
-
-    check_known(name, ("auto", *FAMILIES), "--features")
 
 
 def check_loss(name: str, task: TaskName = "auto") -> None:

@@ -124,7 +124,7 @@ class TableOptions:
         Columns that stand beside the counts with a kernel of their own, such as age,sex,batch: numbers, or text for
         levels of a category. C(batch) is a category though it holds numbers. They are not bins.
     metadata : TABLE
-        Table with the --covariates, joined by id. By default they are columns of DATA.
+        Table with the covariates, joined by id. By default they are columns of DATA.
     """
 
     id: str | None = None

@@ -72,6 +72,8 @@ def fit(
     Examples:
       chimap fit data.npz --test-fraction 0.2 --output my.model
       chimap fit rows.npy --labels labels.csv --kernel intersection --output my.model
+      chimap fit samples.csv --labels site --groups subject --test-fraction 0.3 --output samples.model
+      chimap fit cells.h5ad --labels cell_type --output cells.model
       chimap fit photos/ --test-fraction 0.2 --output photos.model
       chimap fit data.npz --save-config fit.toml --output my.model
       chimap fit --config fit.toml --alpha 0.1 --output other.model
@@ -85,9 +87,7 @@ def fit(
       chimap fit plots.csv --labels species_count --loss poisson --output counts.model
       chimap fit soil.csv --labels carbon --loss quantile --quantile 0.05,0.5,0.95 --output carbon.model
       chimap fit photos.tar --descriptors sift,colour --kernel exp-chi2,chi2 --output photos.model
-      chimap fit cells.h5ad --labels cell_type --output cells.model
       chimap fit table.biom --labels metadata.tsv::body_site --output samples.model
-      chimap fit samples.csv --labels site --groups subject --test-fraction 0.3 --output samples.model
       chimap fit samples.csv --labels disease --covariates age,sex,batch --output samples.model
       chimap fit table.biom --labels meta.tsv::disease --covariates age,sex --metadata meta.tsv --output my.model
       chimap fit abundance.txt --labels disease --groups subjectID --rank s__ --output disease.model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from chimap._errors import InputError
 from chimap._formatting import kernel_in_words
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
 
-    from chimap._types import JSON
     from chimap.cli.training import FittedModel
     from chimap.reports import LearnedKernel
 
@@ -125,50 +124,28 @@ class KernelSettings(Settings):
 
     def estimator(self, task: TaskName) -> BaseEstimator:
         """Return the unfitted model of these settings."""
-        return self._widths(task) if self.method == "widths" else self._multiple(task)
+        from chimap import (
+            AutomaticFeatures,
+            FourierKernelLearner,
+            FourierKernelRegressor,
+            MultipleKernelLearner,
+            MultipleKernelRegressor,
+        )
 
-    def _widths(self, task: TaskName) -> BaseEstimator:
-        from chimap import FourierKernelLearner, FourierKernelRegressor
-
+        shared = self.of_every_model()
+        shared["features"] = "auto" if self.n_terms == "auto" else AutomaticFeatures(n_terms=self.n_terms)
+        if self.method == "multiple":
+            return (MultipleKernelLearner if task == "classify" else MultipleKernelRegressor)(**shared)
         return (FourierKernelLearner if task == "classify" else FourierKernelRegressor)(
-            self.kernel,
             widths=self.widths,
-            features=self._features,
             objective=self.objective,
             width_strength=self.width_strength,
             n_tune_components=self.tune_components,
             n_tune_rows=self.tune_rows,
             validation_fraction=self.validation_fraction,
             max_iter=self.iterations,
-            **self._common(),
+            **shared,
         )
-
-    def _multiple(self, task: TaskName) -> BaseEstimator:
-        from chimap import MultipleKernelLearner, MultipleKernelRegressor
-
-        return (MultipleKernelLearner if task == "classify" else MultipleKernelRegressor)(
-            self.kernels if len(self.kernels) > 1 else self.kernel, features=self._features, **self._common()
-        )
-
-    @property
-    def _features(self) -> Any:
-        from chimap import AutomaticFeatures
-
-        return "auto" if self.n_terms is None else AutomaticFeatures(n_terms=self.n_terms)
-
-    def _common(self) -> JSON:
-        return {
-            "blocks": flag_values.blocks_of(self.blocks),
-            "n_components": self.n_components,
-            "normalize": "l1" if self.normalize else None,
-            "loss": self.loss,
-            "alpha": flag_values.number_or("auto", self.alpha, "--alpha"),
-            "selection": "auto" if self.folds is None else self.folds,
-            "memory": self.memory,
-            "precision": self.precision,
-            "n_jobs": self.jobs,
-            "random_state": self.seed,
-        }
 
 
 _LINES_SHOWN = 12  # widths or weights shown on the terminal; the page and the model hold all of them
