@@ -217,7 +217,7 @@ def test_ids_and_labels_of_another_encoding_are_refused(tmp_path):
     rows = {"id": ["a", "b"], "x": [1.0, 5.0], "z": [2.0, 1.0]}
     (tmp_path / "m.csv").write_bytes("id,kind\na,caf\u00e9\nb,th\u00e9\n".encode("latin-1"))
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(DataError, match=r"m\.csv::kind, record 0: not text in UTF-8: byte 0xe9 in position 3"):
+    with pytest.raises(DataError, match=r"m\.csv, column 'kind', record 0: not text in UTF-8: byte 0xe9 in position 3"):
         open_source(pandas.DataFrame(rows), f"{tmp_path}/m.csv::kind", id="id")
 
 
@@ -269,7 +269,7 @@ def test_tables_of_text_that_are_damaged(tmp_path):
     with pytest.raises(DataError, match=r"cannot be read .*cut off"):
         WordCounts("body").source(str(path))
     path.write_text("id,body,kind\na,red fox,\na,red fox,u\n")
-    with pytest.raises(DataError, match=r"column 'id': 'a' comes twice, at 0 and 1.* Give each record an id"):
+    with pytest.raises(DataError, match=r"column 'id': the id a comes twice, in rows 0 and 1.* name another column"):
         WordCounts("body").source(str(path), "kind")
     path.write_text("id,body,kind\na,red fox,\nb,red fox,u\n")
     source = open_source(path, "kind", reading=WordCounts("body"))

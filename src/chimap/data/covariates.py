@@ -127,7 +127,7 @@ def _not_there(source: Source, column: str) -> NoColumnError:
     """Return the error of a covariate that the data do not have, with names like it."""
     table, colons, name = column.rpartition("::")
     of_rows = [*source.columns_aside, *source.metadata, *(source.column_names or ())]
-    others = readers().table_of(table).columns if colons else of_rows
+    others = readers().table_of(table).names if colons else of_rows
     there = instead(name, others, f"there are {shown(others)}")
     return NoColumnError(
         Message("{}: no column {!r} for {covariates}{}.", table if colons else source.name, name, there)

@@ -568,7 +568,7 @@ def named_rows(
     if roles.id is not None and ids is not None:
         name = names[roles.id]
         notes = (*roles.notes(where, name), *index_notes(name, ids, where))
-        return roles, ids if roles.is_index else unique_ids(ids, where), notes
+        return roles, ids if roles.is_index else unique_ids(ids, f"{where}, column {name!r}"), notes
     ids = None if candidate is None else candidate.ids()
     if candidate is None or ids is None:
         return roles, None, roles.notes(where, None)

@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from chimap.data.source import Stored
 from chimap.data.table import ColumnChoice, Roles, checked_ids, instead, named_rows, naming_note, roles_of
 from chimap.readers.arrow_files import as_values, as_written, checked_codes, is_text_type, masked_values
 from chimap.readers.io.encodings import odd_byte
+from chimap.readers.io.files import base_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,8 +27,17 @@ if TYPE_CHECKING:
 
 BATCH = 1024  # records per batch
 
-Batch: TypeAlias = list[tuple[Any, ...]]
-"""Consecutive records, each a tuple with the values of the requested columns."""
+
+@dataclass(frozen=True)
+class Values:
+    """Columns of consecutive records as lists of objects, by name, read as those of a record batch of Arrow are."""
+
+    columns: dict[str, list[Any]]
+    num_rows: int
+
+    def column(self, name: str) -> list[Any]:
+        """Return the values of a column; None where a record has no such field."""
+        return self.columns[name]
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,8 @@ class DataTable(ABC):
         Names of the columns.
     stored : Stored
         What the columns are read from.
+    row_names : ndarray of shape (n_rows,), or None
+        Names of the rows beside their columns, such as the index of a data frame.
     n_rows : int or None
         Number of rows, where it is known before they are read.
     has_names : bool
@@ -77,6 +89,7 @@ class DataTable(ABC):
     address: str
     names: list[str]
     stored: Stored
+    row_names: np.ndarray | None = None
     n_rows: int | None = None
     has_names = True
     has_types = True
@@ -84,9 +97,14 @@ class DataTable(ABC):
     lists: Sequence[str] = ()
     texts: Sequence[str] = ()
 
+    @property
+    def name(self) -> str:
+        """The address without folders."""
+        return base_name(self.address)
+
     @abstractmethod
-    def batches(self, columns: list[str], n_rows: int = 2**16) -> Iterator[pa.RecordBatch]:
-        """Yield some columns, all rows in order, at most ``n_rows`` at a time where the data leave that open.
+    def batches(self, columns: list[str], n_rows: int = 2**16) -> Iterator[Any]:
+        """Yield record batches of some columns, all rows in order, at most ``n_rows`` at a time if the data allow it.
 
         Raises DataError, which names the place, for what cannot be read.
         """
@@ -95,15 +113,23 @@ class DataTable(ABC):
         """Return the place of a column, for messages."""
         return f"{self.address}, column {column!r}"
 
-    def records(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield batches of records with the values of some columns as objects of Python, None for missing ones."""
-        for batch in self.batches([*dict.fromkeys(columns)], BATCH):
-            values = {name: as_written(batch.column(name), self.where(name)).to_pylist() for name in batch.schema.names}
-            yield list(zip(*(values[name] for name in columns), strict=True))
+    def values(self, columns: list[str]) -> Iterator[Values]:
+        """Yield columns as objects of Python, None for missing ones."""
+        for batch in self.batches(columns, BATCH):
+            lists = {name: as_written(batch.column(name), self.where(name)).to_pylist() for name in columns}
+            yield Values(lists, batch.num_rows)
+
+    def label_column(self, name: str, missing: object) -> LabelColumn:
+        """Return what takes the batches of a column of labels; ``missing`` marks a missing label."""
+        return LabelColumn(self.where(name), missing, has_types=self.has_types)
 
     def ids(self, column: pa.Array, name: str) -> np.ndarray:
-        """Return the values of a column of ids as text. Raises DataError, naming the row, where one is missing."""
-        return checked_ids(as_values(column, self.where(name)), self.where(name))
+        """Return the values of a column of ids, None where one is missing."""
+        return as_values(column, self.where(name))
+
+    def checked_ids(self, parts: list[np.ndarray], name: str) -> np.ndarray:
+        """Return the ids of all batches as text. Raises DataError, naming the row, where one is missing."""
+        return checked_ids(np.concatenate(parts), self.where(name))
 
     def may_be_ids(self, column: pa.Array, name: str, *, is_text: bool | None) -> np.ndarray:
         """Return the values of a first column, text or numbers; ``is_text`` says what earlier batches were."""
@@ -190,7 +216,7 @@ class TableColumns:
         self.label = table.label_place(labels, choice)
         self.roles = self._roles(choice, bins)
         self.notes: tuple[str, ...] = ()
-        first = self._first = self.roles.id_candidate(names, where)
+        first = self._first = self.roles.id_candidate(names, where, has_index=table.row_names is not None)
         if first is not None and first.name in table.texts and first.place in self.roles.bins:
             self.roles, self._first = self.roles.named_by(first), None  # text cannot be a bin
             self.notes = (naming_note(first.name, where),)
@@ -198,8 +224,7 @@ class TableColumns:
             None if place is None else names[place]
             for place in (self.label, self.roles.id, None if self._first is None else self._first.place)
         )
-        label_where = table.where(self._label or "")
-        self._labels = LabelColumn(label_where, choice.missing, has_types=table.has_types)
+        self._labels = None if self._label is None else table.label_column(self._label, choice.missing)
         self._ids: list[np.ndarray] = []
         self._guess_is_text: bool | None = None
         self.n_rows = 0
@@ -224,12 +249,19 @@ class TableColumns:
 
     def read(self) -> None:
         """Read the columns that hold labels and ids, or may hold ids; without any, count the rows."""
+        for _ in self.passing():
+            pass
+        self.finish()
+
+    def passing(self, *others: str) -> Iterator[Any]:
+        """Yield the batches of the pass, with other columns besides; ``finish`` follows behind the last one."""
         table, first = self._table, self._first
-        wanted = [name for name in dict.fromkeys((self._label, self._id, self._guess)) if name is not None]
+        own = [name for name in (self._label, self._id, self._guess) if name is not None]
+        wanted = [*dict.fromkeys((*own, *others))]
         is_open, knows_size = first is not None, table.n_rows is not None
         is_text_so_far: bool | None = None
         for batch in table.batches(wanted or table.names[:1]) if wanted or not knows_size else ():
-            if self._label is not None:
+            if self._labels is not None:
                 self._labels.add(batch.column(self._label))
             if self._id is not None:
                 self._ids.append(table.ids(batch.column(self._id), self._id))
@@ -237,11 +269,18 @@ class TableColumns:
                 values = table.may_be_ids(batch.column(first.name), first.name, is_text=is_text_so_far)
                 is_text_so_far, is_open = is_text(values), first.add(values)
             self.n_rows += batch.num_rows
+            yield batch
             if not is_open and knows_size and wanted == [self._guess]:
                 break
+
+    def finish(self) -> None:
+        """Settle labels, ids and roles, once all batches have been read."""
+        table = self._table
         self.n_rows = table.n_rows or self.n_rows
-        if self._label is not None and self.n_rows:
+        if self._labels is not None and self.n_rows:
             self.y = self._labels.finish()
-        ids = np.concatenate(self._ids) if self._ids else None
-        self.roles, self.ids, notes = named_rows(self.roles, table.names, table.address, ids, first)
-        self.notes = (*notes, *self.notes)
+        ids = None
+        if self._id is not None and self._ids:
+            ids = table.checked_ids(self._ids, self._id)
+        self.roles, ids, notes = named_rows(self.roles, table.names, table.address, ids, self._first)
+        self.ids, self.notes = table.row_names if ids is None else ids, (*notes, *self.notes)

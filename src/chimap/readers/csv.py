@@ -30,7 +30,7 @@ from chimap.data.label_kinds import (
 from chimap.data.labels import Labels
 from chimap.data.source import BLOCK_BYTES, StreamSource
 from chimap.data.table import ColumnChoice, readings_of
-from chimap.readers.columns import BATCH, Batch, DataTable, TableColumns, text_or_undecoded
+from chimap.readers.columns import BATCH, DataTable, TableColumns, Values, text_or_undecoded
 from chimap.readers.decimals import COMMA, POINT, Marks, MarksInUse
 from chimap.readers.io.encodings import as_utf8, encoding_of, first_fault, no_text, why_no_text
 from chimap.readers.io.files import COMPRESSIONS, DataFile, existing_file, is_folder, read_piece, uncompressed_name
@@ -155,15 +155,18 @@ class TextTable(DataTable):
         for batch in self.read([*map(self._place, columns)], "string"):
             yield pyarrow.record_batch(batch.columns, names=columns)
 
-    def records(self, columns: list[str]) -> Iterator[Batch]:
+    def values(self, columns: list[str]) -> Iterator[Values]:
         """Yield fields as ``DataTable`` does, as text, or ``Undecoded`` where bytes are not text in UTF-8."""
-        places = [*map(self._place, columns)]
+        places = {name: self._place(name) for name in columns}
         with self._opened(strict=True) as records:
             while batch := [*islice(records, BATCH)]:
                 for line, record in batch:
                     if len(record) != self.width:
                         raise self.misfit(line, record)
-                yield [tuple(text_or_undecoded(record[place]) for place in places) for _, record in batch]
+                fields = {
+                    name: [text_or_undecoded(record[place]) for _, record in batch] for name, place in places.items()
+                }
+                yield Values(fields, len(batch))
 
     @cached_property
     def _place(self) -> Callable[[str], int]:
@@ -209,7 +212,7 @@ class TextTable(DataTable):
 
     def may_be_ids(self, column: pa.Array, name: str, *, is_text: bool | None) -> np.ndarray:
         """Return fields as text or as numbers, NaN where one is none; the first ones decide which they are."""
-        is_text = _is_text(column, self.has_commas) if is_text is None else is_text
+        is_text = looks_like_text(column.slice(0, 1000).to_pylist(), self.has_commas) if is_text is None else is_text
         return self.ids(column, name) if is_text else _numbers(column)
 
     def numbered_records(self) -> Iterator[tuple[int, list[str]]]:
@@ -511,7 +514,9 @@ class CsvSource(StreamSource):
         """Return the names of the columns among the bins whose first rows are text."""
         first = next(self._table.read(self._bins, "string"))
         columns = zip(self._bins, first.columns, strict=True)
-        return [self._table.names[place] for place, column in columns if _is_text(column)]
+        return [
+            self._table.names[place] for place, column in columns if looks_like_text(column.slice(0, 1000).to_pylist())
+        ]
 
     def _labels(self, y: np.ndarray, missing: object) -> np.ndarray:
         """Return labels as they are, or as numbers where each word is one with a decimal comma."""
@@ -719,12 +724,12 @@ def _read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> b
     return b"".join(lines)
 
 
-def _is_text(column: pa.ChunkedArray, has_commas: bool = False) -> bool:
+def looks_like_text(fields: Sequence[str], has_commas: bool = False) -> bool:
     """Return whether less than half of the first fields are numbers. If more are, the others count as mistakes.
 
     Whole numbers with zeros in front, such as 007, are names. has_commas: whether numbers may have decimal commas.
     """
-    texts = [text for text in column.slice(0, 1000).to_pylist() if text]
+    texts = [text for text in fields[:1000] if text]
     texts = [COMMA.plain(POINT.plain(text)) for text in texts] if has_commas else texts
     return 2 * sum(is_number(text) and not _PADDED_NUMBER.fullmatch(text.strip()) for text in texts) < len(texts)
 

@@ -8,17 +8,17 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.data.label_kinds import TextLabels, is_text, texts_of
-from chimap.data.labels import Labels, clean_labels, task_column
+from chimap.data.label_kinds import is_text, texts_of
+from chimap.data.labels import Labels, task_column
 from chimap.data.rows import check_distinct
 from chimap.data.source import Source
-from chimap.data.table import checked_ids, place_of, places_of, unique_ids
+from chimap.data.table import place_of, places_of, unique_ids
 from chimap.data.views import ChosenRows
 from chimap.readers.arrow import ArrowTable
 from chimap.readers.arrow_files import IPC, PARQUET
 from chimap.readers.io.files import base_name, existing_file, split_member, uncompressed_name
 from chimap.readers.qiime import QiimeMetadata, artifact_metadata, is_qiime_metadata
-from chimap.readers.records import Records, TableRecords, refuse_undecoded, text_records
+from chimap.readers.records import Records, TableRecords, text_records
 from chimap.readers.remedies import file_remedy
 from chimap.readers.transposed import sample_of_reads
 
@@ -167,25 +167,18 @@ def _check_first_column(source: Source) -> None:
 
 def _id_and_label(address: str, column: str, id: str | int | None, missing: object) -> tuple[np.ndarray, np.ndarray]:
     """Return the ids, as text, and the labels of all rows of a table."""
-    table, where = table_of(address), f"{address}::{column}"
-    places = _places(table.columns, column, id, address)
-    names = [table.columns[place] for place in places]
-    check_distinct([name for name in table.columns if name in names], address)
-    ids: list[object] = []
-    labels: list[object] = []
-    texts = TextLabels(where, missing)
+    table = table_of(address)
+    places = _places(table.names, column, id, address)
+    names = [table.names[place] for place in places]
+    check_distinct([name for name in table.names if name in names], address)
+    ids: list[np.ndarray] = []
+    values = table.label_column(names[1], missing)
     for batch in table.batches(names):
-        batch_ids, batch_labels = ([record[place] for record in batch] for place in (0, 1))
-        refuse_undecoded(batch_ids, len(ids), f"{address}, column {names[0]!r}")
-        refuse_undecoded(batch_labels, len(ids), where)
-        ids += batch_ids
-        (labels.extend if table.has_types else texts.add)(batch_labels)
+        ids.append(table.ids(batch.column(names[0]), names[0]))
+        values.add(batch.column(names[1]))
     if not ids:
         raise DataError(f"{address}: no rows, only a heading. Write it again.")
-    if not table.has_types:
-        return np.char.strip(np.array(ids, dtype=str)), texts.finish()
-    checked = checked_ids(np.array(ids, dtype=object), f"{address}, column {names[0]!r}")
-    return checked, clean_labels(np.array(labels, dtype=object), len(ids), where)
+    return table.checked_ids(ids, names[0]), values.finish()
 
 
 def _places(names: list[str], column: str, id: str | int | None, address: str) -> tuple[int, int]:
@@ -204,5 +197,5 @@ def joined_names(address: str, words: str) -> list[str]:
     """
     if not any(mark in words for mark in "*?,"):
         return [words]
-    names = table_of(address).columns
+    names = table_of(address).names
     return [words] if words in names else [names[i] for i in places_of(names, words, address, "labels")]

@@ -85,9 +85,9 @@ def _candidates(
         return columns, True, type(data).__name__
     address = os.fspath(data) if is_path(data) else ""
     if uncompressed_name(address).endswith(LINES) or (reading is not None and has_records(address)):
-        return records_of(address).columns, False, address
+        return records_of(address).names, False, address
     if uncompressed_name(address).endswith(PARQUET + IPC):
-        return records_of(address).columns, True, address
+        return records_of(address).names, True, address
     opened = read(IGNORE_LABELS, replace(choice, names=None, columns=None, exclude=None))
     if opened.metadata:
         return opened.metadata, False, opened.name

@@ -74,7 +74,7 @@ class NamedCounts(FieldReading):
         if is_path(data):
             return uncompressed_name(os.fspath(data)).endswith(LINES)
         records = records_in(data, self.column)
-        return records is not None and self.column in records.columns
+        return records is not None and self.column in records.names
 
     def learned(self, fields: Iterator[Fields], where: str) -> NamedCounts:
         """Return the reading with the names of all records."""
@@ -134,9 +134,9 @@ def jsonl_source(path: str, labels: Labels = None, *, id: str | int | None = Non
     """
     records = JsonRecords(path)
     reading = NamedCounts()
-    if reading.column not in records.columns:
+    if reading.column not in records.names:
         raise DataError(
-            f"{path}: no record has {reading.column!r}; there are {', '.join(records.columns)}. Write "
+            f"{path}: no record has {reading.column!r}; there are {', '.join(records.names)}. Write "
             '{"id": "a", "counts": {"name": 2}, "label": "b"}, or name a column of text or SMILES.'
         )
     return FieldSource(records, reading, labels, id)

@@ -21,7 +21,7 @@ from chimap.data.labels import Labels
 from chimap.data.rows import check_distinct
 from chimap.data.source import Source
 from chimap.readers.biom import BiomJsonSource, BiomSource
-from chimap.readers.columns import BATCH, Batch
+from chimap.readers.columns import BATCH, Values
 from chimap.readers.io.containers import Hdf5Container
 from chimap.readers.io.encodings import as_utf8, encoding_of, no_text, why_no_text
 from chimap.readers.io.files import (
@@ -34,7 +34,7 @@ from chimap.readers.io.files import (
     plain_path,
     read_piece,
 )
-from chimap.readers.records import Records
+from chimap.readers.records import Records, in_batches
 
 # Names of the first column; "id" and "sample_name" are those of many other tables too.
 _ID_HEADINGS = ("sampleid", "sample id", "sample-id", "featureid", "feature id", "feature-id")  # in any case
@@ -60,14 +60,14 @@ class QiimeMetadata(Records):
         number, heading = next(
             (number, cells) for number, cells in lines if not _is_remark(cells) or cells[0] in _ID_REMARKS
         )
-        self.columns = [composed(name) for name in heading]
-        self.columns[0] = self.columns[0] or "sample-id"  # artifacts of SampleData leave the heading of the ids blank
+        self.names = [composed(name) for name in heading]
+        self.names[0] = self.names[0] or "sample-id"  # artifacts of SampleData leave the heading of the ids blank
         where = f"{file}, line {number}"
-        if "" in self.columns:
+        if "" in self.names:
             raise DataError(
-                f"{where}: column {self.columns.index('')} of the heading has no name. Give it one, or remove it."
+                f"{where}: column {self.names.index('')} of the heading has no name. Give it one, or remove it."
             )
-        check_distinct(self.columns, where)
+        check_distinct(self.names, where)
         types = [""] * len(heading)
         rows: list[list[str]] = []
         for number, cells in lines:
@@ -77,40 +77,36 @@ class QiimeMetadata(Records):
                 types = self._types(cells, number)
             elif not _is_remark(cells):
                 if not cells[0]:
-                    raise DataError(
-                        f"{file}, line {number}: no id in {self.columns[0]!r}. Fill it, or remove the line."
-                    )
+                    raise DataError(f"{file}, line {number}: no id in {self.names[0]!r}. Fill it, or remove the line.")
                 rows.append(cells)
         if not rows:
             raise DataError(f"{file}: no rows, only a heading. Write it again.")
         self._values = [[row[0] for row in rows]] + [
             self._column(name, kind, [row[place] for row in rows])
-            for place, (name, kind) in enumerate(zip(self.columns, types, strict=True))
+            for place, (name, kind) in enumerate(zip(self.names, types, strict=True))
             if place
         ]
 
-    def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield batches as ``Records`` does."""
+    def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
+        """Yield fields as ``Records`` does."""
         self.check_columns(columns)
-        chosen = [self._values[self.columns.index(name)] for name in columns]
-        for start in range(0, len(chosen[0]), BATCH):
-            yield list(zip(*(values[start : start + BATCH] for values in chosen), strict=True))
+        return in_batches({name: self._values[self.names.index(name)] for name in columns}, n_rows)
 
     def _whole_line(self, cells: list[str], number: int) -> list[str]:
         """Return the cells of a line, as many as the heading has."""
-        if len(cells) > len(self.columns):
+        if len(cells) > len(self.names):
             raise DataError(
-                f"{self.address}, line {number}: {len(cells)} cells, but the heading has {len(self.columns)}. Name "
+                f"{self.address}, line {number}: {len(cells)} cells, but the heading has {len(self.names)}. Name "
                 "the other columns, or remove their cells."
             )
-        return cells + [""] * (len(self.columns) - len(cells))
+        return cells + [""] * (len(self.names) - len(cells))
 
     def _types(self, cells: list[str], number: int) -> list[str]:
         types = [cell.lower() for cell in cells]
         wrong = next((place for place, kind in enumerate(types) if place and kind not in ("", *_TYPES)), None)
         if wrong is not None:
             raise DataError(
-                f"{self.address}, line {number}: {cells[wrong]!r} is the type of {self.columns[wrong]!r}; expected "
+                f"{self.address}, line {number}: {cells[wrong]!r} is the type of {self.names[wrong]!r}; expected "
                 f"{' or '.join(_TYPES)}, or a blank cell."
             )
         return types

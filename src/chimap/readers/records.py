@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,19 +16,19 @@ from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.frames import checked_names_of, column_of, naming_index
-from chimap.data.label_kinds import is_missing
+from chimap.data.label_kinds import is_missing, numbers_or_text, why_text
+from chimap.data.labels import clean_labels
 from chimap.data.source import Stored
 from chimap.data.table import instead
 from chimap.readers.arrow import ArrowTable
 from chimap.readers.arrow_files import IPC, PARQUET
 from chimap.readers.batches import Tables, tables_of
-from chimap.readers.columns import BATCH, Batch, DataTable, Undecoded, text_or_undecoded
+from chimap.readers.columns import BATCH, DataTable, Undecoded, Values, text_or_undecoded
 from chimap.readers.csv import TextTable
 from chimap.readers.io.encodings import REMEDY, as_utf8, encoding_in, encoding_of
 from chimap.readers.io.files import (
     COMPRESSIONS,
     StoredFiles,
-    base_name,
     decompressed,
     existing_file,
     files_under,
@@ -96,9 +97,9 @@ def content_as_text(content: bytes) -> str | Undecoded:
         return Undecoded.at(content[error.start], error.start) if encoding is None else Undecoded(str(error))
 
 
-def refuse_undecoded(values: list[Any], first: int, where: str) -> None:
-    """Refuse values of which one is not text; ``first`` is the number of the first record, ``where`` the column."""
-    for record, value in enumerate(values, first):
+def refuse_undecoded(values: Iterable[Any], where: str) -> None:
+    """Refuse the values of a column, ``where``, of which one is not text."""
+    for record, value in enumerate(values):
         if isinstance(value, Undecoded):
             raise DataError(Message("{}, record {}: {}. {}", where, record, value.reason, REMEDY))
 
@@ -110,57 +111,76 @@ def why_no_text(field: object) -> str:
     return "no text" if is_missing(field) else f"it is {field!r}, expected text"
 
 
-class Records(ABC):
-    """Records of named fields, the same in each pass.
-
-    Attributes
-    ----------
-    address : str
-        The file or folder, for messages.
-    columns : list of str
-        Names of the fields, as far as they are known beforehand.
-    stored : Stored
-        What the records are read from.
-    row_names : ndarray of shape (records,), or None
-        Names of the records beside their fields, such as the index of a data frame.
-    has_types : bool
-        Whether the data tell text from numbers; a text table does not.
-    """
-
-    address: str
-    columns: list[str]
-    stored: Stored
-    has_types = True
-    row_names: np.ndarray | None = None
-
-    @property
-    def name(self) -> str:
-        """The address without folders."""
-        return base_name(self.address)
+class Records(DataTable):
+    """Records of named fields, which may be any objects; where a record lacks one, it is None."""
 
     @abstractmethod
-    def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield batches of records with the values of these columns; None where a record has no such field."""
+    def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
+        """Yield some fields of all records in order."""
+
+    def label_column(self, name: str, missing: object) -> LabelObjects:  # type: ignore[override]
+        """Return what takes the values of a field of labels."""
+        return LabelObjects(self.where(name), missing, has_types=self.has_types)
+
+    def ids(self, column: list[Any], name: str) -> np.ndarray:
+        """Return the values of a field of ids."""
+        return as_objects([value.strip() if isinstance(value, str) else value for value in column])
+
+    def checked_ids(self, parts: list[np.ndarray], name: str) -> np.ndarray:
+        """Return the ids of all batches as text; refuse those that are not text, besides."""
+        refuse_undecoded(np.concatenate(parts).tolist(), self.where(name))
+        return super().checked_ids(parts, name)
+
+    def may_be_ids(self, column: list[Any], name: str, *, is_text: bool | None) -> np.ndarray:
+        """Return the values of a first field: text, which numbers as a text table has them are not."""
+        texts = [value for value in column if isinstance(value, str) and value.strip()]
+        may_be_names = len(texts) == len(column) and (self.has_types or is_text or why_text(texts) is not None)
+        return as_objects(column) if may_be_names else np.full(len(column), np.nan)
 
     def check_columns(self, columns: list[str]) -> None:
         """Refuse names that are not columns."""
-        missing = [name for name in columns if name not in self.columns]
+        missing = [name for name in columns if name not in self.names]
         if missing:
-            there = instead(missing[0], self.columns, f"there are {', '.join(self.columns) or 'none'}")
+            there = instead(missing[0], self.names, f"there are {', '.join(self.names) or 'none'}")
             raise DataError(f"{self.address}: no column {missing[0]!r}{there}. Name one of them.")
+
+
+def as_objects(values: Sequence[object]) -> np.ndarray:
+    """Return values as an array of objects, of shape (n,)."""
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+class LabelObjects:
+    """The labels in a field, batch by batch: numbers or text, as ``LabelColumn`` has them."""
+
+    def __init__(self, where: str, missing: object, *, has_types: bool) -> None:
+        self._where, self._missing, self._has_types = where, missing, has_types
+        self._values: list[Any] = []
+
+    def add(self, values: list[Any]) -> None:
+        """Take the labels of the next records."""
+        self._values += values
+
+    def finish(self) -> np.ndarray:
+        """Return all labels, of shape (n,), masked where some are missing."""
+        values = self._values
+        refuse_undecoded(values, self._where)
+        if all(value is None or isinstance(value, str) for value in values):
+            return numbers_or_text(values, self._where, self._missing, as_text=self._has_types)
+        return clean_labels(np.array(values, dtype=object), len(values), self._where)
 
 
 class TableRecords(Records):
     """The records of a table."""
 
     def __init__(self, table: DataTable) -> None:
-        self.address, self.columns, self.stored = table.address, table.names, table.stored
+        self.address, self.names, self.stored = table.address, table.names, table.stored
         self.has_types, self._table = table.has_types, table
 
-    def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield batches as ``Records`` does."""
+    def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
+        """Yield fields as ``Records`` does."""
         self.check_columns(columns)
-        return self._table.records(columns)
+        return self._table.values(columns)
 
 
 def text_records(address: str) -> TableRecords:
@@ -177,23 +197,17 @@ class JsonRecords(Records):
         keys: dict[str, None] = {}
         for record in self._objects():
             keys.update(dict.fromkeys(record))
-        self.columns = list(keys)
+        self.names = list(keys)
         if not keys:
             raise DataError(
                 f"{address}: no records, only blank lines or objects without a key. Write one JSON object per line."
             )
 
-    def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield batches as ``Records`` does."""
-        batch: Batch = []
-        for record in self._objects():
-            values = (record.get(name) for name in columns)
-            batch.append(tuple(text_or_undecoded(value) if isinstance(value, str) else value for value in values))
-            if len(batch) == BATCH:
-                yield batch
-                batch = []
-        if batch:
-            yield batch
+    def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
+        """Yield fields as ``Records`` does."""
+        objects = self._objects()
+        while batch := [*islice(objects, n_rows)]:
+            yield Values({name: [_decoded(record.get(name)) for record in batch] for name in columns}, len(batch))
 
     def _objects(self) -> Iterator[JSON]:
         number = 0
@@ -202,6 +216,10 @@ class JsonRecords(Records):
                 number += 1
                 if not line.isspace():
                     yield _object_of(line, f"{self.address}, line {number}")
+
+
+def _decoded(value: object) -> object:
+    return text_or_undecoded(value) if isinstance(value, str) else value
 
 
 class FolderRecords(Records):
@@ -222,14 +240,14 @@ class FolderRecords(Records):
         self.stored = StoredFiles(self._files)
         tops = {inner.partition("/")[0] for inner in self._files}
         self._has_parts = tops == {"train", "test"} and all(inner.count("/") > 1 for inner in self._files)
-        self.columns = ["id", "text", "label", *(["split"] if self._has_parts else [])]
+        self.names = ["id", "text", "label", *(["split"] if self._has_parts else [])]
 
-    def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield batches as ``Records`` does."""
+    def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
+        """Yield fields as ``Records`` does."""
         self.check_columns(columns)
-        paths = [*self._files]
-        for start in range(0, len(paths), BATCH):
-            yield [tuple(self._field(path, name) for name in columns) for path in paths[start : start + BATCH]]
+        paths = iter(self._files)
+        while batch := [*islice(paths, n_rows)]:
+            yield Values({name: [self._field(path, name) for path in batch] for name in columns}, len(batch))
 
     def _field(self, inner: str, name: str) -> str | Undecoded | None:
         if name == "id":
@@ -283,7 +301,7 @@ class MemoryRecords(Records):
     def content(self) -> JSON:
         """Return a digest as ``Records`` does."""
         total = hashlib.blake2b(digest_size=16)
-        for batch in self.batches(self.columns):
+        for batch in self.batches(self.names):
             total.update(repr(batch).encode("utf-8", "surrogatepass"))
         return {"digest": total.hexdigest()}
 
@@ -295,14 +313,21 @@ class ListRecords(MemoryRecords):
     """Values of a single field."""
 
     def __init__(self, values: Iterable[object], column: str, address: str, row_names: np.ndarray | None) -> None:
-        self.address, self.columns, self._values = address, [column], list(values)
+        self.address, self.names, self._values = address, [column], list(values)
         self.row_names = row_names
 
-    def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield batches as ``Records`` does."""
+    def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
+        """Yield fields as ``Records`` does."""
         self.check_columns(columns)
-        for start in range(0, len(self._values), BATCH):
-            yield [(value,) for value in self._values[start : start + BATCH]]
+        return in_batches(dict.fromkeys(columns, self._values), n_rows)
+
+
+def in_batches(columns: dict[str, list[Any]], n_rows: int) -> Iterator[Values]:
+    """Yield whole columns, of one length, so many rows at a time."""
+    n = len(next(iter(columns.values())))
+    for start in range(0, n, n_rows):
+        stop = min(start + n_rows, n)
+        yield Values({name: values[start:stop] for name, values in columns.items()}, stop - start)
 
 
 class FrameRecords(MemoryRecords):
@@ -310,14 +335,12 @@ class FrameRecords(MemoryRecords):
 
     def __init__(self, table: pd.DataFrame | pl.DataFrame | pa.Table) -> None:
         self.address, self._table, self.row_names = type(table).__name__, table, naming_index(table)
-        self.columns = checked_names_of(table, self.address)
+        self.names = checked_names_of(table, self.address)
 
-    def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield batches as ``Records`` does."""
+    def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
+        """Yield fields as ``Records`` does."""
         self.check_columns(columns)
-        values = [column_of(self._table, self.columns.index(name)).tolist() for name in columns]
-        for start in range(0, self._table.shape[0], BATCH):
-            yield list(zip(*(column[start : start + BATCH] for column in values), strict=True))
+        return in_batches({name: column_of(self._table, self.names.index(name)).tolist() for name in columns}, n_rows)
 
 
 class StreamRecords(MemoryRecords):
@@ -326,13 +349,13 @@ class StreamRecords(MemoryRecords):
     def __init__(self, tables: Tables, address: str) -> None:
         self.address, self._tables = address, tables
         first = next(iter(tables()), None)
-        self.columns = [] if first is None else list(first.schema.names)
+        self.names = [] if first is None else list(first.schema.names)
 
-    def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield batches as ``Records`` does."""
+    def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
+        """Yield fields as ``Records`` does."""
         self.check_columns(columns)
         for table in self._tables():
-            yield list(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
+            yield Values({name: table.column(name).to_pylist() for name in columns}, table.num_rows)
 
 
 def records_in(data: object, column: str) -> Records | None:
@@ -340,7 +363,7 @@ def records_in(data: object, column: str) -> Records | None:
 
     It is a data frame, a data set, or a list, tuple, series or one-dimensional array of values of the field ``column``.
 
-    >>> records_in(["a text", "a text"], "text").columns, records_in([[1, 2], [3, 4]], "text")
+    >>> records_in(["a text", "a text"], "text").names, records_in([[1, 2], [3, 4]], "text")
     (['text'], None)
     """
     if is_frame(data):
