@@ -19,7 +19,7 @@ from chimap import HistogramClassifier, PrincipalFeatures, open_source, ridge
 from chimap.features.additive import OptimalMap
 from chimap.features.principal import PCA
 from chimap.moments import FoldMoments, Moments, fold_of_rows
-from chimap.selection import score_principal
+from chimap.selection.components import score_principal
 
 ROWS, FOLDS = 20_000, 5
 X, y, Xt, yt = mnist(normalize=True)

@@ -17,7 +17,7 @@ from benchmarks.measure import mnist, report
 from chimap import HistogramClassifier
 from chimap.losses import Logistic
 from chimap.moments import Moments
-from chimap.solvers import lbfgs, over, zero_solution
+from chimap.solvers.lbfgs import lbfgs, over, zero_solution
 from chimap.solvers.ridge import Factor
 
 D, ROWS, CLASSES = 1024, 2048, 2  # the solvers are compared on the first classes, each against the rest

@@ -18,7 +18,7 @@ from benchmarks.measure import csr_of, data_file, report
 from chimap import HistogramClassifier, MultipleKernelLearner
 from chimap.penalties import L21
 from chimap.solvers.groups import SquareProblem, follow
-from chimap.solvers.sparse import alphas_below, equivalent_rows
+from chimap.solvers.sparse import PATH_END, equivalent_rows
 
 D, STRENGTHS, PEER_CLASSES, PEER_STRENGTHS = 256, 30, 2, 10
 WORDS = 500
@@ -66,7 +66,7 @@ def against_skglm(model, moments):
     borders = model.features_.borders_.tolist()
     penalty = L21(1.0, [slice(*pair) for pair in pairwise(borders)], borders[-1])
     problem, build = timed(lambda: SquareProblem(moments, penalty))
-    alphas = alphas_below(problem.largest, STRENGTHS)
+    alphas = np.geomspace(problem.largest, PATH_END * problem.largest, STRENGTHS)
     path, seconds = timed(lambda: follow(problem, alphas))
     part = alphas[:: STRENGTHS // PEER_STRENGTHS]
     R, Q = equivalent_rows(moments)

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from chimap import HistogramClassifier, open_source
-from chimap.explain import permutation_importance
+from chimap.explain.importance import permutation_importance
 
 rng = np.random.default_rng(1)
 sites, n_species = ["gut", "skin", "tongue"], 60

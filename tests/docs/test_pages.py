@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 import re
 import shlex
 from pathlib import Path
@@ -24,7 +25,8 @@ ELSEWHERE = (
     "--engine dask",
     "chimap compare",
 )  # what a test does not have, or what others run
-PACKAGES = ("data", "explain", "export", "images", "kernels", "losses", "penalties", "reports", "selection", "solvers")
+PACKAGES = ("data", "export", "images", "kernels", "losses", "penalties", "reports")
+IN_FILES = re.compile(r"^::: (chimap\.(?:explain|selection|solvers)\.\S+)$", re.MULTILINE)  # what is public there
 WITHOUT_EXAMPLE = ("chimap.reports.",)  # values that pages are made of, which the commands fill in
 INCLUDED = {"changelog.md", "contributing.md"}  # texts of the project, not pages of the site's own
 
@@ -95,13 +97,15 @@ def test_files_that_are_named_are_there(text):
 
 
 def public_names() -> dict[str, object]:
-    """All that can be called, by address: of chimap itself, and what its public packages add."""
+    """All that can be called, by address: of chimap, what its public packages add, and what is listed of files."""
     found = {f"chimap.{name}": getattr(chimap, name) for name in chimap.__all__}
     for package in PACKAGES:
         module = importlib.import_module(f"chimap.{package}")
         found |= {
             f"chimap.{package}.{name}": getattr(module, name) for name in module.__all__ if name not in chimap.__all__
         }
+    listed = [address for page in PAGES.values() for address in IN_FILES.findall(page)]
+    found |= {address: pkgutil.resolve_name(address) for address in listed}
     return {address: thing for address, thing in found.items() if callable(thing)}
 
 

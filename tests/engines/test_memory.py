@@ -33,8 +33,7 @@ from chimap.race.specs import Room
 from chimap.race.traits import SampleTraits
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import ClassCodec
-from chimap.selection import choose_alpha
-from chimap.selection.folds import iterates, working_bytes
+from chimap.selection.folds import choose_alpha, iterates, working_bytes
 from chimap.solvers.base import Evidence
 from chimap.solvers.exact_margins import margin_bytes
 from chimap.solvers.held_out import leverages

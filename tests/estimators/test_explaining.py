@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from chimap import HistogramClassifier, HistogramRegressor, open_source
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.explain import RowStatistics, rows_like
+from chimap.explain.background import RowStatistics, rows_like
 from chimap.normalizations import CATALOGUE as NORMALIZATIONS
 
 RNG = np.random.default_rng(1)

@@ -13,7 +13,7 @@ import chimap
 from chimap import HistogramClassifier, HistogramRegressor, Moments, OptimalMap
 from chimap.data import ArraySource
 from chimap.engines import Engine, LocalEngine
-from chimap.solvers import ridge
+from chimap.solvers.ridge import ridge
 
 from ..histograms import classes, histograms
 

@@ -8,14 +8,10 @@ import scipy.sparse as sp
 
 from chimap import NystroemFeatures, OptimalMap, _arrays
 from chimap._validation import DataError
-from chimap.explain import (
-    Explanation,
-    contributions_of,
-    gradient_importance,
-    nearest_landmarks,
-    permutation_importance,
-    removal_importance,
-)
+from chimap.explain.contributions import Explanation, contributions_of
+from chimap.explain.importance import gradient_importance, permutation_importance
+from chimap.explain.neighbours import nearest_landmarks
+from chimap.explain.removal import removal_importance
 from chimap.features.landmarks import LandmarkFeatures
 
 from ..features.test_mapped import BINS, FAMILIES, data, model_of

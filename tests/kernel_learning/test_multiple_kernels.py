@@ -21,8 +21,8 @@ from chimap.engines.rows import RowsInMemory
 from chimap.losses import Logistic
 from chimap.machines.method import objective_of
 from chimap.moments import DealtFolds
-from chimap.solvers import LinearSolution
 from chimap.solvers.groups import held_out_loss
+from chimap.solvers.ridge import LinearSolution
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:900] + 0.5, y[:900]

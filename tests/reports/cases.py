@@ -27,7 +27,7 @@ from chimap.reports import (
     worst_errors,
     worst_mistakes,
 )
-from chimap.selection import LearningCurve
+from chimap.selection.learning_curve import LearningCurve
 
 STAGES = {"read": 0.4, "map": 1.2, "features": 2.5, "moments": 4.0, "choose alpha": 0.3, "solve": 0.05}
 

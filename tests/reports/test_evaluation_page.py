@@ -19,7 +19,7 @@ from chimap.reports.sections.confusion import _short_count, classes_a_cell, conf
 from chimap.reports.sections.numbers import predicted_against_true, residual_histogram
 from chimap.reports.sections.stages import stage_times
 from chimap.reports.selection import strength_curve
-from chimap.selection import SelectionResult
+from chimap.selection.base import SelectionResult
 
 from .cases import CASES, STAGES, classification, curve, page_of, predictions, regression, several_tasks
 

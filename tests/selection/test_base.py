@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap.selection import SelectionResult, fold_count
+from chimap.selection.base import SelectionResult, fold_count
 
 
 def result(chosen=1, **changes):

@@ -10,8 +10,8 @@ from sklearn.linear_model import Ridge
 
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, fold_of_rows
-from chimap.selection import choose_alpha, folds
-from chimap.selection.folds import _Scorer, rough_alpha
+from chimap.selection import folds
+from chimap.selection.folds import _Scorer, choose_alpha, rough_alpha
 from chimap.solvers.ridge import Factor
 
 from ..moments.cases import rows

@@ -10,8 +10,9 @@ from sklearn.linear_model import Ridge, RidgeCV
 
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
-from chimap.selection import choose_alpha, gcv
+from chimap.selection import gcv
 from chimap.selection.base import OpenSettings
+from chimap.selection.folds import choose_alpha
 from chimap.selection.gcv import (
     CoarseChoice,
     FinalChoice,

@@ -11,7 +11,7 @@ from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Poisson, Square
 from chimap.moments import FoldMoments
 from chimap.penalties import L21
-from chimap.selection import score_path
+from chimap.selection.folds import score_path
 from chimap.solvers.catalogue import solver_of
 from chimap.solvers.findings import KernelPath
 from chimap.solvers.groups import (
@@ -24,7 +24,7 @@ from chimap.solvers.groups import (
     largest_group_alpha,
 )
 from chimap.solvers.lbfgs import over
-from chimap.solvers.sparse import SparsePath, alphas_below
+from chimap.solvers.sparse import PATH_END, SparsePath
 
 from ..moments.cases import moments_of, rows
 
@@ -75,7 +75,7 @@ def test_conditions_hold_along_the_path(shared, weights):
     Z, Y = problem()
     penalty = penalty_of(shared, weights)
     square = SquareProblem(moments_of(Z, Y), penalty)
-    alphas = alphas_below(square.largest, 8)
+    alphas = np.geomspace(square.largest, PATH_END * square.largest, 8)
     path = follow(square, alphas)
     assert [found.alpha for found in path] == pytest.approx(alphas)
     for found in path:

@@ -13,9 +13,8 @@ from chimap._validation import DataError
 from chimap.losses import CATALOGUE, EpsilonInsensitive, Logistic, Square, SquaredHinge
 from chimap.moments import Moments
 from chimap.penalties import L2
-from chimap.solvers import lbfgs, over, ridge, zero_solution
-from chimap.solvers.lbfgs import _WhitenedObjective
-from chimap.solvers.ridge import Factor, LinearSolution
+from chimap.solvers.lbfgs import _WhitenedObjective, lbfgs, over, zero_solution
+from chimap.solvers.ridge import Factor, LinearSolution, ridge
 
 N, D, T = 500, 12, 3
 STRENGTH = 3.0

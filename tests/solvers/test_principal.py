@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 
 from chimap._validation import DataError
 from chimap.moments import fold_of_rows
-from chimap.selection import score_principal
-from chimap.solvers import PrincipalRidge, ridge
-from chimap.solvers.principal import _filtered, leading
+from chimap.selection.components import score_principal
+from chimap.solvers.principal import PrincipalRidge, _filtered, leading
+from chimap.solvers.ridge import ridge
 
 from ..moments.cases import moments_of, rows
 from ..selection.test_folds import fold_moments

@@ -7,11 +7,10 @@ from sklearn.linear_model import Ridge
 from chimap._validation import DataError
 from chimap.backends.host import HOST
 from chimap.moments import FoldMoments
-from chimap.solvers import ridge
 from chimap.solvers.fold import Fold
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.held_out import ValidationRows
-from chimap.solvers.ridge import Factor
+from chimap.solvers.ridge import Factor, ridge
 
 from ..moments.cases import moments_of, rows
 

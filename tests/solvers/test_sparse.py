@@ -9,7 +9,7 @@ from sklearn.linear_model import ElasticNet
 from chimap._validation import DataError
 from chimap.moments import Moments, fold_of_rows
 from chimap.penalties import check_groups
-from chimap.selection import score_path
+from chimap.selection.folds import score_path
 from chimap.solvers.sparse import elastic_net, equivalent_rows, held_out_error, largest_alpha
 
 from ..moments.cases import moments_of, rows

@@ -83,7 +83,8 @@ if TYPE_CHECKING:
 
     from chimap.data.reading import Reading
     from chimap.models.race_result import RaceResult
-    from chimap.selection import LearningCurve, SelectionResult
+    from chimap.selection.base import SelectionResult
+    from chimap.selection.learning_curve import LearningCurve
 
 _SIGNED = ("auto", "linear", "gaussian")  # kernels that take negative entries; a race drops those that do not
 

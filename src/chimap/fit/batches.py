@@ -21,7 +21,7 @@ from chimap.backends import on_host
 from chimap.data import Source
 from chimap.data.views import InForm
 from chimap.engines import LocalEngine, Progress, Stopwatch, chunk_rows_within
-from chimap.explain import RowStatistics
+from chimap.explain.background import RowStatistics
 from chimap.features.base import FittedFeatures, LinearForm
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import FittedDesign

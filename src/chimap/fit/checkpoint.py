@@ -21,7 +21,7 @@ from chimap._validation import AUTO, DataError, check_positive
 from chimap._version import __version__
 from chimap.data import Source
 from chimap.data.rows import digest
-from chimap.explain import RowStatistics
+from chimap.explain.background import RowStatistics
 from chimap.features.principal import PCA
 from chimap.machines.method import LearnedWidths, Method
 from chimap.model_files import model_file

@@ -32,7 +32,7 @@ from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
-from chimap.explain import RowStatistics
+from chimap.explain.background import RowStatistics
 from chimap.features.base import LinearForm
 from chimap.features.covariates import Covariates
 from chimap.features.principal import PrincipalCoordinates

@@ -31,10 +31,19 @@ from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.selection.base import OpenSettings, checked_alpha
 from chimap.selection.choose import compare
-from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
 from chimap.solvers.base import Evidence
-from chimap.solvers.groups import GroupDescent, GroupPassesProblem, GroupProblem, largest_alpha
+from chimap.solvers.groups import (
+    GroupDescent,
+    GroupPassesProblem,
+    GroupProblem,
+    GroupSolution,
+    LossProblem,
+    SquareProblem,
+    largest_alpha,
+)
+from chimap.solvers.lbfgs import over
 from chimap.solvers.passes import loss_of, unshifted
+from chimap.solvers.ridge import LinearSolution
 from chimap.solvers.widths import ObjectiveSlopes
 
 SLOPE_ROWS = 2048  # rows whose slopes are computed together

@@ -41,9 +41,9 @@ from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.selection.base import OpenSettings, checked_alpha, fold_count
 from chimap.selection.choose import compare
 from chimap.selection.climb import Scored, Setting, climb
-from chimap.solvers import LinearSolution, ridge
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.lbfgs import stop_reason
+from chimap.solvers.ridge import LinearSolution, ridge
 from chimap.solvers.widths import ObjectiveSlopes, held_out, total_scatter, training
 
 if TYPE_CHECKING:

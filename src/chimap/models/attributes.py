@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from chimap._types import JSON
-from chimap.explain import RowStatistics
+from chimap.explain.background import RowStatistics
 from chimap.losses import Square
 from chimap.machines.method import LearnedWidths
 from chimap.models.answers import ClassAnswers, RealAnswers

@@ -18,19 +18,12 @@ from chimap._types import ArrayLike, MatrixLike, Rows
 from chimap._validation import DataError, check_choice
 from chimap.data.labels import clean_targets
 from chimap.data.table import places_of
-from chimap.explain import (
-    Explanation,
-    Importance,
-    Neighbours,
-    contributions_of,
-    gradient_importance,
-    permutation_importance,
-    removal_importance,
-    rows_like,
-    variance_importance,
-)
+from chimap.explain.background import rows_like
+from chimap.explain.contributions import Explanation, contributions_of
 from chimap.explain.effects import BinEffect, bin_effect
-from chimap.explain.neighbours import strongest
+from chimap.explain.importance import Importance, gradient_importance, permutation_importance, variance_importance
+from chimap.explain.neighbours import Neighbours, strongest
+from chimap.explain.removal import removal_importance
 from chimap.models.answers import ClassAnswers
 from chimap.models.model import Model
 from chimap.recipe.codecs import is_matrix

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from chimap._types import JSON
-from chimap.explain import RowStatistics
+from chimap.explain.background import RowStatistics
 from chimap.features.covariates import Covariates
 from chimap.losses import Loss
 from chimap.machines.method import LearnedWidths
 from chimap.models.race_result import RaceResult
-from chimap.selection import LearningCurve, SelectionResult
+from chimap.selection.base import SelectionResult
+from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.findings import Findings
 
 if TYPE_CHECKING:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from chimap.data import Source
     from chimap.data.reading import Reading
-    from chimap.explain import Explanation, Neighbours
+    from chimap.explain.contributions import Explanation
+    from chimap.explain.neighbours import Neighbours
     from chimap.images.reading.image_set import ImageSet
 
 MISTAKES_EXPLAINED = 5  # rows explained when none are named

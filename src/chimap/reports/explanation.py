@@ -12,8 +12,8 @@ import numpy as np
 from chimap._errors import DataError
 from chimap._formatting import bin_weights_in_words, kernel_in_words, plain
 from chimap._types import JSON
-from chimap.explain import Importance
 from chimap.explain.effects import BinEffect
+from chimap.explain.importance import Importance
 from chimap.reports.explained_rows import ExplainedRow
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.pictures import painted

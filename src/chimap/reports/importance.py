@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap.data import Source
-    from chimap.explain import Importance
+    from chimap.explain.importance import Importance
 
 _ROWS_PERMUTED = 300  # rows among which bins are shuffled
 

@@ -18,8 +18,7 @@ from chimap.reports.importance import importance_of
 from chimap.reports.regression import RegressionMetrics
 from chimap.reports.rows import row_names, sample_of, taken
 from chimap.reports.score import Score
-from chimap.selection import LearningCurve
-from chimap.selection.learning_curve import curve_of
+from chimap.selection.learning_curve import LearningCurve, curve_of
 from chimap.selection.scoring import HeldOutScore
 
 if TYPE_CHECKING:

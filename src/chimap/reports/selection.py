@@ -17,7 +17,7 @@ from chimap._validation import DataError
 from chimap.reports.figures import BAD, GOOD, LINES, MUTED, drawing, log_axis, to_svg
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.section import Figure, Section
-from chimap.selection import SelectionResult
+from chimap.selection.base import SelectionResult
 from chimap.selection.sums import SumsModel
 from chimap.solvers.sparse import SparsePath
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import AUTO, ParameterError, check_choice, check_positive
 from chimap.model_files import register
-from chimap.solvers.base import Problem
-from chimap.solvers.ridge import LinearSolution
-from chimap.solvers.sparse import alphas_below
+
+if TYPE_CHECKING:
+    from chimap.solvers.base import Problem
+    from chimap.solvers.ridge import LinearSolution
 
 USUAL_FOLDS = 5
 _METHODS = {
@@ -211,9 +212,9 @@ class OpenSettings:
         return isinstance(self.alpha, float)
 
     def path_below(self, largest: float, share: float) -> np.ndarray:
-        """Return descending strengths: those given, or a path from the largest to a share of it."""
+        """Return descending strengths: those given, or a path from the largest, at which weights are 0, to a share."""
         if self.alpha is None:
-            return alphas_below(largest, self.n_alphas, share)
+            return np.geomspace(largest or 1.0, share * (largest or 1.0), self.n_alphas)
         return np.sort(np.atleast_1d(np.asarray(self.alpha, dtype=np.float64)))[::-1]
 
 

@@ -50,6 +50,14 @@ class SumsModel:
         Solutions, numbers of features used, and optimality residuals at all strengths of a LASSO.
     pca : PCA or None, default=None
         The principal components used, if the weights are in their span.
+
+    Examples
+    --------
+    >>> import chimap
+    >>> z = np.arange(6.0)[:, None]
+    >>> fitted = chimap.ridge([chimap.Moments.from_arrays(z, 2 * z)], alpha=1e-9)
+    >>> type(fitted).__name__, fitted.n_rows, round(float(fitted.coef[0, 0]), 3)
+    ('SumsModel', 6, 2.0)
     """
 
     coef: np.ndarray

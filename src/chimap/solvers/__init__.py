@@ -6,22 +6,3 @@ m; the scatter Hc = sum_i w_i (z_i - m)(z_i - m)' of the features, and Vc = sum_
 features with targets. ``alpha`` is the strength of the penalty. The intercept b is not penalised unless a module says
 otherwise.
 """
-
-from chimap.solvers.groups import GroupSolution, LossProblem, SquareProblem, follow
-from chimap.solvers.lbfgs import SmoothSolution, lbfgs, over, zero_solution
-from chimap.solvers.principal import PrincipalRidge
-from chimap.solvers.ridge import LinearSolution, ridge
-
-__all__ = [
-    "GroupSolution",
-    "LinearSolution",
-    "LossProblem",
-    "PrincipalRidge",
-    "SmoothSolution",
-    "SquareProblem",
-    "follow",
-    "lbfgs",
-    "over",
-    "ridge",
-    "zero_solution",
-]

@@ -399,7 +399,7 @@ class LossProblem(GroupDescent):
     Examples
     --------
     >>> from chimap.losses import Logistic
-    >>> from chimap.solvers import over
+    >>> from chimap.solvers.lbfgs import over
     >>> rng = np.random.default_rng(0)
     >>> Z = rng.normal(size=(200, 4))
     >>> y = np.where(Z[:, :1] > 0, 1.0, -1.0)

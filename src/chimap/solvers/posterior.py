@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -31,8 +31,10 @@ from chimap._cholesky import inverse_columns
 from chimap._errors import InputError
 from chimap._types import Shape
 from chimap.model_files import register
-from chimap.solvers.exact import DualRidge
-from chimap.solvers.ridge import Factor
+
+if TYPE_CHECKING:
+    from chimap.solvers.exact import DualRidge
+    from chimap.solvers.ridge import Factor
 
 _COLUMNS = 256  # columns of the inverse that are made together
 

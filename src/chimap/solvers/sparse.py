@@ -82,14 +82,6 @@ class SparsePath:
         return np.array([int(np.any(solution.coef != 0, axis=1).sum()) for solution in self.solutions])
 
 
-def alphas_below(largest: float, n_alphas: int, share: float = PATH_END) -> np.ndarray:
-    """Return strengths (n_alphas,), geometrically spaced from ``largest`` down to a share of it.
-
-    ``largest`` is the strength at which all weights are zero.
-    """
-    return np.geomspace(largest or 1.0, share * (largest or 1.0), n_alphas)
-
-
 def elastic_net(moments: Moments, alphas: np.ndarray, l1_ratio: float = 1.0) -> SparsePath:
     """Minimise sum (z'w + b - y)^2 / (2n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2), target by target.
 

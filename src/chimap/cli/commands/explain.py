@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from chimap._types import JSON
     from chimap.data import Source
-    from chimap.explain import Explanation
+    from chimap.explain.contributions import Explanation
     from chimap.reports import ExplainedRow, ModelExplanation
 
 _ARRAY_ENDINGS = (".npz",)

@@ -7,7 +7,7 @@ from chimap.reports.evaluation import Evaluation
 from chimap.reports.figures import GOOD, drawing, log_axis, to_svg
 from chimap.reports.measures import Metrics
 from chimap.reports.section import Figure, Section, Table
-from chimap.selection import LearningCurve
+from chimap.selection.learning_curve import LearningCurve
 
 
 def more_rows(evaluation: Evaluation[Metrics]) -> Section | None:
