@@ -78,6 +78,12 @@ def rows(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def fewer_rows(tmp_path_factory):
+    path = tmp_path_factory.mktemp("dask") / "fewer.npy"
+    return open_source(path, write_histograms(path, 15_000, 32))
+
+
+@pytest.fixture(scope="module")
 def found(of_two, rows):
     return HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(rows, engine=of_two)
 
@@ -287,7 +293,7 @@ def scheduler_and_worker(folder):
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_dies_is_named_and_its_checkpoint_serves(client, rows, tmp_path, monkeypatch):
+def test_a_scheduler_that_dies_is_named_and_its_checkpoint_serves(client, fewer_rows, tmp_path, monkeypatch):
     monkeypatch.setattr("chimap.engines.dask._GROUP", 1)
     monkeypatch.setattr("chimap.engines.dask_workers._RECONNECT_SECONDS", 0.5)
     settings = {"kernel": "exp-chi2"} | SETTINGS
@@ -300,9 +306,11 @@ def test_a_scheduler_that_dies_is_named_and_its_checkpoint_serves(client, rows, 
                 process.wait()
 
         with pytest.raises(DataError, match=rf"the Dask scheduler at {address} was lost in the middle of the fit"):
-            HistogramClassifier(**settings).fit_source(rows, engine=address, checkpoint=Deadly(tmp_path / "c", 1e-9))
-    whole = HistogramClassifier(**settings).fit_source(rows, engine=client)
-    again = HistogramClassifier(**settings).fit_source(rows, engine=client, checkpoint=tmp_path / "c")
+            HistogramClassifier(**settings).fit_source(
+                fewer_rows, engine=address, checkpoint=Deadly(tmp_path / "c", 1e-9)
+            )
+    whole = HistogramClassifier(**settings).fit_source(fewer_rows, engine=client)
+    again = HistogramClassifier(**settings).fit_source(fewer_rows, engine=client, checkpoint=tmp_path / "c")
     np.testing.assert_array_equal(again._coef, whole._coef)
 
 

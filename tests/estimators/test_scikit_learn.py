@@ -70,7 +70,6 @@ def fails_by_the_check(estimator):
         SkewedFourierFeatures(n_components=64),
         NystroemFeatures(n_components=8),
         FourierKernelLearner(n_components=64, n_tune_components=32, max_iter=2),
-        HistogramClassifier(),
         HistogramClassifier("exp-chi2", n_components=64),
         HistogramRegressor("exp-chi2", n_components=64),
         MultipleKernelLearner(n_components=16, n_alphas=3, selection=2),
@@ -80,9 +79,11 @@ def test_checks(estimator, check):
     meets(estimator, check, fails_by_the_check(estimator))
 
 
-@pytest.mark.slow  # the laws of all maps hold most of it for those that are one class with another formula
+# laws of all maps hold most of it for those that are one class with another formula; fits of the default are races
+@pytest.mark.slow
 @every_check(
     [
+        HistogramClassifier(),
         DirichletMap(),
         SignStableProjection(n_components=64),
         LookupClassifier(AnchorMap(n_anchors=20)),

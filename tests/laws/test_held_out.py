@@ -31,7 +31,7 @@ FEATURES = {
     "additive": {"kernel": "chi2", "features": "additive"},
     "landmarks": {"kernel": "exp-chi2", "features": "landmarks", "n_components": 150},
     "fourier": {"kernel": "exp-chi2", "features": "fourier", "n_components": 200},
-    "more features than rows": {"kernel": "exp-chi2", "features": "fourier", "n_components": 1600},
+    "more features than rows": {"kernel": "exp-chi2", "features": "fourier", "n_components": 600},
     "blocks": {"kernel": "chi2", "features": "additive", "blocks": HALVES},
     "exact": {"kernel": "exp-chi2", "features": "exact"},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,7 +22,6 @@ from chimap.machines.block_plan import BlockPlan
 from chimap.machines.catalogue import for_all_rows
 from chimap.models.race_result import Candidate
 from chimap.race.candidates import kernels_worth_trying, most_candidates
-from chimap.race.rounds import successive_halving
 from chimap.race.rows import held_out_rows, n_repeated, rounds_of, rows_of_round
 from chimap.race.runner import Race, work_of_fit
 from chimap.race.traits import SampleTraits
@@ -38,6 +38,12 @@ DIGITS = load_digits(return_X_y=True)
 
 def digits(n=300):
     return DIGITS[0][:n], DIGITS[1][:n]
+
+
+@cache
+def fit_of_200(grouped=False):
+    """The race of 200 digits, each a group of its own or four together."""
+    return HistogramClassifier(random_state=3).fit(*digits(200), groups=np.arange(200) // 4 if grouped else None)
 
 
 def traits(**more):
@@ -59,10 +65,8 @@ def test_the_winner_is_what_is_fitted_and_it_beats_the_linear_machine():
 
 
 def test_the_same_seed_gives_the_same_race():
-    X, y = digits(200)
-    first, second = (HistogramClassifier("auto", random_state=3).fit(X, y) for _ in range(2))
-    drop = {"seconds": 0}
-    assert [r | drop for r in first.race_.table()] == [r | drop for r in second.race_.table()]
+    again, drop = HistogramClassifier("auto", random_state=3).fit(*digits(200)), {"seconds": 0}
+    assert [r | drop for r in again.race_.table()] == [r | drop for r in fit_of_200().race_.table()]
 
 
 def test_where_nothing_beats_linear_the_linear_model_is_fitted():
@@ -74,17 +78,17 @@ def test_where_nothing_beats_linear_the_linear_model_is_fitted():
 
 
 def test_a_saved_model_predicts_the_same_and_keeps_its_table(tmp_path):
-    X, y = digits(200)
-    model = HistogramClassifier("auto", random_state=0).fit(X, y)
+    X, model = digits(200)[0], fit_of_200()
     model.save(tmp_path / "a.model")
     loaded = load(tmp_path / "a.model")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.race_.table() == model.race_.table()
 
 
-def test_sparse_rows_run_margins_too():
+def test_sparse_rows_run_margins_too(monkeypatch):
+    monkeypatch.setattr("chimap.race.runner.FEW", 400)
     rng = np.random.default_rng(0)
-    X = sp.random(2100, 300, density=0.05, random_state=rng, format="csr")
+    X = sp.random(500, 300, density=0.05, random_state=rng, format="csr")
     X.data = np.ceil(5 * X.data)
     y = (X[:, :20].sum(axis=1) > X[:, 20:40].sum(axis=1)).A1.astype(int)
     model = HistogramClassifier("auto", random_state=0).fit(X, y)
@@ -93,16 +97,16 @@ def test_sparse_rows_run_margins_too():
 
 @pytest.mark.parametrize(("n_rows", "to_the_end"), [(200, True), (2000, False)])
 def test_families_reach_the_last_round_where_few_rows_have_told_them_apart(n_rows, to_the_end, monkeypatch):
-    asked = []
+    class AskedError(Exception):
+        pass
 
     def run(*given, families_to_the_end, **settings):
-        asked.append(families_to_the_end)
-        return successive_halving(*given, families_to_the_end=families_to_the_end, **settings)
+        raise AskedError(families_to_the_end)
 
     monkeypatch.setattr("chimap.race.runner.successive_halving", run)
     X = np.random.default_rng(0).poisson(2.0, (n_rows, 3)).astype(float)
-    HistogramClassifier(random_state=0).fit(X, X[:, 0] > X[:, 1])
-    assert asked == [to_the_end]
+    with pytest.raises(AskedError, match=f"^{to_the_end}$"):
+        HistogramClassifier(random_state=0).fit(X, X[:, 0] > X[:, 1])
 
 
 def test_signed_rows_run_the_kernels_that_take_them():
@@ -139,10 +143,7 @@ def test_rows_are_held_out_once_and_by_group(rows, grouped):
 
 
 def test_groups_are_held_out_together_in_the_fit():
-    X, y = digits(200)
-    groups = np.arange(200) // 4
-    model = HistogramClassifier("auto", random_state=0).fit(X, y, groups=groups)
-    assert model.race_.n_held_out >= 40
+    assert fit_of_200(grouped=True).race_.n_held_out >= 40
 
 
 def test_auc_leads_where_a_class_is_rare():
@@ -210,9 +211,7 @@ def test_a_scorer_that_raises_is_named():
 
 
 def test_trials_tell_their_error_and_what_a_prediction_takes():
-    X, y = digits(200)
-    for groups in (None, np.arange(200) // 4):
-        race = HistogramClassifier("auto", random_state=0).fit(X, y, groups=groups).race_
+    for race in (fit_of_200().race_, fit_of_200(grouped=True).race_):
         for trial in race.history:
             assert 0 < trial.standard_error < 0.2
             assert trial.predict_seconds > 0
@@ -508,9 +507,14 @@ CLADE = CLADE[(CLADE > 0).sum(axis=1) > 2]
 CLADE *= 0.2 / CLADE.sum(axis=1).max()
 
 
+@cache
+def fit_of_species():
+    """The race for the samples that have a species."""
+    return HistogramClassifier(random_state=0, bin_weights=None).fit(SPECIES, (SPECIES[:, 3] > 0).astype(int))
+
+
 def test_few_rows_have_one_round_in_which_all_candidates_learn_from_all_rows():
-    y = (SPECIES[:, 3] > 0).astype(int)
-    race = HistogramClassifier(random_state=0, bin_weights=None).fit(SPECIES, y).race_
+    race = fit_of_species().race_
     assert {(trial.round, trial.n_rows) for trial in race.history} == {(0, 90)}
     assert race.n_held_out == 90
     assert race.measure == "roc_auc"
@@ -520,8 +524,7 @@ def test_few_rows_have_one_round_in_which_all_candidates_learn_from_all_rows():
 
 
 def test_what_few_rows_learned_is_what_is_fitted():
-    y = (SPECIES[:, 3] > 0).astype(int)
-    model = HistogramClassifier(random_state=0, bin_weights=None).fit(SPECIES, y)
+    model, y = fit_of_species(), (SPECIES[:, 3] > 0).astype(int)
     assert model.alpha_ == pytest.approx(model.race_.trials[0].learned["alpha"])
     assert len(model.selection_.table()) == 1
     given = HistogramClassifier(random_state=0, bin_weights=None, alpha=[0.1, 1.0]).fit(SPECIES, y)
@@ -536,14 +539,13 @@ def test_labels_of_noise_are_told_from_others(n_classes):
         HistogramClassifier(random_state=0, bin_weights=None)
         .fit(SPECIES, rng.permutation(90) % n_classes)
         .race_.expected
-        for _ in range(6)
+        for _ in range(4)
     ]
     means = np.array([score for score, _ in expected])
     errors = np.array([error for _, error in expected])
     assert abs(means.mean() - 1 / n_classes) < 0.1
-    assert (abs(means - 1 / n_classes) < 2.26 * errors).sum() >= 5  # Student's t with 9 degrees of freedom
-    told = HistogramClassifier(random_state=0, bin_weights=None).fit(SPECIES, (SPECIES[:, 3] > 0).astype(int))
-    assert told.race_.expected[0] > 0.8
+    assert (abs(means - 1 / n_classes) < 2.26 * errors).sum() >= 3  # Student's t with 9 degrees of freedom
+    assert fit_of_species().race_.expected[0] > 0.8
 
 
 def race_of(X, y):
@@ -640,8 +642,8 @@ def test_many_rows_pay_for_logarithms_of_shares_only_where_entries_have_a_long_t
 @pytest.mark.parametrize("density", [0.2, 1.0])
 def test_a_table_has_one_winner_however_it_is_stored(density):
     rng = np.random.default_rng(0)
-    profiles, y = rng.gamma(0.3, size=(3, 60)), rng.integers(3, size=160)
-    X = rng.poisson(2 * density * profiles[y] * rng.gamma(2, 1, (160, 1))).astype(np.float32)
+    profiles, y = rng.gamma(0.3, size=(3, 40)), rng.integers(3, size=100)
+    X = rng.poisson(2 * density * profiles[y] * rng.gamma(2, 1, (100, 1))).astype(np.float32)
     X[X.sum(axis=1) == 0, 0] = 1
     dense, sparse = (HistogramClassifier(random_state=0).fit(form(X), y) for form in (np.asarray, sp.csr_matrix))
     scores = [[row["score"] for row in model.race_.table()] for model in (dense, sparse)]
