@@ -280,7 +280,7 @@ def test_few_heavy_rows_count_as_few():
     moments = Moments(300, 1).update(Z, Z[:, 0] + 3 * rng.standard_normal(1000), weights)
     n_rows = moments.count / unit_of(weights)
     assert n_rows == pytest.approx(weights.sum() ** 2 / np.square(weights).sum())
-    _, chosen = choose_by_gcv(moments, n_rows=n_rows)
+    _, chosen, _ = choose_by_gcv(moments, n_rows=n_rows)
     assert chosen.settings["df"][chosen.chosen] < n_rows < 300
 
 

@@ -54,7 +54,7 @@ SHAPES = [(400, 30), (150, 300), (300, 280), (900, 530)]
 def test_scores_are_those_of_the_definition(shape):
     Z, Y = rows(*shape)
     alphas = np.array([0.5, 20.0, 1000.0])
-    found, result = choose_by_gcv(moments_of(Z, Y), alphas)
+    found, result, _ = choose_by_gcv(moments_of(Z, Y), alphas)
     expected = [directly(Z, Y, alpha) for alpha in alphas]
     np.testing.assert_allclose(result.means, expected, rtol=0.05)  # what the noise of the probes allows
     assert result.best["alpha"] == alphas[np.argmin(expected)] == found.alpha
@@ -67,7 +67,7 @@ def test_scores_are_those_of_the_definition(shape):
 @pytest.mark.parametrize("noise", [0.05, 1.0, 20.0])
 def test_auto_comes_close_to_the_minimum(shape, noise):
     Z, Y = rows(*shape, noise=noise)
-    _, result = choose_by_gcv(moments_of(Z, Y))
+    _, result, _ = choose_by_gcv(moments_of(Z, Y))
     best = min(directly(Z, Y, alpha) for alpha in np.logspace(-3, 7, 31))
     assert directly(Z, Y, result.best["alpha"]) < 1.05 * best
     assert len(result.alphas) <= 7
@@ -77,7 +77,7 @@ def test_is_the_choice_of_scikit_learn():
     Z, Y = rows(200, 20)
     alphas = np.logspace(-2, 4, 13)
     expected = RidgeCV(alphas).fit(Z, Y[:, 0]).alpha_  # leave-one-out by each row's own leverage
-    _, result = choose_by_gcv(moments_of(Z, Y[:, :1]), alphas)
+    _, result, _ = choose_by_gcv(moments_of(Z, Y[:, :1]), alphas)
     assert abs(np.log10(result.best["alpha"] / expected)) <= 0.51
 
 
@@ -87,7 +87,7 @@ def test_is_the_choice_of_folds():
     for k in range(5):
         folds.add_shifted(k, Z[k::5] - Z.mean(axis=0), Y[k::5] - Y.mean(axis=0))
     by_folds = choose_alpha(folds, folds.whole())
-    _, result = choose_by_gcv(folds.whole())
+    _, result, _ = choose_by_gcv(folds.whole())
     assert abs(np.log10(result.best["alpha"] / by_folds.best["alpha"])) <= 0.75
     np.testing.assert_allclose(result.means[result.chosen], by_folds.means[by_folds.chosen], rtol=0.1)
     assert result.baseline == pytest.approx(by_folds.baseline)
@@ -120,7 +120,7 @@ def test_slope_is_the_derivative():
 def test_dependent_and_constant_features():
     Z, Y = rows(300, 10)
     Z = np.hstack([Z, Z[:, :5], np.ones((300, 2))])
-    found, result = choose_by_gcv(moments_of(Z, Y))
+    found, result, _ = choose_by_gcv(moments_of(Z, Y))
     assert np.isfinite(found.coef).all()
     assert np.isfinite(result.means[result.chosen])
     np.testing.assert_allclose(found.coef[:5], found.coef[10:15], rtol=1e-6)
@@ -150,7 +150,7 @@ def test_a_strength_within_the_rounding_of_the_sums_cannot_win():
 
 def test_constant_targets():
     Z, _ = rows(100, 10)
-    found, result = choose_by_gcv(moments_of(Z, np.full((100, 1), 4.0)))
+    found, result, _ = choose_by_gcv(moments_of(Z, np.full((100, 1), 4.0)))
     np.testing.assert_allclose(found.coef, 0, atol=1e-9)
     np.testing.assert_allclose(found.intercept, 4)
     assert np.isfinite(result.best["alpha"])
@@ -159,7 +159,7 @@ def test_constant_targets():
 def test_a_strength_that_is_too_small_is_listed_and_cannot_win():
     Z, Y = rows(300, 10)
     moments = moments_of(np.hstack([Z, Z]), Y)
-    _, result = choose_by_gcv(moments, [1e-300, 1.0])
+    _, result, _ = choose_by_gcv(moments, [1e-300, 1.0])
     assert result.best["alpha"] == 1.0
     with pytest.raises(DataError, match=r"none of the strengths .* is large enough"):
         choose_by_gcv(moments, [1e-300])
@@ -191,7 +191,7 @@ def factors(monkeypatch):
 @pytest.mark.parametrize("noise", [0.05, 1.0, 20.0])
 def test_comes_as_close_to_the_minimum_as_a_search_with_all_features(shape, noise, coarse):
     Z, Y = rows(*shape, noise=noise)
-    _, result = choose_by_gcv(moments_of(Z, Y))
+    _, result, _ = choose_by_gcv(moments_of(Z, Y))
     best = min(directly(Z, Y, alpha) for alpha in np.logspace(-3, 7, 31))
     assert directly(Z, Y, result.best["alpha"]) < 1.05 * best
 
@@ -214,7 +214,7 @@ def test_features_that_are_singular_by_half_are_searched_whole(coarse, monkeypat
     Z, Y = rows(300, 12)
     expected = choose_by_gcv(moments_of(Z, Y))[1]
     monkeypatch.setattr(gcv, "_of_half", lambda *_: None)
-    _, result = choose_by_gcv(moments_of(Z, Y))
+    _, result, _ = choose_by_gcv(moments_of(Z, Y))
     assert abs(np.log10(result.best["alpha"] / expected.best["alpha"])) < 0.5
 
 
@@ -222,7 +222,7 @@ def test_a_strength_that_all_features_do_not_allow_is_searched_again(coarse, mon
     Z, Y = rows(300, 12)
     Z = np.hstack([Z, Z])  # singular at next to no strength
     monkeypatch.setattr(gcv, "_of_half", lambda *_: CoarseChoice(1e-300, 1.0))
-    solution, result = choose_by_gcv(moments_of(Z, Y))
+    solution, result, _ = choose_by_gcv(moments_of(Z, Y))
     assert solution.alpha > 1e-3
     assert np.isinf(result.means[result.alphas == 1e-300]).all()
 
@@ -263,8 +263,8 @@ def test_the_score_decides_between_the_strength_and_the_share_of_the_half(coarse
     origin, target = whole.shifts
     score = HeldOutScore(classes, np.array([0, 1]), "neg_log_loss")
     scored_rows = ScoredRows(Z - origin, Y - target, target, score, score.name)
-    plain, _ = choose_by_gcv(whole)
-    chosen, result = choose_by_gcv(whole, scored_rows=scored_rows)
+    plain, _, _ = choose_by_gcv(whole)
+    chosen, result, _ = choose_by_gcv(whole, scored_rows=scored_rows)
     scores = result.settings["neg_log_loss"]
     assert plain.alpha / 101 < chosen.alpha <= plain.alpha * 1.0001
     assert scores[result.chosen] == np.nanmax(scores)
@@ -303,8 +303,8 @@ def test_a_row_left_out_is_predicted_as_by_a_fit_without_it(data, alpha):
 def test_the_best_score_below_the_least_error_is_taken(data):
     Z, Y, shift, scored_rows = data
     whole = moments_about(Z, Y, shift)
-    plain, _ = choose_by_gcv(whole)
-    found, result = choose_by_gcv(whole, scored_rows=scored_rows)
+    plain, _, _ = choose_by_gcv(whole)
+    found, result, _ = choose_by_gcv(whole, scored_rows=scored_rows)
     scores = result.settings["neg_log_loss"]
     assert plain.alpha / 101 < found.alpha <= plain.alpha
     assert result.best["alpha"] == found.alpha

@@ -154,16 +154,13 @@ class Job:
         """Bytes of the features and targets that stay in memory."""
         return self.n_kept * (self.kept_itemsize * self.n_features + 8 * self.n_targets)
 
-    @property
-    def search_bytes(self) -> int:
-        """Bytes of the moments and the factor that whitens the weights, with weights, gradients and their history."""
-        return self.solve_bytes + 8 * self.n_vectors * self.n_features * self.n_targets
-
     def peak_bytes(self, chunk_rows: int) -> int:
         """Return the largest memory of the stages, including what is kept through all of them."""
         passing = self.pass_bytes(chunk_rows)
-        # A search computes features again besides its vectors, or reads kept ones.
-        searching = self.search_bytes + (passing - self.moments_bytes if self.n_vectors and not self.n_kept else 0)
+        # A search has weights, gradients and their history besides the moments and the factor that whitens them, and
+        # computes features again, or reads kept ones.
+        searching = self.solve_bytes + 8 * self.n_vectors * self.n_features * self.n_targets
+        searching += passing - self.moments_bytes if self.n_vectors and not self.n_kept else 0
         held = int(self.held_bytes)
         # Before the pass nothing is kept, and the sample is released when the pass begins.
         before = max(self.sample_bytes, self.start_bytes)
@@ -218,16 +215,6 @@ class KeepingJob(Job):
         """
         return self.n_stored * self._entry_bytes * (1 if self.is_copied else 2) + 4 * self.n_rows * self.n_targets
 
-    @property
-    def liblinear_bytes(self) -> int:
-        """Bytes of LIBLINEAR's copy: a node for each entry, and two more for each row."""
-        return _NODE * (self.n_stored + 2 * self.n_rows)
-
-    @property
-    def residual_bytes(self) -> int:
-        """Bytes that conjugate gradients use: targets, outputs and weighted outputs of all rows in float64."""
-        return 3 * 8 * self.n_rows * self.n_targets
-
     def peak_bytes(self, chunk_rows: int) -> int:
         chunk_rows = min(chunk_rows, self.n_rows or chunk_rows)
         piece = min(PIECE_ROWS, chunk_rows)
@@ -236,7 +223,9 @@ class KeepingJob(Job):
         features = share * self.n_stored * (self.itemsize + 4 * self.is_sparse + self._entry_bytes)
         passing = features + self.itemsize * piece * self.n_mapped + self._rows_bytes(chunk_rows, piece)
         weights = 8 * self.n_vectors * self.n_features * self.n_targets
-        beside = self.liblinear_bytes if self.is_copied else self.residual_bytes
+        # LIBLINEAR's copy has a node for each entry, and two more for each row. Conjugate gradients have targets,
+        # outputs and weighted outputs of all rows in float64.
+        beside = _NODE * (self.n_stored + 2 * self.n_rows) if self.is_copied else 3 * 8 * self.n_rows * self.n_targets
         fitting = beside + weights + self.held_bytes + self.leaves_folds * self.n_stored * self._entry_bytes
         return max(self.sample_bytes, self.kept_bytes + self.frequency_bytes + int(max(passing, fitting)))
 

@@ -45,7 +45,9 @@ class KeptFeatures:
             chosen = np.flatnonzero(members)
             if chosen.size:
                 features = _arrays.take_rows(Z, chosen).astype(np.float64, copy=False)
-                targets = _small(filled(np.asarray(plain[chosen], dtype=np.float32)))
+                targets = filled(np.asarray(plain[chosen], dtype=np.float32))
+                signs = targets.astype(np.int8)  # of classes, which lose nothing by it
+                targets = signs if np.array_equal(signs, targets) else targets
                 parts.append((features, targets, weights[chosen], start + chosen, folds[chosen]))
 
     def stack(self) -> None:
@@ -76,9 +78,3 @@ class KeptFeatures:
     def held_out(self) -> slice:
         """The rows of fold 0."""
         return slice(self._n_learning, self.Y.shape[0])
-
-
-def _small(values: np.ndarray) -> np.ndarray:
-    """Return the values as int8 if that loses nothing, as for signs."""
-    whole = values.astype(np.int8)
-    return whole if np.array_equal(whole, values) else values

@@ -35,9 +35,21 @@ class L2:
         check_positive(self.alpha, "alpha")
 
     def value(self, W: np.ndarray) -> float:
-        """Return alpha/2 |w|^2, summed in float64 over weights W of shape (D,) or (D, t)."""
+        """Return alpha/2 |w|^2, summed in float64.
+
+        Parameters
+        ----------
+        W : ndarray of shape (D,) or (D, t)
+            Weights.
+        """
         return self.alpha / 2 * float(np.square(W, dtype=np.float64).sum())
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
-        """Return alpha w, in the dtype of W."""
+        """Return alpha w, in the dtype of W.
+
+        Parameters
+        ----------
+        W : ndarray of shape (D,) or (D, t)
+            Weights.
+        """
         return W * float(self.alpha)

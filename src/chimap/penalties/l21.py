@@ -72,7 +72,13 @@ class L21:
         object.__setattr__(self, "_weights", weights)
 
     def value(self, W: np.ndarray) -> float:
-        """Return alpha sum_g weight_g |w_g|_2, summed over the targets of weights W of shape (D,) or (D, t)."""
+        """Return alpha sum_g weight_g |w_g|_2, summed over the targets.
+
+        Parameters
+        ----------
+        W : ndarray of shape (D,) or (D, t)
+            Weights.
+        """
         return float(self.values(W).sum())
 
     def values(self, W: np.ndarray) -> np.ndarray:

@@ -369,14 +369,14 @@ _WORTHWHILE_SHARE = 0.999  # the search ends at a decade whose score is not belo
 
 def choose_by_gcv(
     whole: Moments,
-    alphas: Sequence[float] | str = "auto",
+    alphas: Sequence[float] | None = None,
     on_score: Callable[[float, float], None] | None = None,
     scale: float | None = None,
     seed: int = 0,
     scored_rows: ScoredRows | None = None,
     dtype: DTypeLike = np.float64,
     n_rows: float | None = None,
-) -> tuple[LinearSolution, SelectionResult]:
+) -> tuple[LinearSolution, SelectionResult, np.ndarray | None]:
     """Choose the ridge strength of least generalised cross-validation, and return ridge at that strength.
 
         GCV(alpha) = (RSS / n) / (1 - df / n)^2,   df = 1 + D - alpha tr (Hc + alpha I)^-1
@@ -384,7 +384,7 @@ def choose_by_gcv(
     is the mean squared error of leaving out one row, with the leverage of every row replaced by the mean one. It takes
     the moments of all rows and one Cholesky factor for each strength, in float32 with refinement by the sums where that
     is accurate. The trace is estimated from solutions for 32 random vectors of signs, the same for all strengths, or
-    computed exactly where these are too few. Factor and vectors also give the slope, so "auto" needs three or four
+    computed exactly where these are too few. Factor and vectors also give the slope, so a search needs three or four
     strengths: it goes downhill by decades until the slope turns, and ends at the minimum of the cubic between the last
     two. From 4000 features on, it searches with half of them and confirms the strength with all.
 
@@ -402,8 +402,8 @@ def choose_by_gcv(
     ----------
     whole : Moments
         Moments of all rows.
-    alphas : sequence of float or "auto", default="auto"
-        Strengths to choose from, or "auto" for a search.
+    alphas : sequence of float or None, default=None
+        Strengths to choose from, or None for a search.
     on_score : callable or None, default=None
         Called as ``on_score(alpha, score)`` after each strength.
     scale : float or None, default=None
@@ -424,6 +424,8 @@ def choose_by_gcv(
         Ridge at the chosen strength.
     result : SelectionResult
         Scores of all strengths that were tried; infinite where the matrix is singular to rounding.
+    left_out : ndarray of shape (h, t) or None
+        Outputs of ``scored_rows``, less the shift of the targets, by machines without them, if they made the choice.
 
     Raises
     ------
@@ -441,26 +443,10 @@ def choose_by_gcv(
     >>> rng = np.random.default_rng(0)
     >>> Z = rng.normal(size=(200, 3))
     >>> y = Z @ [1.0, 2.0, 3.0] + 0.1 * rng.normal(size=200)
-    >>> solution, chosen = choose_by_gcv(Moments(3, 1).update(Z, y))
+    >>> solution, chosen, _ = choose_by_gcv(Moments(3, 1).update(Z, y))
     >>> solution.coef.ravel().round(1).tolist(), chosen.rule
     ([1.0, 2.0, 3.0], 'gcv')
     """
-    given = None if isinstance(alphas, str) else alphas
-    best, result, _ = with_left_out(whole, given, on_score, scale, seed, scored_rows, dtype, n_rows)
-    return best, result
-
-
-def with_left_out(
-    whole: Moments,
-    alphas: Sequence[float] | None,
-    on_score: Callable[[float, float], None] | None,
-    scale: float | None,
-    seed: int,
-    scored_rows: ScoredRows | None,
-    dtype: DTypeLike,
-    n_rows: float | None,
-) -> tuple[LinearSolution, SelectionResult, np.ndarray | None]:
-    """Return what ``choose_by_gcv`` does (None for a search), and the left-out outputs that made the final choice."""
     if whole.n_rows < FEWEST_ROWS:
         raise DataError(
             Message("{} rows are too few to choose {alpha} by gcv. Give {alpha} as one number.", whole.n_rows)
@@ -593,7 +579,7 @@ class GeneralisedCrossValidation(Selection):
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         strengths = None if open.alpha is None else np.atleast_1d(open.alpha).tolist()
-        weights, result, left_out = with_left_out(
+        weights, result, left_out = choose_by_gcv(
             problem.whole,
             strengths,
             lambda alpha, score: self._on_score(),

@@ -129,7 +129,7 @@ def ridge(
     if len(folds) > 1:
         selection = choose_alpha(moments, whole, AUTO if alphas is None else alphas)
         return _model(ridge_at(whole, selection.best["alpha"]), whole, selection)
-    solution, selection = choose_by_gcv(whole, AUTO if alphas is None else alphas.tolist())
+    solution, selection, _ = choose_by_gcv(whole, None if alphas is None else alphas.tolist())
     return _model(solution, whole, selection)
 
 

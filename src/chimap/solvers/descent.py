@@ -116,7 +116,8 @@ class _Mixing:
         self._steps = [*self._steps[1 - MEMORY :], end - x]
         if len(self._ends) == 1:
             return end
-        steps = np.stack([self._by_problem(s) for s in self._steps], axis=1)  # (p, memory, numbers)
+        by_problem = [step.reshape(1, -1) if self._together else step.T for step in self._steps]
+        steps = np.stack(by_problem, axis=1)  # (p, memory, numbers)
         products = steps @ steps.transpose(0, 2, 1)
         traces = np.trace(products, axis1=1, axis2=2)
         # A solved problem has zero steps; the tiny term then makes its shares equal.
@@ -131,6 +132,3 @@ class _Mixing:
         for i in range(len(self._ends)):
             self._ends[i] = np.where(problems, self._ends[-1], self._ends[i])
             self._steps[i] = np.where(problems, self._steps[-1], self._steps[i])
-
-    def _by_problem(self, step: np.ndarray) -> np.ndarray:
-        return step.reshape(1, -1) if self._together else step.T

@@ -37,7 +37,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from chimap._messages import Message
 from chimap.losses import Loss, LossAt, LossSums, Observed, ObservedCurvature, Square
-from chimap.moments import FoldMoments, Moments, Targets, split, weighted
+from chimap.moments import FoldMoments, Targets, split, weighted
 from chimap.penalties import L2
 from chimap.solvers.base import Evidence, Needs, Solver
 from chimap.solvers.passes import TOLERANCE, PassesProblem
@@ -201,7 +201,9 @@ class ObservedMoments:
         for target in np.flatnonzero(missing.any(axis=0)).tolist():
             rows = np.flatnonzero(missing[:, target])
             if target not in self._missed:
-                self._missed[target] = self._without_targets()
+                whole = self.moments
+                bare = FoldMoments(len(whole.folds), whole.shift.size, 0, whole.shift, np.zeros(0), whole.dtype)
+                self._missed[target] = bare
             no_targets = np.zeros((rows.size, 0))
             targets = weighted(no_targets, None if weights is None else weights[rows])
             self._missed[target].add_shifted(fold, Z[rows], targets)
@@ -225,9 +227,9 @@ class ObservedMoments:
                     HW[:, columns] -= missing.features @ W[:, columns]
                     s[:, columns] -= missing.feature_sum[:, None]
                     n[columns] -= missing.count
-            n_solutions = W.shape[1] // n_targets
-            V, T, Q = _tiled(whole, n_solutions)
-            V, T, Q = pull * V, pull * T, pull * Q
+            n_solutions = W.shape[1] // n_targets  # side by side
+            V = pull * np.tile(whole.cross, (1, n_solutions))
+            T, Q = (pull * np.tile(sums, n_solutions) for sums in (whole.target_sum, whole.target_squares))
             at_W = np.einsum("dt,dt->t", s, W)
             sums.coef += HW + s * b - V
             sums.intercept += at_W + n * b - T
@@ -235,13 +237,3 @@ class ObservedMoments:
             sums.values += quadratic / 2
             sums.count += whole.count
         return sums
-
-    def _without_targets(self) -> FoldMoments:
-        whole = self.moments
-        return FoldMoments(len(whole.folds), whole.shift.size, 0, whole.shift, np.zeros(0), whole.dtype)
-
-
-def _tiled(moments: Moments, n_solutions: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return products with the targets (D, s t), and sums and squares (s t,), repeated for s solutions side by side."""
-    sums = moments.cross, moments.target_sum, moments.target_squares
-    return np.tile(sums[0], (1, n_solutions)), np.tile(sums[1], n_solutions), np.tile(sums[2], n_solutions)

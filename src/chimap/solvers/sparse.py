@@ -116,7 +116,8 @@ def elastic_net(moments: Moments, alphas: np.ndarray, l1_ratio: float = 1.0) -> 
     gradients = _gradients(moments, coefs)
     shrunk = alphas * (1 - l1_ratio) * coefs
     residuals = np.abs(_outside(gradients + shrunk, coefs, alphas * l1_ratio)).max(axis=(0, 1)) / alphas
-    return _path(moments, alphas, coefs, residuals)
+    solutions = [solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(alphas[s])) for s in range(alphas.size)]
+    return SparsePath(alphas, solutions, residuals)
 
 
 def largest_alpha(moments: Moments, l1_ratio: float = 1.0) -> float:
@@ -144,11 +145,6 @@ def _outside(gradient: np.ndarray, coefs: np.ndarray, bound: np.ndarray) -> np.n
     """Return the distance of minus the gradient from the subdifferential of bound |w|_1, entry by entry and signed."""
     at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - bound, 0)
     return np.where(coefs == 0, at_zero, gradient + bound * np.sign(coefs))
-
-
-def _path(moments: Moments, alphas: np.ndarray, coefs: np.ndarray, residuals: np.ndarray) -> SparsePath:
-    solutions = [solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(alphas[s])) for s in range(alphas.size)]
-    return SparsePath(alphas, solutions, residuals)
 
 
 register(LinearSolution, SparsePath)

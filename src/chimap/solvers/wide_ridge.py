@@ -109,24 +109,21 @@ class _Rows:
 
     def scatter_with(self, R: np.ndarray) -> np.ndarray:
         """Return sum_i w_i (z_i - m) r_i' for R (n, t)."""
-        return self._transposed(R) - np.outer(self.mean, self.weights @ R)
+        return np.asarray(self.Z.T @ (self.weights[:, None] * R)) - np.outer(self.mean, self.weights @ R)
 
     def scatter_times(self, P: np.ndarray) -> np.ndarray:
         """Return sum_i w_i (z_i - m)(z_i - m)'P for P (D, t)."""
         at_mean = self.mean @ P
+
+        def of_part(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+            Z = _arrays.view_rows(self.Z, rows)
+            R = self.weights[rows, None] * (Z @ P - at_mean)
+            return np.asarray(Z.T @ R), R.sum(axis=0)
+
         edges = np.linspace(0, self.Z.shape[0], _PARTS + 1).astype(np.intp)
-        slices = [slice(int(a), int(b)) for a, b in pairwise(edges) if b > a]
-        parts = _threads.tasks(slices, lambda rows: self._block_times(rows, P, at_mean))
+        parts = _threads.tasks([slice(int(a), int(b)) for a, b in pairwise(edges) if b > a], of_part)
         products, sums = zip(*parts, strict=True)
         return np.asarray(sum(products) - np.outer(self.mean, sum(sums)))
-
-    def _block_times(self, rows: slice, P: np.ndarray, at_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        Z = _arrays.view_rows(self.Z, rows)
-        R = self.weights[rows, None] * (Z @ P - at_mean)
-        return np.asarray(Z.T @ R), R.sum(axis=0)
-
-    def _transposed(self, R: np.ndarray) -> np.ndarray:
-        return np.asarray(self.Z.T @ (self.weights[:, None] * R))
 
 
 def _squares(W: np.ndarray) -> np.ndarray:
