@@ -21,6 +21,12 @@ class RowStatistics:
     ----------
     mean_row, deviation_row, largest_row : array of shape (bins,)
         The values.
+
+    Examples
+    --------
+    >>> found = RowStatistics.of(np.array([[1.0, 2.0], [3.0, 2.0]]))
+    >>> found.mean_row.tolist(), found.deviation_row.tolist()
+    ([2.0, 2.0], [1.0, 0.0])
     """
 
     mean_row: np.ndarray
@@ -29,13 +35,12 @@ class RowStatistics:
 
     @classmethod
     def of(cls, rows: Rows) -> RowStatistics:
-        """Return those of an array or CSR matrix of rows.
+        """Return those of rows.
 
-        Examples
-        --------
-        >>> found = RowStatistics.of(np.array([[1.0, 2.0], [3.0, 2.0]]))
-        >>> found.mean_row.tolist(), found.deviation_row.tolist()
-        ([2.0, 2.0], [1.0, 0.0])
+        Parameters
+        ----------
+        rows : array or CSR matrix of shape (n, bins)
+            The rows.
         """
         n = rows.shape[0]
         largest = _arrays.column_maxima(rows)
