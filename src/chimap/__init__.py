@@ -30,14 +30,8 @@ from chimap._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from chimap.data import Source, with_covariates
-    from chimap.estimators import (
-        CompiledClassifier,
-        CompiledRegressor,
-        HistogramClassifier,
-        HistogramRegressor,
-        load,
-        save,
-    )
+    from chimap.estimators import HistogramClassifier, HistogramRegressor, load, save
+    from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
     from chimap.export import export_model
     from chimap.features.additive import DirectMap, HomogeneousMap, OptimalMap
     from chimap.features.families import AutomaticFeatures, PrincipalFeatures
@@ -178,14 +172,8 @@ _HOMES = {
         "intersection",
         "jensen_shannon",
     ),
-    "estimators": (
-        "CompiledClassifier",
-        "CompiledRegressor",
-        "HistogramClassifier",
-        "HistogramRegressor",
-        "load",
-        "save",
-    ),
+    "estimators": ("HistogramClassifier", "HistogramRegressor", "load", "save"),
+    "estimators.compiled": ("CompiledClassifier", "CompiledRegressor"),
     "kernel_learning": (
         "FourierKernelLearner",
         "FourierKernelRegressor",

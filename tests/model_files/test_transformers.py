@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pkgutil import walk_packages
 
 import numpy as np
 import pytest
@@ -17,6 +22,7 @@ import chimap
 from chimap import _files
 from chimap._validation import DataError
 from chimap.features.exact import ExactBlocks, ExactFeatures
+from chimap.model_files import values
 
 RNG = np.random.default_rng(0)
 X = RNG.dirichlet(np.ones(8), size=60)
@@ -140,3 +146,18 @@ def test_a_transformer_is_no_model_of_the_command_line(tmp_path):
     chimap.OptimalMap().fit(X).save(tmp_path / "a.map")
     with pytest.raises(DataError, match=r"holds a chimap transformer, not a chimap model"):
         chimap.HistogramClassifier.load(tmp_path / "a.map")
+
+
+@pytest.mark.slow
+def test_a_new_process_finds_every_class_that_is_registered():
+    for module in walk_packages(chimap.__path__, "chimap."):
+        if not module.name.endswith("__main__"):
+            with suppress(ModuleNotFoundError):  # a library that is not installed, such as torch
+                import_module(module.name)
+    names = sorted(name for name, cls in values._classes.items() if cls.__module__.startswith("chimap."))
+    finds = (
+        "import sys, chimap.estimators; from chimap.model_files import values;"
+        "print(*[name for name in sys.argv[1:] if values._class_of(name).__name__ == name])"
+    )
+    found = subprocess.run([sys.executable, "-c", finds, *names], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == names

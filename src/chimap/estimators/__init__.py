@@ -1,10 +1,15 @@
 """Estimators that follow scikit-learn's conventions."""
 
-from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
 from chimap.estimators.histogram import HistogramClassifier, HistogramRegressor
-from chimap.model_files.model_file import load, register, save
+from chimap.model_files.model_file import load, register, register_addresses, save
 
-__all__ = ["CompiledClassifier", "CompiledRegressor", "HistogramClassifier", "HistogramRegressor", "load", "save"]
+__all__ = ["HistogramClassifier", "HistogramRegressor", "load", "save"]
 
 register(HistogramClassifier, HistogramRegressor)
-register(CompiledClassifier, CompiledRegressor)
+register_addresses(
+    {
+        "CompiledClassifier": "chimap.estimators.compiled:CompiledClassifier",
+        "CompiledRegressor": "chimap.estimators.compiled:CompiledRegressor",
+        "LineTables": "chimap.tables:LineTables",
+    }
+)

@@ -20,7 +20,7 @@ from chimap.data.units import Units
 from chimap.estimators.forwarding import outputs_of_rows, predict_chunks, predict_source
 from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_shares
 from chimap.features.covariates import check_takes_bins_only
-from chimap.model_files import saved
+from chimap.model_files import register, saved
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.model import Model
 from chimap.tables import BinFunctions, Tables, line_tables
@@ -378,3 +378,6 @@ def made_from(model: BaseEstimator, tolerance: float, memory: str | int) -> Comp
         if hasattr(model, name):
             setattr(tables, name, getattr(model, name))
     return tables
+
+
+register(CompiledClassifier, CompiledRegressor)

@@ -10,8 +10,8 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._types import JSON
-from chimap.estimators import CompiledClassifier, CompiledRegressor
 from chimap.estimators.base import HistogramModel
+from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
 from chimap.estimators.targets import loss_of_answers, task_names
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import check_takes_bins_only

@@ -18,7 +18,9 @@ from chimap.features.exact import ExactFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
 from chimap.kernels import Kernel
-from chimap.model_files import register
+from chimap.model_files import register, register_addresses
+
+register_addresses({"MinMaxFeatures": "chimap.features.minmax:MinMaxFeatures"})  # which no family has
 
 FAMILIES: dict[str, tuple[type[Features], ...]] = {
     "additive": (OptimalMap, IdentityMap),

@@ -103,11 +103,10 @@ def register_addresses(addresses: Mapping[str, str]) -> None:
 
 def _class_of(name: str) -> type:
     """Return the registered class with this name. Raises KeyError for other names."""
-    if name not in _classes:
-        # Its folder, which registers it, may not be imported yet, for example if ``load`` opens a model of images.
-        for folder in iter_modules([str(Path(__file__).parents[1])]):
-            if folder.ispkg and folder.name != "cli" and name not in _classes:
-                import_module(f"chimap.{folder.name}")
+    # Its folder, which registers it, may not be imported yet, for example if ``load`` opens a model of images.
+    for folder in iter_modules([str(Path(__file__).parents[1])]):
+        if folder.ispkg and folder.name != "cli" and name not in _classes and name not in _addresses:
+            import_module(f"chimap.{folder.name}")
     if name not in _classes and name in _addresses:
         at_address(_addresses[name])
     return _classes[name]
