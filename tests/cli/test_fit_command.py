@@ -9,7 +9,7 @@ from chimap.cli.commands.compare import fit_command
 from chimap.cli.options import CountedColumn, TableOptions
 from chimap.machines.base import Facts, Request, Winner
 from chimap.machines.catalogue import for_all_rows
-from chimap.race.candidates import candidates_of_kernel, features_of_kernel, kernels_worth_trying
+from chimap.race.candidates import kernels_worth_trying
 from chimap.race.traits import SampleTraits
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
@@ -25,13 +25,10 @@ def every_settings():
     """Of all that a comparison may recommend, for few rows and many, few bins and many."""
     asked = Recipe("HistogramClassifier", True)
     entered = [entry.candidate(asked) for entry in kernels_worth_trying(LOOK)]
-    entered += candidates_of_kernel(asked, "exp-chi2", 0.5, LOOK)
-    entered += candidates_of_kernel(asked, "minmax", "auto", LOOK)
     sources = map(source_of, ("100 x 10, 2 classes", "100000 x 10, 2 classes", "100000 x 100000, 2 classes"))
     sizes = [Facts.of(source, Task.of(source, asked)[0], None, Request(can_keep=True)) for source in sources]
     for candidate in entered:
         yield candidate.settings
-        yield from (c.settings for c in features_of_kernel(asked, candidate, LEARNED, LOOK, [64], 3000))
         for facts in sizes:
             recipe = for_all_rows(candidate.recipe, facts, asked, Winner(LEARNED, False, None))
             yield recipe.with_raced(scoring="roc_auc").raced_settings

@@ -37,7 +37,6 @@ from chimap.features.fourier import sampling
 from chimap.fit.checkpoint import Checkpoint
 from chimap.images import SIFT, descriptors
 from chimap.models.explain import KINDS
-from chimap.race.compare import SIZES
 from chimap.readers import MorganCounts, WordCounts
 from chimap.readers.molecules import FINGERPRINTS, SALTS
 from chimap.readers.words import TOKENS
@@ -159,7 +158,6 @@ GRIDS = ",".join(f"{rows}x{columns}" for rows, columns in defaults(ImageHistogra
 SIZES_OF_SIFT = ",".join(map(str, defaults(SIFT)["sizes"]))
 OTHERWISE = {"normalization": None, "folds": None, "seed": 0, "grids": GRIDS, "sizes": SIZES_OF_SIFT}
 DIFFER = {  # by intent
-    CompareSettings: {"kernel", "gamma", "components"},
     KernelSettings: {"components"},
     Settings: {"map"},
     CountedColumn: {"memory"},
@@ -193,7 +191,6 @@ def test_defaults_under_other_names_are_those_of_the_package():
     assert (counted.morgan_radius, counted.morgan_size) == (molecules["radius"], molecules["size"])
     assert inspect.signature(CountedColumn.reading).parameters["memory"].default == defaults(WordCounts)["memory"]
     assert defaults(fit.fit)["checkpoint_every"] == defaults(Checkpoint)["seconds"]
-    assert CompareSettings().sizes == [*SIZES]
     learners = {"widths": FourierKernelLearner, "multiple": MultipleKernelLearner}
     assert {name: defaults(learner)["n_components"] for name, learner in learners.items()} == learn_kernel.COMPONENTS
 

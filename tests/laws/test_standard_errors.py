@@ -25,7 +25,7 @@ def of_a_gain(values, groups):
 
 
 def of_a_trial(values, groups):
-    """Of the race, its rounds, its bins, and what ``compare`` shows."""
+    """Of the race, its rounds and its bins."""
     score = HeldOutScore(values, None)
     race = SimpleNamespace(groups=groups, asked=SimpleNamespace(seed=0))
     return standard_error(Race._deviations(race, score, np.arange(values.size), 0.5 * values[:, None]))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from . import comparisons
 from .browser import CHROMIUM, problems
-from .cases import by_study, page_of
+from .cases import page_of
 from .explanations import explanation
 from .test_kernel import learned
 
@@ -34,9 +32,6 @@ def pages():
     found["explanation"] = explanation("landmarks").to_html()
     found["explanation of two classes"] = explanation(two=True).to_html()
     found["comparison"] = comparisons.many(4).to_html()
-    raced = comparisons.many(4)
-    studied = {entrant.name: by_study() for entrant in raced.finalists[:3]}
-    found["comparison in studies"] = replace(raced, studies=studied).to_html()
     found["kernel"] = learned().to_html()
     return found
 

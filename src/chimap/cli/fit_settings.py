@@ -34,7 +34,7 @@ class Settings:
     components : N
         Landmarks or random features of an exponential kernel: a number or auto. A larger number is more accurate.
     map : NAME
-        Map of an additive kernel. 'chimap compare' tries all maps.
+        Map of an additive kernel.
     features : NAME
         Features of the kernel: auto, additive, fourier, landmarks or exact.
     sampling : NAME

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
-from chimap._types import Parameters
 from chimap.backends import on_host
-from chimap.features.families import FAMILIES
-from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
+from chimap.kernels import Kernel
 from chimap.machines.base import named_settings
 from chimap.models.race_result import Candidate
-from chimap.race.specs import EXACT_MARGINS, MARGINS, KernelSpec, Room, name_of, ridge_loss
+from chimap.race.specs import EXACT_MARGINS, MARGINS, KernelSpec, Room, ridge_loss
 from chimap.race.traits import MOST_CLASSES, SampleTraits
 from chimap.recipe import Recipe
-from chimap.recipe.recipe import checked_normalizations
 from chimap.solvers.kernel_matrix import is_iterated
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
@@ -264,77 +260,6 @@ def named_candidate(asked: Recipe, normalize: str | None, takes: Callable[[Recip
     exact = recipe.with_raced(features="exact", loss=ridge_loss(asked))
     is_exact = takes is not None and not isinstance(kernel, list | tuple) and takes(exact)
     return Candidate(name, exact if is_exact else recipe)
-
-
-def candidates_of_kernel(
-    asked: Recipe,
-    kernel: str,
-    gamma: float | str | None,
-    traits: SampleTraits,
-    normalize: str | Sequence[str | None] | None = None,
-) -> list[Candidate]:
-    """Return the exact machine of a kernel for every normalisation that suits the rows, and the linear machines.
-
-    ``gamma`` is a number, or "auto" for each fit to choose. ``normalize``, if given, are the only normalisations.
-    """
-    resolved = as_kernel(kernel, 1.0)
-    normalizations = _normalizations_of(resolved, traits)
-    if normalize is not None:
-        normalizations = [None if each is None else each.name for each in checked_normalizations(normalize)]
-    exact = asked.with_raced(kernel=kernel, features="exact", loss=ridge_loss(asked))
-    if isinstance(resolved, Exponential | Gaussian):
-        exact = exact.with_raced(gamma=gamma)
-    return [
-        *(spec.candidate(asked) for spec in kernels_worth_trying(traits) if spec.is_baseline),
-        *(
-            Candidate(name_of(kernel, normalization), exact.with_raced(normalize=normalization))
-            for normalization in normalizations
-        ),
-    ]
-
-
-def _normalizations_of(kernel: Kernel, traits: SampleTraits) -> list[str | None]:
-    """Return the normalisations that suit a kernel and the rows."""
-    if traits.is_signed:
-        return [None]
-    if isinstance(kernel, Linear | Gaussian):
-        return [None, "log1p"] if traits.has_counts else [None]
-    return _normalizations(traits)
-
-
-def features_of_kernel(
-    asked: Recipe, winner: Candidate, learned: Parameters, traits: SampleTraits, sizes: Sequence[int], n_rows: int
-) -> list[Candidate]:
-    """Return the other features of the kernel of an exact machine, at the gamma that the machine chose.
-
-    ``sizes`` are the numbers of landmarks and random features to try. ``n_rows`` is the number of rows to learn from,
-    which bounds the landmarks.
-    """
-    exact = winner.recipe
-    kernel, recipe = (replace(exact, gamma=1.0).exact_kernel, exact.without_raced("features", "loss", of=asked))
-    if "gamma" in winner.settings:
-        recipe = recipe.with_raced(gamma=learned.get("gamma", recipe.gamma))
-    recipes: list[Recipe] = []
-    if isinstance(kernel, AdditiveKernel) and any(f.takes(kernel) for f in FAMILIES["additive"]):
-        losses = [ridge_loss(asked), *(["hinge"] if traits.takes_margins else [])]
-        recipes += [recipe.with_raced(features="additive", loss=loss) for loss in losses]
-    for features in ("landmarks", "fourier"):
-        has_features = any(family.takes(kernel) for family in FAMILIES[features])
-        if has_features and not isinstance(kernel, AdditiveKernel | Linear):
-            recipes += [
-                recipe.with_raced(features=features, loss=ridge_loss(asked), n_components=n)
-                for n in sizes
-                if features == "fourier" or n <= n_rows
-            ]
-    return [variant_of(winner, recipe) for recipe in recipes]
-
-
-def variant_of(winner: Candidate, recipe: Recipe) -> Candidate:
-    """Return a candidate of the same kernel and normalisation with other settings, which are part of its name."""
-    is_sized = "n_components" in recipe.raced_settings
-    size = f" {recipe.n_components:,}" if is_sized else ""
-    way = "SVM" if recipe.loss in ("hinge", "squared_hinge") else f"{recipe.features}{size}"
-    return Candidate(f"{winner.name}, {way}", recipe, winner.is_baseline)
 
 
 def is_free(recipe: Recipe, or_named: bool = False) -> bool:

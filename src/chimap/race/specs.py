@@ -133,13 +133,13 @@ class KernelSpec:
         form = "exponential" if self.kernel.startswith("exp-") else "additive"
         return f"{form} {self.normalize}"
 
-    def candidate(self, asked: Recipe, has_family: bool = True) -> Candidate:
-        """Return the candidate of a race for this recipe; without a family it runs whatever its like score."""
+    def candidate(self, asked: Recipe) -> Candidate:
+        """Return the candidate of a race for this recipe."""
         loss = ridge_loss(asked) if self.way.loss is None else self.way.loss
         recipe = asked.with_raced(kernel=self.kernel, normalize=self.normalize, features=self.way.features, loss=loss)
         if self.has_gamma:
             recipe = recipe.with_raced(gamma=AUTO)
-        return Candidate(self.name, recipe, self.is_baseline, self.shares, self.family if has_family else "")
+        return Candidate(self.name, recipe, self.is_baseline, self.shares, self.family)
 
     def candidate_within(self, asked: Recipe) -> Candidate:
         """Return the candidate with this kernel and normalisation; features, loss and gamma are those of the recipe."""

@@ -48,10 +48,8 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     ),
     "comparison": (
         "chimap.reports.comparison:advice",
-        "chimap.reports.comparison:machines",
-        "chimap.reports.comparison:by_study",
+        "chimap.reports.comparison:candidates",
         "chimap.reports.comparison:by_rows",
-        "chimap.reports.comparison:by_prediction_time",
     ),
     "learned kernel": (
         "chimap.reports.kernel:summary",
