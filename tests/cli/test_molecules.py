@@ -7,7 +7,7 @@ import re
 import pytest
 
 from chimap import load
-from chimap.cli.data_rows import parts_again, structures_of
+from chimap.cli.data_rows import choose_rows, structures_of
 from chimap.readers import open_source
 
 from .terminal import run_many_here
@@ -116,7 +116,8 @@ def test_whole_scaffolds_are_held_out(results):
         assert found[name].code == 0, found[name].err
     model = load(folder / "scaffold.model")
     source = open_source(folder / "scaffolds.csv", "kind", like=model)
-    seen, unseen = parts_again(source, model.training_["split"])
+    chosen = choose_rows(model, source, all_rows=False)
+    seen, unseen = chosen.training, chosen.source
     scaffolds = structures_of(source, "scaffold")
     assert model.training_["split"]["split"] == "scaffold"
     assert {*scaffolds[seen.places]}.isdisjoint(scaffolds[unseen.places])

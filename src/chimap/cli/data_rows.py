@@ -28,6 +28,7 @@ from chimap.data.split import held_out_structures
 from chimap.data.table import NoColumnError
 from chimap.data.views import fitted_names
 from chimap.readers import MorganCounts, open_source
+from chimap.readers.image_names import holds_images
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -67,7 +68,7 @@ def open_data(
     reading: how rows are made from a column of text or molecules; a model brings its own.
     aside: columns that are not bins, used unless ``table`` excludes columns itself.
     """
-    if image_rows.holds_images(data):
+    if holds_images(data):
         if model is None:
             raise DataError(f"{data} holds images. Write their histograms first: chimap features IMAGES --output FILE.")
         chosen_labels = labels if reads_labels else IGNORE_LABELS
@@ -133,7 +134,7 @@ def _opened(
 def _with_labels_of_fit(opened: Callable[[str | None, bool], Source], model: BaseEstimator | None) -> Source | None:
     """Return the source with the column or columns that the model was fitted with as labels; None if it lacks them."""
     labels = _about_fit(model).get("labels")
-    if labels is None or not _is_column(labels):
+    if labels is None or "::" in labels or Path(labels).exists():  # a file or member, with rows of its own
         return None
     try:
         source = opened(labels, True)
@@ -142,11 +143,6 @@ def _with_labels_of_fit(opened: Callable[[str | None, bool], Source], model: Bas
     column = "column" if source.task_names is None else "columns"
     say("note", f"{source.name}: using the {column} {labels!r} as labels, as when the model was fitted.")
     return source
-
-
-def _is_column(labels: str) -> bool:
-    """Return whether the --labels of a fit named a column of its data, not a file or member with rows of its own."""
-    return "::" not in labels and not Path(labels).exists()
 
 
 def _about_fit(model: BaseEstimator | None) -> JSON:
@@ -198,7 +194,13 @@ def decide_task(y: np.ndarray, wanted: TaskName, name: str) -> tuple[TaskName, s
     text might be meant as numbers.
     """
     if y.ndim == 2:
-        return decide_of_tasks(y, wanted, name)
+        if wanted == "classify":
+            check_binary(y, name)
+        if wanted != "auto":
+            return wanted, "as set with --task"
+        if (np.isnan(y) | (y == 0) | (y == 1)).all():
+            return "classify", f"{y.shape[1]} columns of 0 and 1"
+        return "regress", f"{y.shape[1]} columns of numbers"
     if is_text(y):
         if wanted != "regress":
             _check_meant_as_text(y, wanted, name)
@@ -270,20 +272,6 @@ def check_every_row(source: Source, precision: str) -> None:
             )
 
 
-def decide_of_tasks(y: np.ndarray, wanted: TaskName, name: str) -> tuple[TaskName, str]:
-    """Return the task for labels (n, t), and the reason for it.
-
-    Raise DataError if the labels do not suit the task ``wanted``.
-    """
-    if wanted == "classify":
-        check_binary(y, name)
-    if wanted != "auto":
-        return wanted, "as set with --task"
-    is_binary = (np.isnan(y) | (y == 0) | (y == 1)).all()
-    kind = "0 and 1" if is_binary else "numbers"
-    return ("classify" if is_binary else "regress"), f"{y.shape[1]} columns of {kind}"
-
-
 # --- held-out rows
 
 
@@ -317,7 +305,7 @@ class Parts:
     """The training rows and the held-out rows of a file.
 
     ``groups`` and ``held_out_groups`` are those of the rows of either part, ``is_held_out`` (n_rows,) is about all rows
-    of the file, and ``about`` says how the split was made, as plain values for ``parts_again``. Without a split, there
+    of the file, and ``about`` says how the split was made, as plain values for ``choose_rows``. Without a split, there
     is no ``held_out`` and no ``about``.
     """
 
@@ -443,11 +431,6 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     return np.asarray(is_test)
 
 
-def parts_again(source: Source, split: JSON) -> tuple[PartSource, PartSource]:
-    """Return the training and held-out rows of a model, from the description of the split in its file."""
-    return _divided(source, split, _groups_of_split(source, split))
-
-
 def _groups_of_split(source: Source, split: JSON) -> np.ndarray | None:
     if "split" in split:
         return structures_of(source, split["split"])
@@ -463,20 +446,19 @@ def _divided(source: Source, split: JSON, groups: np.ndarray | None) -> tuple[Pa
     return split_source(source, split["test_fraction"], split["seed"], groups)
 
 
-def _was_split_by(training: JSON | None, column: str, source: Source) -> bool:
-    """Return whether a model was fitted on the training rows of this file, split by this column."""
-    if training is None or (training["split"] or {}).get("column") != column:
-        return False
-    return same_rows(training["fingerprint"], source.fingerprint())
-
-
 def choose_rows(model: BaseEstimator, source: Source, all_rows: bool, table: TableOptions = AS_IT_IS) -> Chosen:
     """Choose the rows that the model has not seen, as far as its file and --split tell."""
     training: JSON | None = model.training_
     if table.split is not None and not all_rows and not table.splits_by_structure(source.reading):
         seen, held_out = split_by(source, test_rows(source, table.split))
         which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} that are test in {table.split}"
-        return Chosen(held_out, which, None, seen if _was_split_by(training, table.split, source) else None)
+        if (
+            training is None
+            or (training["split"] or {}).get("column") != table.split
+            or not same_rows(training["fingerprint"], source.fingerprint())
+        ):
+            return Chosen(held_out, which, None)
+        return Chosen(held_out, which, None, seen)
     if training is None:
         which = f"all {source.n_rows:,} rows; the model does not say what it was trained on"
         return Chosen(source, which, None)

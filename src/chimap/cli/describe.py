@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from chimap._arrays import stored_values
-from chimap._files import read_header
 from chimap._formatting import (
     bin_weights_in_words,
     blocks_in_words,
@@ -298,11 +297,6 @@ def images(path: str, labels: str | None) -> Described:
         "parts": facts["parts"] and ", ".join(f"{name}: {count:,}" for name, count in facts["parts"].items()),
         "masks": "one for each image" if facts["masks"] else None,
     }
-
-
-def is_words(path: str) -> bool:
-    """Return whether a chimap file holds visual words."""
-    return read_header(path).get("kind") == "words"
 
 
 def words(path: Path) -> Described:

@@ -118,13 +118,6 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(grids)
 
 
-def holds_images(data: str) -> bool:
-    """Return whether DATA holds images rather than rows."""
-    from chimap.readers.image_names import holds_images
-
-    return holds_images(data)
-
-
 def open_set(data: str, labels: Labels, part: str | None) -> ImageSet:
     """Open the images of DATA, with one label each or none. If ``part`` is given, return only that part."""
     from chimap.images.reading import open_images

@@ -23,6 +23,7 @@ from chimap.data.labels import labels_of, with_numbers
 from chimap.data.split import drawn_for_test
 from chimap.engines import Stopwatch
 from chimap.fit.checkpoint import Checkpoint
+from chimap.readers.image_names import holds_images
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -70,7 +71,7 @@ def train(
     """
     keep_no_large_blocks()
     images = images or ImageSettings()
-    is_images = image_rows.holds_images(data)
+    is_images = holds_images(data)
     settings.check(len(flag_values.listed(images.descriptors)) if is_images else 0)
     if scheduler is not None and settings.engine != "dask":
         raise InputError("--scheduler needs --engine dask: add it, or leave --scheduler out.")
@@ -123,7 +124,11 @@ def train(
             stage_seconds=clock.seconds | model.stage_seconds_,
             training=_remembered(source, parts, labels, settings, task) | {"table": table.given()},
         )
-        result = None if parts.held_out is None else _scored(model, parts.held_out, parts.held_out_groups, silent)
+        result = None
+        if parts.held_out is not None:
+            from chimap.reports.score import score_of  # loads what half of the fits do not need
+
+            result = score_of(model, parts.held_out, show.progress(silent), groups=parts.held_out_groups)
     except DataError:
         # names the row of the file, not that of a sample or part
         data_rows.check_every_row(source, settings.precision)
@@ -135,12 +140,6 @@ def train(
         described.remove()
     messages.written.append(str(output))
     return FittedModel(model, source, reason, result)
-
-
-def _scored(model: BaseEstimator, held_out: Source, groups: np.ndarray | None, silent: bool) -> Score:
-    from chimap.reports.score import score_of  # loads what half of the fits do not need
-
-    return score_of(model, held_out, show.progress(silent), groups=groups)
 
 
 def _unlabelled(unlabelled: str, data: str, source: Source, table: TableOptions) -> Source:

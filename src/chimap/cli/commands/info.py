@@ -45,18 +45,20 @@ def info(
       chimap info posts/ --text text
       chimap info data.npz --memory 512MiB --components 4096
     """
-    from chimap.cli import describe, image_rows
+    from chimap._files import read_header
+    from chimap.cli import describe
+    from chimap.readers.image_names import holds_images
 
     is_ours = path is not None and describe.is_model(path)
     if memory is not None and (path is None or is_ours):
         raise InputError("--memory plans a fit on a data file: name a data file, or leave --memory out.")
     if path is None:
         title, facts, lines = "This installation", *machine.describe()
-    elif is_ours and describe.is_words(path):
+    elif is_ours and read_header(path).get("kind") == "words":
         title, facts, lines = f"Visual words {path}", *describe.words(Path(path))
     elif is_ours:
         title, facts, lines = f"Model {path}", *describe.model(Path(path))
-    elif image_rows.holds_images(path):
+    elif holds_images(path):
         title, facts, lines = f"Images {path}", *describe.images(path, labels)
     else:
         title = f"Data {path}"
