@@ -119,7 +119,7 @@ class LineProgress(Progress):
         self._every, self._stream = every, stream or sys.stderr
         self._name, self._unit = "", "rows"
         self._total: int | None = None
-        self._done, self._began, self._told = 0, 0.0, time.perf_counter()
+        self._done, self._began, self._printed_at = 0, 0.0, time.perf_counter()
 
     def stage(self, name: str, total: int | None, unit: str = "rows") -> None:
         """Restart the count for a new stage."""
@@ -130,8 +130,8 @@ class LineProgress(Progress):
         """Count, and write a line if ``every`` seconds have passed since the last."""
         self._done += amount
         now = time.perf_counter()
-        if now - self._told >= self._every:
-            self._told = now
+        if now - self._printed_at >= self._every:
+            self._printed_at = now
             print(self._line(now - self._began), file=self._stream, flush=True)
 
     def note(self, text: str) -> None:

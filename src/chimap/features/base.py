@@ -204,7 +204,7 @@ class FittedFeatures(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not keep the training rows")
 
     def contributions(self, rows: Rows, reference: np.ndarray, coef: np.ndarray) -> np.ndarray | None:
-        """Return what each bin adds to z(x) . coef, relative to a reference row, where no mapped rows tell it.
+        """Return what each bin adds to z(x) . coef, relative to a reference row, where no mapped rows serve instead.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
 
     @classmethod
     def takes(cls, kernel: Kernel) -> bool:
-        """Return whether the features are of the kernel; a class of ``features.families.FAMILIES`` says of which.
+        """Return whether the class makes features of the kernel; those in ``features.families.FAMILIES`` override this.
 
         Parameters
         ----------
@@ -489,8 +489,8 @@ class Footprint:
     sample_rows : int, default=0
         Rows that fitting needs at least.
     landmarks : int, default=0
-        Rows of the sample, or centres of such rows, that the features are made of. Such features tell rows that they
-        were fitted on from others.
+        Rows of the sample, or centres of such rows, that the features are made of. Their values on these rows
+        are biased, so that they cannot serve for validation.
     """
 
     features: int

@@ -102,7 +102,7 @@ def _first_of(classes: Sequence[type[Features]], kernel: Kernel) -> type[Feature
 
 
 def has_number(features: Features) -> bool:
-    """Whether features are as many as they are told to be: landmarks or random features."""
+    """Whether the number of features is a setting: of landmarks or random features."""
     return "n_components" in features.settings
 
 
@@ -226,7 +226,7 @@ Prescribed = str | Features | AutomaticFeatures | PrincipalFeatures
 """What an estimator takes as ``features``."""
 
 
-def with_features_taken_apart(given: Parameters, n_terms: int | str = "auto") -> Parameters:
+def with_features_unpacked(given: Parameters, n_terms: int | str = "auto") -> Parameters:
     """Return the parameters of an estimator with the settings that its ``features`` hold, in place of the object.
 
     What the estimator has for kernel and gamma comes first; where it leaves them open, the features have theirs.

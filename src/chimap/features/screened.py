@@ -1,4 +1,4 @@
-"""Weights of bins by what each of them alone tells about the targets."""
+"""Weights of bins by how well each alone predicts the targets."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         meta, arrays = _files.read_tensors(self.path, "checkpoint")
-        with model_file.damage_told(self.path):
+        with model_file.damage_as_data_error(self.path):
             if meta["version"] != __version__ or meta["asked"] != _settings(asked):
                 return None
             return Choice(**model_file.decode(meta["choice"], arrays))
@@ -153,7 +153,7 @@ class Checkpoint:
             _files.check_writable(self.path)
             return None
         meta, arrays = _files.read_tensors(self.path, "checkpoint")
-        with model_file.damage_told(self.path):
+        with model_file.damage_as_data_error(self.path):
             differing = self._differing(meta, method, sources)
         if differing:
             raise DataError(
@@ -164,7 +164,7 @@ class Checkpoint:
                     joined("; ", differing[:3]),
                 )
             )
-        with model_file.damage_told(self.path):
+        with model_file.damage_as_data_error(self.path):
             state = model_file.decode(meta["state"], arrays)
             moments = [_moments(state_of_moments, arrays, i) for i, state_of_moments in enumerate(meta["moments"])]
             learned = FittedDesign(**{field.name: state[field.name] for field in fields(FittedDesign)})

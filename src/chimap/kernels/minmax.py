@@ -41,7 +41,7 @@ class MinMax(Kernel):
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m) of rows X (n, bins) and Y (m, bins), in their floating type."""
-        return self._shares(X, Y, lambda total, apart: (total - apart) / (total + apart), empty=1.0)
+        return self._shares(X, Y, lambda total, distance: (total - distance) / (total + distance), empty=1.0)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
         """Return ones of shape (n,)."""
@@ -50,7 +50,7 @@ class MinMax(Kernel):
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the squared distances 2 - 2 K(x, y), (n, m), without cancellation for close rows."""
-        return self._shares(X, Y, lambda total, apart: 4 * apart / (total + apart), empty=0.0)
+        return self._shares(X, Y, lambda total, distance: 4 * distance / (total + distance), empty=0.0)
 
     def _shares(
         self, X: MatrixLike, Y: MatrixLike | None, share: Callable[[np.ndarray, np.ndarray], np.ndarray], empty: float
@@ -63,7 +63,7 @@ class MinMax(Kernel):
             total = left_sums[first : first + _BLOCK, None] + right_sums
             is_empty = total == 0
             total[is_empty] = 1
-            # The distance and the sums add up the same numbers in different orders, and may round apart.
+            # The distance and the sums add up the same numbers in different orders, and may round differently.
             block[:] = np.where(is_empty, empty, share(total, np.minimum(block, total)))
         return out
 

@@ -1,4 +1,4 @@
-"""What a machine is, what it is told of the rows, and the plan that it makes.
+"""What a machine is, the facts of the rows that it decides by, and the plan that it makes.
 
 A machine is a way to solve a fit for the rows at hand: on the kernel matrix between all rows, in blocks of it, or from
 explicit features. Each has a file, and ``catalogue.plans`` asks all of them.

@@ -91,7 +91,7 @@ def principal_features(parts: list[FeatureBlock], n_principal: int, n_folds: int
 def largest_job(method: Method, source: Source, n_targets: int, n_folds: int | None = None) -> Job:
     """Return the largest pass of a fit, with the memory that finding the weights takes.
 
-    ``n_folds`` are kept apart; None for those that choose.
+    ``n_folds`` have sums of their own; None for those that choose.
     """
     n_folds = method.holding.n_folds if n_folds is None else n_folds
     parts = method.design.sized(source.n_features)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-__all__ = ["damage_told", "decode", "encode", "load", "register", "register_addresses", "save"]
+__all__ = ["damage_as_data_error", "decode", "encode", "load", "register", "register_addresses", "save"]
 
 
 def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:
@@ -105,14 +105,14 @@ def load(path: str | Path, kind: str | None = None) -> Any:
     [0, 1, 2]
     """
     meta, arrays = _files.read_tensors(path, *(("model", "estimator", "transformer") if kind is None else (kind,)))
-    with damage_told(path):
+    with damage_as_data_error(path):
         model = decode(meta["model"], arrays)
         check_is_fitted(model)
     return model
 
 
 @contextmanager
-def damage_told(path: str | Path) -> Iterator[None]:
+def damage_as_data_error(path: str | Path) -> Iterator[None]:
     """Turn errors within the block, which restores objects from a file, into a DataError that names the file."""
     try:
         yield

@@ -70,7 +70,7 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
     class_weight : "balanced", dict or None, default=None
         Factors of the row weights by class. See ``HistogramClassifier``.
     weights : {"importance", "frequency"}, default="importance"
-        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        Meaning of ``sample_weight``: how much a row matters, or how many equal rows it stands for. See
         ``HistogramClassifier``.
     n_jobs : int or None, default=None
         Number of threads. None and -1 use all cores.

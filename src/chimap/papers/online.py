@@ -59,7 +59,7 @@ class OnlineIntersectionClassifier(ClassTargets, Encoding, BaseEstimator):
     class_weight : "balanced", dict or None, default=None
         Factors of the row weights by class. See ``HistogramClassifier``.
     weights : {"importance", "frequency"}, default="importance"
-        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        Meaning of ``sample_weight``: how much a row matters, or how many equal rows it stands for. See
         ``HistogramClassifier``.
     random_state : int, RandomState or None, default=None
         Seed of these orders.

@@ -166,23 +166,6 @@ class StaircaseMap(AdditiveMap):
         T = self.differences()
         return (T.T @ T).tocsr()
 
-    def to_features(self, weights: np.ndarray) -> np.ndarray:
-        """Return weights w of the features from weights v of the sparse form, by w = T v.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (..., n_terms * bins)
-            Weights v.
-
-        Returns
-        -------
-        ndarray of shape (..., n_terms * bins)
-            Weights w.
-        """
-        check_is_fitted(self)
-        by_term = weights.reshape(*weights.shape[:-1], self.n_terms, self.n_features_in_)
-        return np.diff(by_term, axis=-2, prepend=0).reshape(weights.shape)
-
     def _onnx_terms(self, x: Value) -> Value:
         rates, heights = self._steps()
         level = (x.cast(np.float64) * rates).at_most(self.n_terms)

@@ -24,7 +24,7 @@ from chimap._validation import AUTO, ParameterError, check_choice, is_auto
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
-from chimap.features.families import OPEN, AutomaticFeatures, features_with, with_features_taken_apart
+from chimap.features.families import OPEN, AutomaticFeatures, features_with, with_features_unpacked
 from chimap.kernels import Kernel, as_kernel
 from chimap.losses import Loss, Quantile
 from chimap.normalizations import CATALOGUE, Normalization
@@ -133,7 +133,7 @@ class Recipe:
         ``learner`` holds the parameters that are not settings of every fit.
         """
         asked = {"features": AUTO} | estimator.get_params(deep=False)
-        given = with_features_taken_apart(asked, 2 if learner is not None else AUTO)
+        given = with_features_unpacked(asked, 2 if learner is not None else AUTO)
         names = {field.name for field in fields(cls)} & given.keys()
         return cls(
             type(estimator).__name__,

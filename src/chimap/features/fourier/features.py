@@ -36,7 +36,7 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
     At the same D the pair costs half the projection and, for kernels near 1, has the smaller variance.
 
     A kernel of differences does not change when a constant is subtracted from all rows. Mapped bins whose mean is large
-    beside their spread are projected less that mean; otherwise the float32 angles would lose what tells rows apart.
+    beside their spread are projected less that mean; otherwise the float32 angles would lose all differences.
 
     Parameters
     ----------

@@ -383,7 +383,7 @@ class LandmarkFeatures(FeaturesOverMap):
         R^-1, upper triangular.
     n_landmarks_ : int
         Landmarks in use: fewer than ``n_components`` where rows are few, or so alike that their floating type cannot
-        tell more apart.
+        distinguish more.
     n_features_in_ : int
         Number of bins.
 

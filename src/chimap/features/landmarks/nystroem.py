@@ -181,14 +181,14 @@ class NystroemFeatures(Features):
         # differences between rows, and float32 would round these away. (m eps times the largest eigenvalue was tried:
         # it dropped hundreds of small eigenvalues at thousands of landmarks.)
         shared = gram.sum() / gram.shape[0]
-        apart = max(float(np.trace(gram) - shared), 0.0)
-        noise = float(np.finfo(dtype).eps) * apart + 16 * np.finfo(np.float64).eps * values[-1]
+        own = max(float(np.trace(gram) - shared), 0.0)
+        noise = float(np.finfo(dtype).eps) * own + 16 * np.finfo(np.float64).eps * values[-1]
         kept = values > (self.cutoff * max(values[-1], 0.0) if self.cutoff else max(noise, 0.0))
         if not kept.any():  # a kernel that is zero among the landmarks explains nothing
             kept[-1], values[-1] = True, np.inf
         order = np.flatnonzero(kept)[::-1]
         self.eigenvalues_ = values[order]
-        precise = np.dtype(np.float64) if apart < _DOMINATED * shared else dtype
+        precise = np.dtype(np.float64) if own < _DOMINATED * shared else dtype
         self.projection_ = (vectors[:, order] / np.sqrt(self.eigenvalues_)).astype(precise)
         self._n_features_out = order.size
 
