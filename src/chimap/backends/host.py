@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from chimap import _arrays
 from chimap._types import Rows
-from chimap.backends.base import BlockedFeatures, BlockedMoments, Clock, Keep, KernelSum, RowFeatures
+from chimap.backends.base import Backend, BlockedFeatures, BlockedMoments, Cholesky, Clock, Keep, KernelSum, RowFeatures
 from chimap.moments import FoldMoments, Targets
 
 PIECE_ROWS = 2048  # rows of a fold whose features are in memory at once; enough for products at full rate
@@ -86,31 +86,27 @@ class BlockSums:
         """Do nothing: the sums are in ``moments`` already."""
 
 
-class HostCholesky:
-    """See ``base.Cholesky``; the factor is in the memory of the matrix."""
+class HostCholesky(Cholesky):
+    """The factor is in the memory of the matrix."""
 
     def __init__(self, square: np.ndarray):
         self._lower = square.T  # an upper triangle in C order is a lower one in Fortran order
 
     def solve(self, B: np.ndarray) -> np.ndarray:
-        """See ``Cholesky``."""
         return dpotrs(self._lower, B, lower=1)[0]
 
     def whiten(self, B: np.ndarray) -> np.ndarray:
-        """See ``Cholesky``."""
         return dtrtrs(self._lower, B, lower=1)[0]
 
     def unwhiten(self, V: np.ndarray) -> np.ndarray:
-        """See ``Cholesky``."""
         return dtrtrs(self._lower, V, lower=1, trans=1)[0]
 
     def coordinates(self, W: np.ndarray) -> np.ndarray:
-        """See ``Cholesky``."""
         return dtrmm(1.0, self._lower, W, lower=1, trans_a=1)
 
 
-class Host:
-    """See ``base.Backend``."""
+class Host(Backend):
+    """The backend of this machine: NumPy, SciPy and compiled loops."""
 
     speed = 1.0
 
@@ -122,17 +118,14 @@ class Host:
         """Return None: the solver has the values here."""
 
     def sums(self, features: RowFeatures, moments: FoldMoments, keep: Keep | None = None) -> FoldSums:
-        """See ``Backend``."""
         return FoldSums(features, moments, keep)
 
     def block_sums(self, features: BlockedFeatures, moments: BlockedMoments, dtype: np.dtype) -> BlockSums:
-        """See ``Backend``."""
         return BlockSums(features, moments)
 
     def scorer(
         self, features: RowFeatures, shift: np.ndarray, coef: np.ndarray, intercept: np.ndarray, dtype: np.dtype
     ) -> Callable[[Rows], np.ndarray]:
-        """See ``Backend``."""
         weights, constant = coef.astype(dtype, order="C"), shift @ coef + intercept
 
         def score(rows: Rows) -> np.ndarray:
@@ -143,12 +136,10 @@ class Host:
         return score
 
     def cholesky(self, square: np.ndarray) -> HostCholesky | None:
-        """See ``Backend``."""
         _, info = dpotrf(square.T, lower=1, clean=0, overwrite_a=1)
         return None if info else HostCholesky(square)
 
     def eigenpairs(self, square: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        """See ``Backend``."""
         n = square.shape[0]
         subset = [n - wanted, n - 1] if _PARTIAL * wanted <= n else None
         values, vectors = eigh(

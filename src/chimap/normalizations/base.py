@@ -66,14 +66,13 @@ class Normalization(Protocol):
         ...
 
 
-class OfRows:
+class OfRows(Normalization):
     """Base of normalisations whose values are not taken back; what learns has a ``fitted`` of its own."""
 
     learns: ClassVar[bool] = False
     ignores_totals: ClassVar[bool] = False
 
     def fitted(self, source: RowsInChunks) -> Self:
-        """See ``Normalization``."""
         return self
 
     def undone(self, values: np.ndarray) -> np.ndarray:

@@ -24,7 +24,6 @@ class OfMagnitudes(OfRows):
     inverse: ClassVar[np.ufunc]
 
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-        """See ``Normalization``."""
         return _arrays.map_values(rows, self.redone)
 
     def undone(self, values: np.ndarray) -> np.ndarray:
@@ -44,7 +43,6 @@ class Log1p(OfMagnitudes):
     inverse: ClassVar[np.ufunc] = np.expm1
 
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
-        """See ``Normalization``."""
         return x.apply("Sign") * log_of_one_more(x.apply("Abs"))
 
 
@@ -58,7 +56,6 @@ class Roots(OfMagnitudes):
     inverse: ClassVar[np.ufunc] = np.square
 
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
-        """See ``Normalization``."""
         return x.apply("Sign") * x.apply("Abs").apply("Sqrt")
 
 
@@ -73,9 +70,7 @@ class Presence(OfRows):
     ignores_totals: ClassVar[bool] = True
 
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-        """See ``Normalization``."""
         return _arrays.map_values(rows, lambda values: (values > 0).astype(values.dtype))
 
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
-        """See ``Normalization``."""
         return (x > 0.0).cast(x.dtype)

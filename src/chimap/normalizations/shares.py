@@ -27,11 +27,9 @@ class Shares(OfRows):
     ignores_totals: ClassVar[bool] = True
 
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-        """See ``Normalization``."""
         return divided_by(rows, blocks, _arrays.row_norms_l1)
 
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
-        """See ``Normalization``."""
         return onnx_divided_by(x, blocks, n_bins, row_sums)
 
 
@@ -49,12 +47,10 @@ class LogShares(OfRows):
     ignores_totals: ClassVar[bool] = True
 
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-        """See ``Normalization``."""
         shares = Shares()(rows, blocks)
         return _arrays.map_values(shares, lambda values: np.log1p(values * values.dtype.type(self.total)))
 
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
-        """See ``Normalization``."""
         return log_of_one_more(onnx_divided_by(x, blocks, n_bins, row_sums) * self.total)
 
     def undone(self, values: np.ndarray) -> np.ndarray:

@@ -50,7 +50,6 @@ class TfIdf(OfRows):
     learns: ClassVar[bool] = True
 
     def fitted(self, source: RowsInChunks) -> TfIdf:
-        """See ``Normalization``."""
         total, filled = 0.0, np.zeros(source.n_features)
         for chunk in source.chunks(_CHUNK_ROWS):
             n = chunk.X.shape[0]
@@ -61,14 +60,12 @@ class TfIdf(OfRows):
         return replace(self, idf=1 + np.log((1 + total) / (1 + filled)))
 
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-        """See ``Normalization``."""
         if self.idf is None:
             raise DataError("tf-idf has learned no frequencies of words: fit the model first.")
         rows = _arrays.scale_columns(_arrays.map_values(rows, _damped), self.idf)
         return divided_by(rows, blocks, lambda part: np.sqrt(_arrays.row_squares(part)))
 
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
-        """See ``Normalization``."""
         damped = x.at_most(1.0) + x.at_least(1.0).apply("Log")
         return onnx_divided_by(damped * np.asarray(self.idf), blocks, n_bins, _onnx_lengths)
 
