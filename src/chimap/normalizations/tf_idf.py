@@ -62,17 +62,14 @@ class TfIdf(OfRows):
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         if self.idf is None:
             raise DataError("tf-idf has learned no frequencies of words: fit the model first.")
-        rows = _arrays.scale_columns(_arrays.map_values(rows, _damped), self.idf)
-        return divided_by(rows, blocks, lambda part: np.sqrt(_arrays.row_squares(part)))
+        damped = _arrays.map_values(rows, lambda x: np.minimum(x, 1) + np.log(np.maximum(x, 1)))  # 1 + ln x from 1 on
+        return divided_by(
+            _arrays.scale_columns(damped, self.idf), blocks, lambda part: np.sqrt(_arrays.row_squares(part))
+        )
 
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
         damped = x.at_most(1.0) + x.at_least(1.0).apply("Log")
         return onnx_divided_by(damped * np.asarray(self.idf), blocks, n_bins, _onnx_lengths)
-
-
-def _damped(values: np.ndarray) -> np.ndarray:
-    """Return 1 + ln x from 1 on, and x below."""
-    return np.minimum(values, 1) + np.log(np.maximum(values, 1))
 
 
 def _filled(rows: Rows, weights: np.ndarray) -> np.ndarray:

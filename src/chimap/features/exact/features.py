@@ -150,7 +150,7 @@ class ExactFeatures(FeaturesOverMap):
         n = self._n_features_out = rows.shape[0]
         drawn = None if sample_weight is None else rows_by_weight(np.asarray(sample_weight), n, 0)
         sample = rows if drawn is None else _arrays.take_rows(rows, drawn)
-        if not self._has_map:
+        if kernel.inner is None:
             self.map_, self.rows_ = None, rows
             self.kernel_ = kernel.fitted(sample, check_random_state(self.random_state).randint(2**31))
             return self
@@ -161,10 +161,6 @@ class ExactFeatures(FeaturesOverMap):
             kept = self.rows_ if drawn is None else KeptRows(self.map_.mapped(sample))
             self.kernel_ = with_mean_gamma(kernel, kept, kept.spread())
         return self
-
-    @property
-    def _has_map(self) -> bool:
-        return self.exact_kernel.inner is not None
 
     def gamma_at(self, octaves: int) -> float | None:
         """Return 2^octaves times gamma; None if the kernel has none."""

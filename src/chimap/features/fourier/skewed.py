@@ -123,7 +123,8 @@ class SkewedFourierFeatures(RandomFeatures):
         self.kernel_ = kernel.fitted(rows)
         self._logarithm = self.kernel_  # stays as it is where kernel_ is later given widths
         self.centre_ = self._logarithm.centre(rows)
-        self._check_above(rows)
+        if not _arrays.stored_values(rows).min(initial=0) + rows.dtype.type(self._logarithm.c) > 0:
+            self._logarithm.logarithms(rows, self.centre_)  # names the entry by row and column
         random = check_random_state(self.random_state)
         rng = np.random.default_rng(random.randint(2**31))
         drawn = BY_QUANTILE[self.sampling](
@@ -131,12 +132,6 @@ class SkewedFourierFeatures(RandomFeatures):
         )
         self._keep(drawn.scaled(self.kernel_.sigma), rng, rows.dtype)
         return self
-
-    def _check_above(self, rows: Rows) -> None:
-        """Raise DataError for entries not above -c, named by row and column."""
-        c = rows.dtype.type(self._logarithm.c)
-        if not (_arrays.stored_values(rows).min(initial=0) + c > 0):
-            self._logarithm.logarithms(rows, self.centre_)
 
     @property
     def n_inputs(self) -> int:
