@@ -6,7 +6,9 @@ import importlib.util
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
+from chimap._catalogue import at_address
 from chimap._errors import InputError, MissingPackageError
 from chimap._messages import Message
 from chimap._validation import ParameterError
@@ -30,9 +32,7 @@ def _host(device: str) -> Backend:
 
 
 def _torch(device: str) -> Backend:
-    from chimap.backends.torch import Torch
-
-    return Torch(device)
+    return cast(Callable[[str], Backend], at_address("chimap.backends.torch:Torch"))(device)
 
 
 def _check_host(device: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from chimap._catalogue import Catalogue
 from chimap._progress import Progress, RichProgress, Stopwatch
 from chimap._validation import ParameterError
 from chimap.engines.local import Engine, LocalEngine
@@ -35,16 +36,9 @@ def can_keep(engine: str | Client | Engine) -> bool:
     return engine == "local" or (isinstance(engine, Engine) and engine.can_keep)
 
 
-def _dask() -> AbstractContextManager[Engine]:
-    from chimap.engines.dask_cluster import dask_engine
-
-    return dask_engine("dask")
-
-
-ENGINES: dict[str, Callable[[], AbstractContextManager[Engine]]] = {
-    "local": lambda: nullcontext(LocalEngine()),
-    "dask": _dask,
-}
+ENGINES = Catalogue[Callable[[], AbstractContextManager[Engine]]](
+    {"local": lambda: nullcontext(LocalEngine()), "dask": "chimap.engines.dask_cluster:dask_engine"}
+)
 """Functions by the value of ``engine`` and ``--engine``; the engine that one returns runs within a ``with`` block."""
 
 
@@ -66,9 +60,7 @@ def engine_of(engine: str | Engine | Client) -> AbstractContextManager[Engine]:
             wanted = f"{names}, the address of a Dask scheduler such as 'tcp://host:8786', or a client"
             raise ParameterError("engine", engine, wanted)
         return ENGINES[engine]()
-    from chimap.engines.dask_cluster import dask_engine
-
-    return dask_engine(engine)
+    return cast(Callable[..., AbstractContextManager[Engine]], ENGINES["dask"])(engine)
 
 
 def current_engine() -> str | Client:

@@ -21,7 +21,7 @@ _CONNECT_SECONDS = 20
 
 
 @contextmanager
-def dask_engine(where: str | Client) -> Iterator[DaskEngine]:
+def dask_engine(where: str | Client = "dask") -> Iterator[DaskEngine]:
     """Return a context manager with the engine for a client, a scheduler's address, or ("dask") new local workers.
 
     There is a new worker for each core.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.task import Task
 from chimap.solvers.posterior import DualPosterior, Posterior
+
+if TYPE_CHECKING:
+    from chimap.selection.base import SelectionResult
 
 ROWS_AT_ONCE = 2048  # rows whose features are in memory together
 _SUMMED_IN_DOUBLE = 64  # up to this number of features, products with the weights are summed in float64

@@ -8,7 +8,7 @@ strengths, such as that of the LASSO; ``rough_alpha`` finds the starting point f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,9 +21,11 @@ from chimap.selection.base import Compared, OpenSettings, Selection, SelectionRe
 from chimap.selection.climb import Setting, climb
 from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
-from chimap.solvers.groups import GroupProblem
 from chimap.solvers.ridge import Factor
 from chimap.solvers.sparse import SparsePath, held_out_error
+
+if TYPE_CHECKING:
+    from chimap.solvers.groups import GroupProblem
 
 # The factorisation of each fold costs D^3/3 operations, and iterating for t targets about 6 * 6 t D^2: from t = D/100
 # on the factorisation is cheaper.

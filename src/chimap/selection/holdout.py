@@ -6,7 +6,7 @@ serves ridge with ``selection="holdout"``: rows are scored from the moments of t
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from chimap.selection.climb import Scored, Setting, climb
 from chimap.selection.folds import rough_alpha
 from chimap.solvers.base import TrialProblem
 from chimap.solvers.from_moments import RidgeProblem
-from chimap.solvers.groups import GroupPassesProblem
 from chimap.solvers.held_out import ScoredRows
 from chimap.solvers.ridge import ridge
+
+if TYPE_CHECKING:
+    from chimap.solvers.groups import GroupPassesProblem
 
 _HALF_DECADE = 10**0.5  # factor from one strength to the next
 _MOST_HALF_DECADES = 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chimap._catalogue import Catalogue
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.losses import Loss
@@ -9,29 +10,26 @@ from chimap.penalties import L2
 from chimap.solvers.base import Solver
 from chimap.solvers.blocks import BlockSolver
 from chimap.solvers.from_moments import RidgeSolver
-from chimap.solvers.groups import GroupPassesSolver, GroupSolver
 from chimap.solvers.kernel_matrix import KernelSolver
 from chimap.solvers.liblinear import HingeSolver
 from chimap.solvers.observed import ObservedRidgeSolver
 from chimap.solvers.passes import PassesSolver
 from chimap.solvers.wide_ridge import WideRidgeSolver
 
-SOLVERS: dict[str, Solver] = {
-    solver.name: solver
-    for solver in (
-        RidgeSolver(),
-        HingeSolver(),
-        ObservedRidgeSolver(),
-        PassesSolver(),
-        WideRidgeSolver(),
-        KernelSolver(),
-        BlockSolver(),
-        GroupSolver(),
-        GroupPassesSolver(),
-    )
-}
-"""Solvers by name."""
-
+SOLVERS = Catalogue[Solver](
+    {
+        "ridge": RidgeSolver(),
+        "liblinear": HingeSolver(),
+        "observed ridge": ObservedRidgeSolver(),
+        "lbfgs": PassesSolver(),
+        "wide ridge": WideRidgeSolver(),
+        "exact": KernelSolver(),
+        "blocks": BlockSolver(),
+        "groups": "chimap.solvers.groups:BY_SUMS",
+        "groups by passes": "chimap.solvers.groups:BY_PASSES",
+    }
+)
+"""Solvers by name; those of groups, which no default takes, are imported when one is asked for."""
 
 def solver_of(loss: str | Loss, penalty: type = L2) -> Solver:
     """Return the first solver of the catalogue that minimises the loss with a penalty.

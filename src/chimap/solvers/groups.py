@@ -807,3 +807,6 @@ def _ridge_strengths(penalty: L21, solution: LinearSolution) -> np.ndarray:
     for members, strength in zip(penalty.members, group_strengths, strict=True):
         strengths[members] = min(strength, largest)
     return strengths
+
+
+BY_SUMS, BY_PASSES = GroupSolver(), GroupPassesSolver()
