@@ -35,7 +35,7 @@ from chimap.recipe.task import Task
 from chimap.solvers.posterior import DualPosterior, Posterior
 
 if TYPE_CHECKING:
-    from chimap.selection.base import SelectionResult
+    pass
 
 ROWS_AT_ONCE = 2048  # rows whose features are in memory together
 _SUMMED_IN_DOUBLE = 64  # up to this number of features, products with the weights are summed in float64

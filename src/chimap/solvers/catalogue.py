@@ -31,6 +31,7 @@ SOLVERS = Catalogue[Solver](
 )
 """Solvers by name; those of groups, which no default takes, are imported when one is asked for."""
 
+
 def solver_of(loss: str | Loss, penalty: type = L2) -> Solver:
     """Return the first solver of the catalogue that minimises the loss with a penalty.
 
