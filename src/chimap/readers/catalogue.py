@@ -45,7 +45,14 @@ GROUP = "chimap.readers"  # of entry points, by which other packages add readers
 Open = Callable[[Any, Labels, ColumnChoice], Source]
 
 
-def _never(data: object) -> bool:
+def _nothing(data: object) -> bool:
+    """Return False: data is opened by the ending of its file.
+
+    Parameters
+    ----------
+    data : object
+        A path, or an object.
+    """
     return False
 
 
@@ -59,7 +66,7 @@ class Reader:
         Makes a source of the data, given the path or object, the labels and a ``ColumnChoice``; see ``of_file``.
     endings : tuple of str, default=()
         How the names of such files end, in small letters.
-    takes : callable, default=never
+    takes : callable, default=nothing
         Whether a path or an object is of this kind, by its content or type. It is asked before any ending is looked at.
     has_arrays : bool, default=False
         Whether such a file holds several arrays, which have names.
@@ -73,7 +80,7 @@ class Reader:
 
     open: Open
     endings: tuple[str, ...] = ()
-    takes: Callable[[Any], bool] = _never
+    takes: Callable[[Any], bool] = _nothing
     has_arrays: bool = False
     can_transpose: bool = False
     ids: Callable[[Any], np.ndarray] | None = None
@@ -81,7 +88,13 @@ class Reader:
 
 
 def of_file(source: Callable[[str, Labels], Source]) -> Open:
-    """Return the ``open`` of a reader, from a function of a path and the labels; the columns are chosen behind it."""
+    """Return the ``open`` of a reader for files, whose columns are chosen behind it.
+
+    Parameters
+    ----------
+    source : callable
+        Returns the source of a path with labels.
+    """
 
     def opened(path: str, labels: Labels, choice: ColumnChoice) -> Source:
         address, member = split_member(path)
