@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from chimap._types import JSON
-from chimap.explain.background import RowStatistics
-from chimap.features.covariates import Covariates
-from chimap.losses import Loss
-from chimap.machines.method import LearnedWidths
-from chimap.models.race_result import RaceResult
-from chimap.selection.base import SelectionResult
-from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.findings import Findings
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+    from chimap._types import JSON
+    from chimap.explain.background import RowStatistics
+    from chimap.features.covariates import Covariates
+    from chimap.losses import Loss
+    from chimap.machines.method import LearnedWidths
+    from chimap.models.race_result import RaceResult
+    from chimap.selection.base import SelectionResult
+    from chimap.selection.learning_curve import LearningCurve
 
 
 @dataclass(frozen=True, eq=False)
