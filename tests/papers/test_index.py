@@ -13,7 +13,7 @@ from chimap.model_files import values
 
 PACKAGE = Path(papers.__file__).parent
 TOP = Path(__file__).parents[2]
-SHARED = {"codes"}  # used by several methods
+SHARED = {"codes", "in_memory"}  # used by several methods
 
 every_method = pytest.mark.parametrize("method", papers.METHODS, ids=lambda method: method.module)
 

@@ -19,7 +19,7 @@ from chimap._validation import DataError, ParameterError, check_choice, check_po
 from chimap.data import Source
 from chimap.data.frames import frame_rows
 from chimap.estimators.compiled import CompiledClassifier, made_from
-from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, answers_of, held_out_in_memory
+from chimap.estimators.targets import ClassTargets, answers_of
 from chimap.export.parts import ModelParts, parts_of
 from chimap.features.additive.base import AdditiveMap
 from chimap.losses import Logistic, Loss, SquaredHinge
@@ -28,6 +28,7 @@ from chimap.model_files.restoring import Agreeing
 from chimap.moments import rows_by_weight
 from chimap.papers.anchors import AnchorMap
 from chimap.papers.codes import add_up, check_codes, look_up
+from chimap.papers.in_memory import CountedRows, Encoding, held_out_in_memory
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.task import HeldOutRows
 from chimap.solvers.lbfgs import stop_reason

@@ -14,11 +14,12 @@ from chimap._threads import threads
 from chimap._types import CSR, JSON, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Shape, Sometimes
 from chimap._validation import check_histograms, check_positive, rows_as_fitted, validated
 from chimap.data.frames import frame_rows
-from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, held_out_in_memory
+from chimap.estimators.targets import ClassTargets
 from chimap.kernels import intersection
 from chimap.model_files import register, saved
 from chimap.model_files.restoring import Agreeing
 from chimap.moments import rows_by_weight
+from chimap.papers.in_memory import CountedRows, Encoding, held_out_in_memory
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import HeldOutRows
 
