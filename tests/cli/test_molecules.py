@@ -50,7 +50,7 @@ def results(tmp_path_factory):
         "explain": ["explain", "rows.model", "rows.csv", "--rows", "m1,m50", "-o", "why.html"],
         "scaffold": [*scaffold, "--test-fraction", "0.3", "-o", "scaffold.model", "--report", "scaffold.html"],
         "held out": ["evaluate", "scaffold.model", "scaffolds.csv", "--splits", "2", "--split", "scaffold", "--json"],
-        "compare": ["compare", *scaffold[1:-2]],
+        "compare": ["compare", *scaffold[1:6], *scaffold[8:]],
         "both": [*scaffold, "--groups", "name", "-o", "no.model"],
         "no part": [*scaffold, "-o", "no.model", "--report", "no.html"],
         "radius": [*fit, "-o", "no.model", "--fingerprint", "atom-pairs", "--morgan-radius", "3"],

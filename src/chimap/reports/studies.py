@@ -24,7 +24,7 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from scipy.special import gammaln
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, LeaveOneGroupOut, StratifiedKFold
 
 from chimap import _arrays
 from chimap._errors import InputError
@@ -218,9 +218,14 @@ class _Studied(NamedTuple):
     places: np.ndarray
 
     @property
+    def splits(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each study, the rows of all others, and its own."""
+        return list(LeaveOneGroupOut().split(self.places, groups=self.places))
+
+    @property
     def rows(self) -> list[np.ndarray]:
         """The rows of each study."""
-        return [np.flatnonzero(self.places == k) for k in range(len(self.names))]
+        return [rows for _, rows in self.splits]
 
 
 def check_studies(model: BaseEstimator, y: np.ndarray, groups: np.ndarray | None, permutations: int, name: str) -> None:
@@ -412,13 +417,12 @@ def _is_constant(y: np.ndarray) -> bool:
 def _across(model: BaseEstimator, studied: _Studied, progress: Progress) -> tuple[np.ndarray, list[str]]:
     """Return the score of each study by a model of the others, and why some are missing."""
     scores, notes = [], []
-    for name, rows in zip(studied.names, studied.rows, strict=True):
+    for name, (others, rows) in zip(studied.names, studied.splits, strict=True):
         if _is_constant(studied.y[rows]):
             scores.append(float("nan"))
             notes.append(f"{name}: all labels are {studied.y[rows[0]]}, so neither score is defined")
         else:
-            train = np.flatnonzero(~np.isin(np.arange(studied.places.size), rows))
-            scores.append(_fitted_score(model, studied, train, rows))
+            scores.append(_fitted_score(model, studied, others, rows))
         progress.advance()
     return np.array(scores), notes
 
@@ -456,21 +460,20 @@ def _permuted(model: BaseEstimator, studied: _Studied, n: int, seed: int, progre
         for rows in studied.rows:
             order[rows] = rng.permutation(rows)
         orders.append(order)
-    scored = [rows for rows in studied.rows if not _is_constant(studied.y[rows])]
+    scored = [split for split in studied.splits if not _is_constant(studied.y[split[1]])]
     square = _kernel_matrix(model, studied)
     if square is not None:
         progress.stage("permutations", n + 1, "labels")
-        scores = _by_one_factor(model, studied, square, orders, scored, progress)
+        scores = _by_one_factor(model, studied, square, orders, [rows for _, rows in scored], progress)
         return PermutationTest(scores[0], scores[1:], "one factor for all")
     progress.stage("permutations", (n + 1) * len(scored), "fits")
     chosen = _with_its_kernel(model)
-    everything, began = np.arange(studied.places.size), time.perf_counter()
-    scores = np.empty(n + 1)
+    began, scores = time.perf_counter(), np.empty(n + 1)
     for i, order in enumerate(orders):
         shuffled = studied._replace(y=studied.y[order])
         found = []
-        for rows in scored:
-            found.append(_fitted_score(chosen, shuffled, np.setdiff1d(everything, rows), rows))
+        for others, rows in scored:
+            found.append(_fitted_score(chosen, shuffled, others, rows))
             progress.advance()
         scores[i] = _mean(np.array(found))
         if i == 0:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 def section(evaluation: Evaluation[ClassificationMetrics]) -> Section | None:
     """Return the calibration, unless the section of two classes shows it."""
-    reliability = evaluation.reliability
-    if reliability is None or _bands_of_two(evaluation):
+    reliability, two = evaluation.reliability, evaluation.insight and evaluation.insight.two
+    if reliability is None or (two and two.reliability()):
         return None
     return Section(
         "Calibration of the probabilities",
@@ -68,12 +68,6 @@ def two_classes(evaluation: Evaluation[ClassificationMetrics]) -> Section | None
         lines=_lines(evaluation),
         layout="two",
     )
-
-
-def _bands_of_two(evaluation: Evaluation[ClassificationMetrics]) -> bool:
-    """Return whether the section of two classes shows bands of probabilities."""
-    two = evaluation.insight and evaluation.insight.two
-    return bool(two and two.reliability())
 
 
 def _lines(evaluation: Evaluation[ClassificationMetrics]) -> dict[str, str | None]:

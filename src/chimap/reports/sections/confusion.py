@@ -32,7 +32,9 @@ def confusion_heat_map(metrics: ClassificationMetrics) -> str:
     cell = _cell_size(k)
     with drawing(cell * k, cell * k) as (figure, axes):
         shares = metrics.confusion / np.maximum(metrics.support, 1)[:, None]  # of each row
-        image = _shades(_largest_in_blocks(shares, classes_a_cell(k)))
+        starts = np.arange(0, k, classes_a_cell(k))
+        largest = np.maximum.reduceat(np.maximum.reduceat(shares, starts, axis=0), starts, axis=1)
+        image = _shades(largest)
         axes.imshow(image, interpolation="none", aspect="auto", zorder=0, extent=(-0.5, k - 0.5, k - 0.5, -0.5))
         _frame(axes, k)
         if k <= MOST_CLASSES_COUNTED:
@@ -60,11 +62,6 @@ def _cell_size(k: int) -> float:
 def classes_a_cell(k: int) -> int:
     """Return the number of neighbouring classes per cell in the map of ``k`` classes."""
     return -(-k // MOST_CELLS)
-
-
-def _largest_in_blocks(shares: np.ndarray, block: int) -> np.ndarray:
-    starts = np.arange(0, len(shares), block)
-    return np.maximum.reduceat(np.maximum.reduceat(shares, starts, axis=0), starts, axis=1)
 
 
 def _shades(shares: np.ndarray) -> np.ndarray:
