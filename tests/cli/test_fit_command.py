@@ -47,7 +47,7 @@ def test_every_setting_is_a_flag_of_fit():
 
 def test_flags_of_the_data_and_those_that_are_no_defaults_are_kept():
     table = TableOptions(id="name", groups="film", transpose=True, sample_weight="times", missing="-1")
-    given = {"memory": "2GiB", "seed": 0, "class-weight": "balanced"}
+    given = {"memory": "2GiB", "seed": 0, "class_weight": "balanced"}
     line = fit_command({"kernel": "chi2"}, "my data.npz", "meta.tsv::kind", (table, CountedColumn()), given)
     assert line == (
         "chimap fit 'my data.npz' --labels meta.tsv::kind --id name --missing -1 --transpose --groups film "

@@ -22,7 +22,6 @@ from chimap import (
     losses,
 )
 from chimap.cli.commands import NAMES, export, fit, learn_kernel, named
-from chimap.cli.commands.compare import CompareSettings
 from chimap.cli.commands.evaluate import EvaluateSettings
 from chimap.cli.commands.learn_kernel import KernelSettings
 from chimap.cli.fit_settings import Settings
@@ -93,7 +92,7 @@ def test_every_option_has_a_text_and_every_text_an_option():
         for parameter in command.params:
             assert parameter.text if parameter.param_type_name == "argument" else parameter.help, parameter.name
     assert SHARED.keys() <= taken
-    bundles = (TableOptions, CountedColumn, Settings, KernelSettings, CompareSettings, EvaluateSettings, ImageSettings)
+    bundles = (TableOptions, CountedColumn, Settings, KernelSettings, EvaluateSettings, ImageSettings)
     for owner in bundles:
         assert about_of(owner)[1].keys() <= inspect.signature(owner).parameters.keys(), owner.__name__
 
@@ -169,7 +168,6 @@ DIFFER = {  # by intent
     [
         (Settings, HistogramClassifier),
         (Settings, AutomaticFeatures),
-        (CompareSettings, HistogramClassifier),
         (KernelSettings, FourierKernelLearner),
         (ImageSettings, ImageHistograms),
         (ImageSettings, SIFT),

@@ -59,6 +59,24 @@ class Without:
     def __init__(self, *names: str):
         object.__setattr__(self, "names", names)
 
+    def takes(self, name: str) -> bool:
+        """Return whether the command has this option."""
+        return name not in self.names
+
+
+@dataclasses.dataclass(frozen=True)
+class Only:
+    """Annotation of a bundle: the options that the command has; others keep their defaults."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str):
+        object.__setattr__(self, "names", names)
+
+    def takes(self, name: str) -> bool:
+        """Return whether the command has this option."""
+        return name in self.names
+
 
 def command_of(function: Callable[..., None]) -> Command:
     """Return the command that calls the function.
@@ -94,8 +112,7 @@ def command_of(function: Callable[..., None]) -> Command:
     for name, parameter in inspect.signature(function).parameters.items():
         kind, *marks = get_args(hints[name]) or (hints[name],)
         if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-            left_out = {option for mark in marks for option in mark.names}
-            options = [option for option in _options(kind) if option.name not in left_out]
+            options = [option for option in _options(kind) if all(mark.takes(option.name) for mark in marks)]
             bundles[name] = kind, [str(option.name) for option in options]
             parameters += options
         elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:

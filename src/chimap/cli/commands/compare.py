@@ -6,94 +6,20 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from chimap.cli import flag_values, messages, outputs, show
+from chimap.cli import messages, outputs, show
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import flag_of, in_flags
-from chimap.cli.options import CountedColumn, Precision, TableOptions, TaskName
-from chimap.cli.parser import Without
+from chimap.cli.options import CountedColumn, TableOptions
+from chimap.cli.parser import Only, Without
 
 if TYPE_CHECKING:
-    import numpy as np
-    from sklearn.base import BaseEstimator
-
-    from chimap._types import JSON, Parameters
-    from chimap.data import Source
+    from chimap._types import Parameters
+    from chimap.cli.data_rows import Parts
     from chimap.engines import Progress
     from chimap.reports import Comparison
 
 
-@dataclasses.dataclass(frozen=True)
-class CompareSettings:
-    """The options of ``chimap compare``: those of a fit that leaves the rest to its race.
-
-    Parameters
-    ----------
-    memory : SIZE
-        Memory budget of the comparison and of the fit.
-    precision
-        Precision of the features.
-    """
-
-    normalization: str | None = None
-    scoring: str | None = None
-    class_weight: str | None = None
-    positive: str | None = None
-    time_limit: str | None = None
-    task: TaskName = "auto"
-    memory: str = Settings.memory
-    precision: Precision = Settings.precision
-    jobs: int | None = Settings.jobs
-    seed: int = Settings.seed
-
-    def check(self) -> None:
-        """Raise ValueError, naming the flag, before any row is read, for settings that cannot work."""
-        flag_values.normalization_of(self.normalization)
-        flag_values.check_scoring(self.scoring)
-        flag_values.class_weight_of(self.class_weight)
-        flag_values.seconds_of(self.time_limit, "--time-limit")
-        flag_values.check_least(self.jobs, "--jobs")
-        flag_values.check_least(self.seed, "--seed", 0)
-
-    def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
-        """Run the race on rows with labels."""
-        from chimap.cli.data_rows import decide_task
-        from chimap.data.labels import labels_of, with_numbers
-        from chimap.reports import compare
-
-        y = labels_of(source)
-        task, _ = decide_task(y, self.task, source.name)
-        source = with_numbers(source) if task == "regress" else source
-        return compare(self._estimator(task, y, source.name), source, groups=groups, progress=progress)
-
-    def for_fit(self) -> JSON:
-        """Return the options that the ``chimap fit`` of the winner shares, by flag."""
-        names = ("task", "seed", "memory", "precision", "scoring", "class_weight", "positive")
-        return {name.replace("_", "-"): getattr(self, name) for name in names}
-
-    def _estimator(self, task: TaskName, y: np.ndarray, name: str) -> BaseEstimator:
-        import numpy as np
-
-        from chimap import HistogramClassifier, HistogramRegressor
-        from chimap._validation import DataError
-
-        common: JSON = {
-            "scoring": self.scoring,
-            "time_limit": flag_values.seconds_of(self.time_limit, "--time-limit"),
-            "normalize": flag_values.normalization_of(self.normalization),
-            "memory": self.memory,
-            "precision": self.precision,
-            "n_jobs": self.jobs,
-            "random_state": self.seed,
-        }
-        if task != "classify":
-            flag_values.check_no_classes(self.class_weight, None, self.positive)
-            return HistogramRegressor(**common)
-        if y.ndim == 1 and np.unique(y).size < 2:
-            raise DataError(
-                f"{name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs at least two."
-            )
-        weights, positive = flag_values.class_weight_of(self.class_weight, y), flag_values.label_of(self.positive, y)
-        return HistogramClassifier(class_weight=weights, positive=positive, **common)
+OF_FIT = ("task", "seed", "memory", "precision", "scoring", "class_weight", "positive")  # options that its winner keeps
 
 
 def compare(
@@ -103,7 +29,7 @@ def compare(
     roles: Annotated[TableOptions, Without("missing_columns", "covariates", "metadata")],
     counted: CountedColumn,
     output: Path | None = None,
-    settings: CompareSettings,
+    settings: Annotated[Settings, Only(*OF_FIT, "normalization", "time_limit", "jobs")],
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
@@ -138,12 +64,14 @@ def compare(
         labels_of(source)  # without labels, its error says how to name them
         data_rows.warn_of_groups(source, roles)
         parts = data_rows.Parts.of(source, 0.0, settings.seed, roles)
-        result = settings.race(parts.training, parts.groups, show.progress(json))
+        result = _raced(parts, settings, show.progress(json))
     except DataError:
         # names the row of the file, not that of a part of it
         data_rows.check_every_row(source, settings.precision)
         raise
-    command = fit_command(result.winner.settings, data, labels, (roles, counted), settings.for_fit())
+    command = fit_command(
+        result.winner.settings, data, labels, (roles, counted), {name: getattr(settings, name) for name in OF_FIT}
+    )
     if output is not None:
         with show.busy("drawing the page"):
             dataclasses.replace(result, command=command).save(output, overwrite=overwrite)
@@ -154,6 +82,27 @@ def compare(
         return
     _print(result, page)
     show.next_commands("To fit it on all rows:", command)
+
+
+def _raced(parts: Parts, settings: Settings, progress: Progress) -> Comparison:
+    """Run the race on the training rows."""
+    import numpy as np
+
+    from chimap._validation import DataError
+    from chimap.cli.data_rows import decide_task
+    from chimap.data.labels import labels_of, with_numbers
+    from chimap.reports import compare
+
+    source = parts.training
+    y = labels_of(source)
+    task, _ = decide_task(y, settings.task, source.name)
+    if task == "classify" and y.ndim == 1 and np.unique(y).size < 2:
+        raise DataError(
+            f"{source.name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs at least two."
+        )
+    model = settings.estimator(task).set_params(**settings.weighing(task, y))
+    source = with_numbers(source) if task == "regress" else source
+    return compare(model, source, groups=parts.groups, progress=progress)
 
 
 def _print(result: Comparison, page: str | None) -> None:
@@ -190,7 +139,7 @@ def fit_command(
 ) -> str:
     """Return the command on one line.
 
-    ``settings`` are those of the estimator, and ``given`` the flags of ``chimap compare`` that ``chimap fit`` shares;
+    ``settings`` are those of the estimator, and ``given`` the options of ``chimap compare`` that ``chimap fit`` has;
     those with their default values are left out.
     """
     parts = ["chimap fit", show.quoted(data)]
@@ -198,7 +147,7 @@ def fit_command(
         "labels": labels,
         **{name.replace("_", "-"): value for each in columns for name, value in each.given().items()},
     }
-    flags |= {name: value for name, value in given.items() if value != getattr(Settings, name.replace("-", "_"))}
+    flags |= {name.replace("_", "-"): value for name, value in given.items() if value != getattr(Settings, name)}
     for name, value in settings.items():
         flag = flag_of(name).removeprefix("--")
         if value is not None and value != getattr(Settings, flag.replace("-", "_"), None):
