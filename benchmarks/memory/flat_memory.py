@@ -52,7 +52,7 @@ options = parser.parse_args()
 path = options.folder / f"flat-{options.rows}x{options.bins}.npy"
 labels = path.with_name(path.stem + "_labels.npy")
 if not path.exists():
-    from chimap.data import write_histograms
+    from chimap.data.synthetic import write_histograms
 
     write_histograms(path, options.rows, options.bins, 10, seed=0)
 

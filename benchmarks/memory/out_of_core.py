@@ -22,7 +22,7 @@ n_rows = int(options.gigabytes * 1e9 / (4 * options.bins))
 path = options.folder / f"histograms-{n_rows}x{options.bins}.npy"
 labels = path.with_name(path.stem + "_labels.npy")
 if not path.exists():
-    from chimap.data import write_histograms
+    from chimap.data.synthetic import write_histograms
 
     began = time.perf_counter()
     write_histograms(path, n_rows, options.bins, 10, seed=0)

@@ -28,7 +28,7 @@ from benchmarks.measure import counts, data_file, report
 from benchmarks.papers._caltech_methods import Method, Split, main_methods, table_methods
 from chimap import open_images
 from chimap._files import replacing
-from chimap.data import PerClassSplits
+from chimap.data.split import PerClassSplits
 from chimap.images import SIFT, ImageHistograms
 from chimap.reports import Evaluation, classification_metrics, examples, majority_baseline, ranking_metrics
 

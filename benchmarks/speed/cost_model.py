@@ -20,7 +20,7 @@ from distributed import Future
 
 from benchmarks.measure import report, seconds
 from chimap import FourierFeatures, HistogramClassifier, _blas, open_source
-from chimap.data import write_histograms
+from chimap.data.synthetic import write_histograms
 from chimap.engines.dask import _groups_of_parts
 from chimap.engines.dask_cluster import dask_engine
 from chimap.engines.dask_tasks import added, merged

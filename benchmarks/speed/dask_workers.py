@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 
 from benchmarks.measure import report
 from chimap import HistogramClassifier, open_source
-from chimap.data import write_histograms
+from chimap.data.synthetic import write_histograms
 from chimap.engines import Progress
 
 parser = argparse.ArgumentParser()

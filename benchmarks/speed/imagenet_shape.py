@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.measure import ratio, report, seconds, sgemm_rates
 from chimap import HistogramClassifier, open_source
-from chimap.data import write_histograms
+from chimap.data.synthetic import write_histograms
 from chimap.moments import OneVersusAll
 from chimap.moments.targets import add_by_class, sums_with
 

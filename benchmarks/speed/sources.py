@@ -21,7 +21,7 @@ import zarr
 
 from benchmarks.measure import report
 from chimap import HistogramClassifier, open_source
-from chimap.data import write_histograms
+from chimap.data.synthetic import write_histograms
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--rows", type=int, default=2_000_000)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from chimap import load
-from chimap.data import write_histograms
+from chimap.data.synthetic import write_histograms
 
 from .terminal import run_here, run_many, start
 

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from chimap.data import write_histograms
+from chimap.data.synthetic import write_histograms
 
 from .terminal import run_many, start
 

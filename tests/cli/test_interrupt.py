@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from chimap.data import write_histograms
+from chimap.data.synthetic import write_histograms
 
 from .terminal import start
 

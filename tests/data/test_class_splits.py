@@ -8,7 +8,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import cross_val_score
 
 from chimap._validation import DataError
-from chimap.data import PerClassSplits
+from chimap.data.split import PerClassSplits
 
 Y = np.random.default_rng(0).permutation(np.repeat(["ant", "bee", "cat"], [8, 20, 40]))
 

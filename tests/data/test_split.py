@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from chimap._arrays import to_dense
 from chimap._validation import DataError
-from chimap.data import ArraySource, split_by, split_source
-from chimap.data.split import held_out_groups, held_out_structures
+from chimap.data import ArraySource
+from chimap.data.split import held_out_groups, held_out_structures, split_by, split_source
 
 N = 10_000
 INDEX = np.arange(N, dtype=np.float64)[:, None]

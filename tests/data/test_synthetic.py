@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import RidgeClassifier
 
-from chimap.data import synthetic, write_histograms
+from chimap.data import synthetic
+from chimap.data.synthetic import write_histograms
 from chimap.readers import open_source
 
 

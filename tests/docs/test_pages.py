@@ -26,7 +26,7 @@ ELSEWHERE = (
     "chimap compare",
 )  # what a test does not have, or what others run
 PACKAGES = ("data", "export", "images", "kernels", "losses", "penalties", "reports")
-IN_FILES = re.compile(r"^::: (chimap\.(?:explain|selection|solvers)\.\S+)$", re.MULTILINE)  # what is public there
+IN_FILES = re.compile(r"^::: (chimap\.(?:data\.s|explain|selection|solvers)\S*\.\w+)$", re.MULTILINE)
 WITHOUT_EXAMPLE = ("chimap.reports.",)  # values that pages are made of, which the commands fill in
 INCLUDED = {"changelog.md", "contributing.md"}  # texts of the project, not pages of the site's own
 

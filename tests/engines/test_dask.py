@@ -21,7 +21,8 @@ from chimap import HistogramClassifier, PrincipalFeatures, _threads, open_source
 from chimap._pieces import PiecesHere, held_by
 from chimap._progress import Progress
 from chimap._validation import DataError
-from chimap.data import ArraySource, write_histograms
+from chimap.data import ArraySource
+from chimap.data.synthetic import write_histograms
 from chimap.engines.dask import DaskEngine, _groups_of_parts
 from chimap.engines.dask_pieces import PiecesOnWorkers
 from chimap.engines.dask_tasks import added, merged

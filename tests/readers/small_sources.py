@@ -11,8 +11,8 @@ import scipy.io
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from chimap.data import ArraySource, split_source
-from chimap.data.split import drawn_for_test
+from chimap.data import ArraySource
+from chimap.data.split import drawn_for_test, split_source
 from chimap.readers import (
     ArrowSource,
     BatchSource,

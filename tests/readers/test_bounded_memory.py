@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chimap.data import write_histograms
+from chimap.data.synthetic import write_histograms
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="peak memory is read from /proc/self/status"
@@ -24,7 +24,7 @@ def peak():
 
 READ_ALL = """
 import sklearn.datasets  # the parser of svmlight text: its code is not the file's memory
-from chimap.data import split_source
+from chimap.data.split import split_source
 from chimap.readers import open_source
 before = peak()
 source = open_source(sys.argv[1])

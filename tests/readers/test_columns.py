@@ -10,7 +10,8 @@ import pytest
 
 from chimap import open_source
 from chimap._validation import DataError
-from chimap.data import ArraySource, split_source
+from chimap.data import ArraySource
+from chimap.data.split import split_source
 from tests.histograms import tracks
 
 X, y, groups = tracks(10, 4, 3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap.data import split_source
+from chimap.data.split import split_source
 from chimap.readers import open_source
 
 FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "data"

@@ -11,7 +11,7 @@ from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import ShuffleSplit, cross_validate
 
-from chimap.data import PerClassSplits
+from chimap.data.split import PerClassSplits
 from chimap.reports import repeated_splits
 
 

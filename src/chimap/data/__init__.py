@@ -8,8 +8,6 @@ from chimap.data.doubts import DataWarning
 from chimap.data.frames import FrameSource
 from chimap.data.labels import check_labels
 from chimap.data.source import Chunk, RowsInChunks, Source
-from chimap.data.split import PerClassSplits, split_by, split_source
-from chimap.data.synthetic import write_histograms
 from chimap.data.views import matched
 
 __all__ = [
@@ -20,10 +18,6 @@ __all__ = [
     "FrameSource",
     "matched",
     "DataWarning",
-    "split_source",
-    "split_by",
-    "PerClassSplits",
-    "write_histograms",
     "check_labels",
     "with_covariates",
 ]

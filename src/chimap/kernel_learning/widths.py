@@ -18,8 +18,9 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, Parameters, Rows
 from chimap._validation import DataError, ParameterError, check_choice, check_positive
-from chimap.data import ArraySource, Source, split_source
+from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
+from chimap.data.split import split_source
 from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
 from chimap.features.base import FittedFeatures
 from chimap.features.fourier import WidthFeatures

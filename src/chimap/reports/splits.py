@@ -14,9 +14,10 @@ from chimap._errors import DataError, InputError
 from chimap._formatting import plain
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, Rows
-from chimap.data import ArraySource, PerClassSplits
+from chimap.data import ArraySource
 from chimap.data.covariates import beside
 from chimap.data.source import CovariateTable, Source
+from chimap.data.split import PerClassSplits
 from chimap.estimators.targets import class_scores, task_names
 from chimap.reports.classification import classification_metrics
 from chimap.reports.measures import share_in_words
@@ -161,7 +162,7 @@ def repeated_splits(
     --------
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier
-    >>> from chimap.data import PerClassSplits
+    >>> from chimap.data.split import PerClassSplits
     >>> X, y = load_digits(return_X_y=True)
     >>> model = HistogramClassifier("chi2", alpha=1.0)
     >>> repeated = repeated_splits(model, X, y, PerClassSplits(30, n_splits=3, random_state=0))

@@ -125,7 +125,7 @@ def _others(data: Path, settings: Settings, gamma: float) -> dict[str, float]:
     from sklearn.svm import SVC
 
     from chimap import open_source
-    from chimap.data import split_source
+    from chimap.data.split import split_source
     from chimap.kernels import as_kernel
 
     parts = split_source(open_source(data), settings.test_fraction, settings.seed)
