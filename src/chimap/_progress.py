@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import TaskID
 
 
@@ -41,13 +40,11 @@ class RichProgress(Progress):
 
     Parameters
     ----------
-    console : rich.console.Console, default=None
-        Console of rich. None is stderr.
     transient : bool, default=False
         Whether the lines vanish at the end.
     """
 
-    def __init__(self, console: Console | None = None, *, transient: bool = False):
+    def __init__(self, *, transient: bool = False):
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bars
@@ -59,7 +56,7 @@ class RichProgress(Progress):
             TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             TextColumn("{task.fields[left]}"),
-            console=console or Console(stderr=True),
+            console=Console(stderr=True),
             transient=transient,
         )
         self._task: TaskID | None = None

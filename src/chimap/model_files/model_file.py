@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["damage_as_data_error", "decode", "encode", "load", "register", "register_addresses", "save"]
 
 
-def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:
+def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False) -> None:
     """Write a fitted model, a transformer, or a scikit-learn ``Pipeline`` of them to a file.
 
     The file holds arrays and plain metadata; opening it runs no code. An interrupted write leaves no file. The steps of
@@ -35,8 +35,6 @@ def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kin
         The file.
     overwrite : bool, default=False
         Whether to replace an existing file.
-    kind : str, default=None
-        "words" for transformers of images into histograms; None derives it from the object.
 
     Raises
     ------
@@ -66,8 +64,8 @@ def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kin
     arrays: dict[str, np.ndarray] = {}
     body = encode(model, "model", arrays)
     about = model.describe() if hasattr(model, "describe") else type(model).__name__
-    usual_kind: str = getattr(model, "file_kind", "transformer")
-    _files.write_tensors(path, kind or usual_kind, {"about": about, "model": body}, arrays)
+    kind: str = getattr(model, "file_kind", "transformer")
+    _files.write_tensors(path, kind, {"about": about, "model": body}, arrays)
 
 
 def load(path: str | Path, kind: str | None = None) -> Any:
