@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chimap._errors import InputError
@@ -108,45 +107,6 @@ def number_of(text: str, flag: str, least: int) -> int | str:
     return int(text)
 
 
-LEAVE_ONE_GROUP_OUT = "leave-one-group-out"  # the value of --splits that names no number
-
-
-def check_study_flags(by_study: bool, groups: str | None, permutations: int | None, table: Path | None) -> None:
-    """Raise InputError, naming the flag, for --splits leave-one-group-out without groups, or its options without it."""
-    if by_study and groups is None:
-        raise InputError(
-            "--splits leave-one-group-out needs groups: name their column with --groups, such as --groups study."
-        )
-    if permutations is not None and not by_study:
-        raise InputError(
-            "--permutations permutes labels within groups: add --splits leave-one-group-out --groups COLUMN, or leave "
-            "--permutations out."
-        )
-    check_least(permutations, "--permutations")
-    if table is None:
-        return
-    if not by_study:
-        raise InputError(
-            "--table holds a line for each group: add --splits leave-one-group-out --groups COLUMN, or leave --table "
-            "out."
-        )
-    if table.suffix.lower() != ".csv":
-        raise InputError(f"--table must end in .csv; got {str(table)!r}.")
-
-
-def number_of_splits(text: str | None) -> int | None:
-    """Return the number in the text of --splits; None stays None. Raise ValueError for other text.
-
-    >>> number_of_splits("5")
-    5
-    """
-    if text is None:
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"--splits must be a number of random splits, 1 or more, or leave-one-group-out; got {text}.")
-    return int(text)
-
-
 def check_share(value: float, flag: str) -> None:
     """Raise ValueError, naming the flag, unless the number is a share of rows that leaves some: 0 or more, below 1."""
     if not 0 <= value < 1:
@@ -229,7 +189,7 @@ def check_kernel(kernel: str) -> None:
         raise InputError(f"--kernel must be auto or one of {', '.join(names())}; got {kernel!r}.") from None
 
 
-def check_map(name: str, kernel: str, flag: str = "--map") -> None:
+def check_map(name: str, kernel: str) -> None:
     """Raise ValueError if the catalogue of maps does not have the name, or if the map does not suit the kernel."""
     from chimap.features.additive import CATALOGUE
     from chimap.kernels import AdditiveKernel, as_kernel
@@ -237,16 +197,16 @@ def check_map(name: str, kernel: str, flag: str = "--map") -> None:
     if name == "optimal":  # which suits every additive kernel, and others ignore it
         return
     if kernel == "auto":
-        raise InputError(f"{flag} needs a named kernel: give --kernel, such as chi2.")
+        raise InputError("--map needs a named kernel: give --kernel, such as chi2.")
     resolved = as_kernel(kernel, 1.0)
     additive = resolved.inner or resolved
     if not isinstance(additive, AdditiveKernel):
-        raise InputError(f"{flag} is for additive kernels and their exponential forms; got {kernel!r}.")
+        raise InputError(f"--map is for additive kernels and their exponential forms; got {kernel!r}.")
     suitable = [name for name, make in CATALOGUE.items() if make.takes(additive)]
     if name not in CATALOGUE:
-        raise InputError(f"{flag} must be one of {', '.join(suitable)} (for {additive.name}); got {name!r}.")
+        raise InputError(f"--map must be one of {', '.join(suitable)} (for {additive.name}); got {name!r}.")
     if name not in suitable:
-        raise InputError(f"{flag}: {name} does not approximate {additive.name}. Use one of {', '.join(suitable)}.")
+        raise InputError(f"--map: {name} does not approximate {additive.name}. Use one of {', '.join(suitable)}.")
 
 
 def blocks_of(text: str | None) -> dict[str, slice | str] | None:

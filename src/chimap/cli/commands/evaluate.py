@@ -58,16 +58,35 @@ class EvaluateSettings:
     @property
     def by_study(self) -> bool:
         """Whether each group is left out in turn."""
-        return self.splits == flag_values.LEAVE_ONE_GROUP_OUT
+        return self.splits == "leave-one-group-out"
 
     @property
     def n_splits(self) -> int | None:
-        """The number of random splits; None for none."""
-        return None if self.by_study else flag_values.number_of_splits(self.splits)
+        """The number of random splits; None for none. Raise InputError if --splits is neither a number nor the rule."""
+        if self.splits is None or self.by_study:
+            return None
+        if not self.splits.isdecimal() or int(self.splits) < 1:
+            raise InputError(
+                f"--splits must be a number of random splits, 1 or more, or leave-one-group-out; got {self.splits}."
+            )
+        return int(self.splits)
 
     def check(self, roles: TableOptions) -> None:
         """Raise InputError, naming the flag, before any row is read, for settings that cannot work."""
-        flag_values.check_study_flags(self.by_study, roles.groups, self.permutations, self.table)
+        by_group = "--splits leave-one-group-out --groups COLUMN"
+        if self.by_study and roles.groups is None:
+            raise InputError(
+                "--splits leave-one-group-out needs groups: name their column with --groups, such as --groups study."
+            )
+        if self.permutations is not None and not self.by_study:
+            raise InputError(
+                f"--permutations permutes labels within groups: add {by_group}, or leave --permutations out."
+            )
+        flag_values.check_least(self.permutations, "--permutations")
+        if self.table is not None and not self.by_study:
+            raise InputError(f"--table holds a line for each group: add {by_group}, or leave --table out.")
+        if self.table is not None and self.table.suffix.lower() != ".csv":
+            raise InputError(f"--table must end in .csv; got {str(self.table)!r}.")
         flag_values.check_least(self.per_class, "--per-class")
         if self.per_class is not None and self.n_splits is None:
             raise InputError("--per-class sets how --splits splits the rows: add --splits 5, or leave it out.")
