@@ -10,13 +10,7 @@ Entry = TypeVar("Entry")
 
 
 def at_address(address: str) -> object:
-    """Return the object at an address "package.module:name", importing its module.
-
-    Parameters
-    ----------
-    address : str
-        Module and name.
-    """
+    """Return the object at an address "package.module:name", importing its module."""
     return EntryPoint("", address, "").load()
 
 

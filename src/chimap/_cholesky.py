@@ -119,21 +119,9 @@ def refined(
 ) -> np.ndarray | None:
     """Return A^-1 of a right side (n, columns), float64, by a factor of A in less precision.
 
-    Parameters
-    ----------
-    solve : callable
-        Returns the solution by the factor, for a right side.
-    product : callable
-        Returns A times a matrix (n, columns), in float64.
-    right : ndarray of shape (n, columns)
-        The right side.
-    steps : int
-        Limit of the steps, each of which solves for the residuals. They end early when a correction is small.
-
-    Returns
-    -------
-    ndarray of shape (n, columns), or None
-        None if the steps do not converge: rounding then makes the factor that of another matrix.
+    ``solve`` returns the solution by the factor, and ``product`` A times a matrix in float64. Each of at most ``steps``
+    solves for the residuals; they end early when a correction is small. Return None if they do not converge: rounding
+    then makes the factor that of another matrix.
     """
     solution = solve(right).astype(np.float64)
     if not np.isfinite(solution).all():

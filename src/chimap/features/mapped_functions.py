@@ -125,7 +125,6 @@ class _Combination(MappedFunction):
         return total / u.shape[0]
 
     def divided(self, units: np.ndarray) -> Self:
-        """Return the function f_c(u) / units_c."""
         return replace(self, coef=self.coef / units, intercept=self.intercept / units)  # type: ignore[type-var]
 
 
@@ -250,7 +249,6 @@ class SumOfBlocks(MappedFunction):
     intercept: np.ndarray
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
-        """Return scores (n, t) of mapped rows (n, p)."""
         return np.asarray(sum(f(u[:, part]) for f, part in self._parts()) + self.intercept)
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
@@ -262,7 +260,6 @@ class SumOfBlocks(MappedFunction):
         return np.concatenate([f.mean_squared_gradient(u[:, part]) for f, part in self._parts()])
 
     def divided(self, units: np.ndarray) -> SumOfBlocks:
-        """Return the function f_c(u) / units_c."""
         functions = [f.divided(units) for f in self.functions]
         return replace(self, functions=functions, intercept=self.intercept / units)
 

@@ -118,7 +118,6 @@ class ScaledFeatures(FittedFeatures):
         return ScaledFeatures(self.features.take(rows), self.scale)
 
     def transform_sparse(self, rows: CSR) -> CSR:
-        """Return CSR features of checked CSR rows."""
         return self.features.transform_sparse(self.scale.rows(rows))
 
     @property
@@ -151,12 +150,10 @@ class ScaledFeatures(FittedFeatures):
         return split
 
     def merged_into_weights(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
-        """Return a linear model of the features in its cheapest form."""
         inner = self.features.merged_into_weights(coef, intercept)
         return LinearForm(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
 
     def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> LinearForm:
-        """Return a linear model of the features in the form that a fit keeps."""
         inner = self.features.simplified(coef, intercept)
         return LinearForm(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
 

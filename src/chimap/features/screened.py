@@ -19,6 +19,10 @@ _LARGE = 0.5  # p-values above it are taken to be those of useless bins
 def screened_weights(rows: Rows, targets: np.ndarray, blocks: Sequence[np.ndarray] | None = None) -> np.ndarray | None:
     """Return weights (bins,), of mean 1, by an analysis of variance of each bin; None where hardly any bin is useless.
 
+    ``rows`` (n, bins) are square roots of histograms, the map of Hellinger's kernel, whose distances are close to those
+    of the other kernels. ``targets`` (n, t) are NaN where an entry is missing. The sums of squares of the bins of each
+    of the ``blocks`` are added, so that they share a weight.
+
         w_i = (1 - pi_0 / f(p_i))^2,
 
     which is 1 less the share of useless bins among those as good as bin i, squared. p_i is the p-value of
@@ -33,21 +37,6 @@ def screened_weights(rows: Rows, targets: np.ndarray, blocks: Sequence[np.ndarra
     noise; these weights lose at most .9 there, and mostly nothing.
 
     A bin that is constant in these rows gets a weight of 1, the mean of the others, as it may vary in other rows.
-
-    Parameters
-    ----------
-    rows : array or CSR matrix of shape (n, bins)
-        Square roots of histograms: the map of Hellinger's kernel, whose distances are close to those of the other
-        kernels.
-    targets : ndarray of shape (n, t)
-        Targets; NaN where an entry is missing.
-    blocks : sequence of index arrays, default=None
-        Bins that share a weight: their sums of squares are added.
-
-    Returns
-    -------
-    ndarray of shape (bins,) or None
-        The weights.
 
     References
     ----------

@@ -96,7 +96,6 @@ class Anisotropic(Kernel):
         return bool(self.kernel.is_signed)
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Return the Gram matrix (n, m)."""
         return self.product(X, Y)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:

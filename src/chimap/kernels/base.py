@@ -273,7 +273,6 @@ class Sum(_Combined):
         return self._sum(lambda kernel: kernel(X, Y))
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """Return K(x, x) for every row, an array of shape (n,)."""
         return self._sum(lambda kernel: kernel.diagonal(X))
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
@@ -357,7 +356,6 @@ class Product(_Combined):
         return math.prod((kernel(X, Y) for kernel in self.kernels[1:]), start=self.kernels[0](X, Y))
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """Return K(x, x) for every row, an array of shape (n,)."""
         return math.prod((k.diagonal(X) for k in self.kernels[1:]), start=self.kernels[0].diagonal(X))
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:

@@ -54,7 +54,6 @@ class OnColumns(Kernel):
 
     @property
     def degree(self) -> float | None:
-        """Degree of homogeneity of the kernel, or None."""
         return self.kernel.degree
 
     def factors(self, columns: np.ndarray | None = None) -> Factors | None:
@@ -74,15 +73,12 @@ class OnColumns(Kernel):
         return replace(self, kernel=self.kernel.fitted(self._selected(X), random_state))
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Return the Gram matrix (n, m)."""
         return self.kernel(self._selected(X), None if Y is None else self._selected(Y))
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """Return K(x, x) for every row, (n,)."""
         return self.kernel.diagonal(self._selected(X))
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Return the squared distances (n, m)."""
         return self.kernel.distance(self._selected(X), None if Y is None else self._selected(Y))
 
     def onnx(self, x: Value, Y: np.ndarray) -> Value:

@@ -65,7 +65,6 @@ class PQKernel(Kernel):
         return (_Ordered(rows).scale > 0).astype(rows.dtype)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Return the squared distances K(x, x) + K(y, y) - 2 K(x, y), (n, m)."""
         right_diagonal = self.diagonal(X if Y is None else Y)
         return np.asarray(self.diagonal(X)[:, None] + right_diagonal - 2 * self(X, Y))
 

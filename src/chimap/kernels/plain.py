@@ -34,7 +34,6 @@ class Linear(Kernel):
         return self
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Return the Gram matrix (n, m)."""
         from sklearn.utils.extmath import safe_sparse_dot
 
         left, right = paired_rows(X, Y, signed=True)

@@ -75,28 +75,10 @@ class HoldingOut:
     def folds(self, n_rows: int | None, y: ArrayLike | None, groups: np.ndarray | None, seed: int) -> RowFolds:
         """Assign each row to a fold, the rows of a group to the same one.
 
-        Parameters
-        ----------
-        n_rows : int or None
-            Number of rows, or None if it is not known.
-        y : array or None
-            Labels, for the splitter.
-        groups : array of shape (n_rows,) or None
-            Group of each row.
-        seed : int
-            Seed of random folds.
-
-        Returns
-        -------
-        RowFolds
-
-        Raises
-        ------
-        DataError
-            If there is not one group for each row, or all rows have the same.
-        ValueError
-            If the test sets of the splitter do not hold every row out exactly once or part rows of a group, or
-            ``n_rows`` is not known.
+        ``n_rows`` is None where it is not known, ``y`` are labels for the splitter, and ``groups`` (n_rows,) is the
+        group of each row. Raises DataError if there is not one group for each row, or all rows have the same, and
+        ValueError if the test sets of the splitter do not hold every row out exactly once or part rows of a group, or
+        if it does not know ``n_rows``.
         """
         if groups is not None and n_rows is not None:
             groups = checked_groups(groups, n_rows)
@@ -121,25 +103,11 @@ class HoldingOut:
 def holding_out(
     selection: Any, *, is_fixed: bool, has_gcv: bool, has_score: bool, by_name: str = _SQUARE_LOSS
 ) -> HoldingOut:
-    """Turn the parameter ``selection`` into a ``HoldingOut``.
+    """Turn the parameter ``selection`` ("auto", "gcv", "holdout", an int or a splitter) into a ``HoldingOut``.
 
-    Parameters
-    ----------
-    selection : {"auto", "gcv", "holdout"}, int or splitter
-        The parameter of the estimator.
-    is_fixed : bool
-        Whether nothing is open.
-    has_gcv : bool
-        Whether generalised cross-validation can choose what is open.
-    has_score : bool
-        Whether the score of held-out rows can choose it.
-    by_name : str, optional
-        What supports generalised cross-validation, for messages.
-
-    Raises
-    ------
-    ValueError
-        If ``selection`` is invalid.
+    is_fixed: whether nothing is open. has_gcv, has_score: whether generalised cross-validation, or the score of
+    held-out rows, can choose what is open. by_name: what supports generalised cross-validation, for messages. Raises
+    ValueError if ``selection`` is invalid.
     """
     if isinstance(selection, str):
         check_choice(selection, "selection", ("auto", "gcv", "holdout"))
@@ -173,15 +141,8 @@ def holding_out(
 def leaving_out(selection: Any) -> HoldingOut:
     """Turn the parameter ``selection`` into a ``HoldingOut`` for machines that leave rows out in closed form.
 
-    Parameters
-    ----------
-    selection : {"auto", "leave-one-out"}, int or splitter
-        The parameter of the estimator: each row (each group, if there are groups), folds, or test sets.
-
-    Raises
-    ------
-    ValueError
-        If ``selection`` is invalid.
+    "auto" and "leave-one-out" are each row (each group, if there are groups), an int is folds, a splitter test sets.
+    Raises ValueError if ``selection`` is invalid.
     """
     if isinstance(selection, str):
         check_choice(selection, Message("{selection} (of {features='exact'})"), ("auto", "leave-one-out"))

@@ -127,21 +127,10 @@ class PassPlan:
 
     @classmethod
     def of_first(cls, jobs: Sequence[Job], budget: int, begun: int | None = None) -> PassPlan:
-        """Plan the first of several jobs that fits in the memory budget.
+        """Plan the first job, of sizes of which the preferred come first, that fits in the memory budget in bytes.
 
-        Parameters
-        ----------
-        jobs : sequence of Job
-            The sizes, the preferred ones first.
-        budget : int
-            Bytes.
-        begun : int or None, default=None
-            Rows of a chunk of the fit that is resumed, which keeps them.
-
-        Raises
-        ------
-        MemoryBudgetError
-            If even the last job is too large; the message gives the smallest budget that is enough.
+        A fit that is resumed keeps the rows of a chunk that it has ``begun`` with. Raises MemoryBudgetError if even the
+        last job is too large; the message gives the smallest budget that is enough.
         """
         for job in jobs[:-1]:
             try:

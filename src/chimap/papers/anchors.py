@@ -523,17 +523,14 @@ class CodeTables(Tables):
 
     @property
     def n_bins(self) -> int:
-        """Number of bins."""
         return int(self.tables.shape[0])
 
     @property
     def n_outputs(self) -> int:
-        """Number of outputs t."""
         return int(self.tables.shape[2])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tables."""
         return self.tables.nbytes
 
     @property
@@ -543,7 +540,6 @@ class CodeTables(Tables):
         return float(2.0**-20 * sizes.sum())
 
     def describe(self) -> str:
-        """Return a description such as "50 codes per bin"."""
         return f"{self.tables.shape[1]} codes per bin"
 
     @property

@@ -344,7 +344,6 @@ class DirichletKernel(Kernel):
         return (left @ right.T).astype(dtype, copy=False)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """Return K(x, x) for every row, (n,)."""
         left, _, dtype = self._whitened_pair(X, None)
         return np.einsum("ij,ij->i", left, left).astype(dtype, copy=False)
 
@@ -525,7 +524,6 @@ class DirichletMap(OneToOneFeatureMixin, Features):
         return "DirichletMap, one term per bin"
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array."""
         size = max(1, _BLOCK_NUMBERS // rows.shape[1]) if _arrays.is_sparse(rows) else max(1, rows.shape[0])
         for first in range(0, rows.shape[0], size):
             part = slice(first, first + size)

@@ -146,7 +146,6 @@ class SignStableProjection(Features):
         return (wide / xp.clip(sums, tiny)) @ _arrays.as_like(self.frequencies_, wide)
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array."""
         scale = out.dtype.type(1 / np.sqrt(self.n_components))
         shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
         for part, projected in self._projections(rows):

@@ -571,7 +571,6 @@ class StationaryMap(Features):
         return kernel
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array."""
         period, size = self.period_ * self.kernel_.width, max(1, _BLOCK_NUMBERS // rows.shape[1])
         for first in range(0, rows.shape[0], size):
             block = _arrays.to_dense(_arrays.take_rows(rows, slice(first, first + size)))

@@ -54,7 +54,6 @@ class LineTables(Tables):
 
     @property
     def n_bins(self) -> int:
-        """Number of bins."""
         return int(self.lines.shape[0])
 
     @property
@@ -64,7 +63,6 @@ class LineTables(Tables):
 
     @property
     def n_outputs(self) -> int:
-        """Number of outputs t."""
         return int(self.lines.shape[3])
 
     @property

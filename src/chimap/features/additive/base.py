@@ -241,7 +241,6 @@ class AdditiveMap(Features):
             out -= shift.astype(out.dtype, copy=False)
 
     def transform_sparse(self, rows: CSR) -> CSR:
-        """Return the CSR features of checked CSR rows."""
         # The entries are evaluated as one dense row; the CSR layout is built afterwards.
         features = np.empty((1, self._n_terms_out, rows.nnz), dtype=rows.dtype)
         self._evaluate_signed(rows.data.reshape(1, -1), rows.indices, features)

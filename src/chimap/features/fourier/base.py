@@ -137,7 +137,6 @@ class RandomFeatures(Features):
         return self.projection_.matrix
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array."""
         projection = self.projection_.astype(out.dtype)
         shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
         scale = out.dtype.type(np.sqrt(2.0 / self._n_features_out))

@@ -164,7 +164,6 @@ class FourierFeatures(RandomFeatures, FeaturesOverMap):
 
     @property
     def n_inputs(self) -> int:
-        """Length of u(x)."""
         return self.map_._n_features_out
 
     def _describe_inputs(self) -> str:

@@ -135,7 +135,6 @@ class SkewedFourierFeatures(RandomFeatures):
 
     @property
     def n_inputs(self) -> int:
-        """Length of u(x)."""
         return int(self.n_features_in_)
 
     def _describe_inputs(self) -> str:

@@ -552,7 +552,6 @@ class LandmarkFeatures(FeaturesOverMap):
         return less_one.astype(np.float64) * -2
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array."""
         triangle = self.projection_.astype(out.dtype, copy=False)
         # subtracted in float64, so that the difference keeps its digits where the mean dominates
         constant = (self._ones if shift is None else self._ones - shift).astype(out.dtype)

@@ -205,7 +205,6 @@ class NystroemFeatures(Features):
         return np.maximum(squares[:, None] + kept - 2 * values, 0)
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write the features of checked rows, minus a shift, into an array."""
         # in float64 where the mean dominates
         dtype = np.result_type(out.dtype, self.projection_.dtype)
         landmarks = _arrays.as_rows(self.landmarks_, dtype)

@@ -167,11 +167,9 @@ class CodedDescriptor(Descriptor):
         """
 
     def n_words_of(self, n_learned: int) -> int:
-        """Return the number of words."""
         return self.n_words
 
     def coded_by(self, code: Callable[[Points], Coded], image: np.ndarray) -> Coded:
-        """Return the points of an image and their words."""
         return self.coded(image)
 
 
