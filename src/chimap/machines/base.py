@@ -252,7 +252,7 @@ class Machine(ABC):
     def raced(self, recipe: Recipe, facts: Facts, asked: Recipe, winner: Winner | None) -> Recipe:
         """Return the recipe with the features of this machine, and what it takes over from the winner of a race."""
 
-    def settled(self, recipe: Recipe, facts: Facts) -> Recipe:
+    def resolved_recipe(self, recipe: Recipe, facts: Facts) -> Recipe:
         """Return a recipe with values for its open settings.
 
         Raise MemoryBudgetError if the memory does not hold even its smallest form.
@@ -262,7 +262,7 @@ class Machine(ABC):
 
     @abstractmethod
     def cost(self, recipe: Recipe, facts: Facts) -> Cost:
-        """Return what it takes for a settled recipe."""
+        """Return what it takes for a resolved recipe."""
 
     def larger(self, plan: Plan, facts: Facts, n_features: int, gamma: float | None) -> Recipe | None:
         """Return the recipe of a larger machine that may predict better than the one of a plan; None if there is none.

@@ -34,9 +34,9 @@ class Blocks(KeepsRows):
             return "a matrix of all rows is solved at once"
         return against_blocks(recipe, facts, self.declined(recipe))
 
-    def settled(self, recipe: Recipe, facts: Facts) -> Recipe:
+    def resolved_recipe(self, recipe: Recipe, facts: Facts) -> Recipe:
         """See ``Machine``: one feature a bin, as a second gains nothing at many rows."""
-        recipe = super().settled(recipe, facts).with_values(solver=BlockSolver.name)
+        recipe = super().resolved_recipe(recipe, facts).with_values(solver=BlockSolver.name)
         return recipe.with_values(n_terms=BLOCK_TERMS) if recipe.leaves_open("n_terms") else recipe
 
     def larger(self, plan: Plan, facts: Facts, n_features: int, gamma: float | None) -> Recipe | None:

@@ -71,7 +71,7 @@ def machine_for(recipe: Recipe, facts: Facts, asked: Recipe | None = None) -> Pl
     machine, others = _first(recipe, facts, asked)
     raced = machine.raced(recipe, facts, asked, None)
     machine.check(raced, facts.has_gaps)
-    return Plan(machine, asked, recipe, machine.settled(raced, facts), facts, others)
+    return Plan(machine, asked, recipe, machine.resolved_recipe(raced, facts), facts, others)
 
 
 def for_all_rows(recipe: Recipe, facts: Facts, asked: Recipe, winner: Winner) -> Recipe:

@@ -74,9 +74,9 @@ class Explicit(Machine):
     def raced(self, recipe: Recipe, facts: Facts, asked: Recipe, winner: Winner | None) -> Recipe:
         return with_explicit_features(recipe, facts, asked, winner)
 
-    def settled(self, recipe: Recipe, facts: Facts) -> Recipe:
+    def resolved_recipe(self, recipe: Recipe, facts: Facts) -> Recipe:
         """See ``Machine``: as many landmarks as suit the rows and the memory."""
-        recipe = super().settled(recipe, facts)
+        recipe = super().resolved_recipe(recipe, facts)
         if facts.request.is_batch and is_small_batch(recipe, facts.n_rows):
             recipe = recipe.with_values(features="fourier")
         if recipe.leaves_open("n_components") and takes_landmarks(recipe):

@@ -44,5 +44,5 @@ class WideRidge(Explicit):
         is_same = winner is not None and recipe.is_exact
         return with_strengths(explicit, facts, asked, winner) if is_same and winner is not None else explicit
 
-    def settled(self, recipe: Recipe, facts: Facts) -> Recipe:
-        return super().settled(recipe.with_values(solver=WideRidgeSolver.name), facts)
+    def resolved_recipe(self, recipe: Recipe, facts: Facts) -> Recipe:
+        return super().resolved_recipe(recipe.with_values(solver=WideRidgeSolver.name), facts)
