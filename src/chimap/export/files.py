@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from chimap._files import check_free, check_writable, replacing
 from chimap._messages import Message
 from chimap._onnx import import_onnx
 from chimap._validation import check_choice, check_positive
-from chimap.data import ArraySource, DataWarning
 from chimap.export.onnx import INPUT_TYPES, onnx_model
 from chimap.export.parts import ModelParts, parts_of
 from chimap.export.tables import WRITERS, BinTables, bin_tables
@@ -83,9 +81,7 @@ def _largest(features: FittedFeatures, n_bins: int) -> np.ndarray:
     return np.ones(n_bins) if known is None else np.asarray(known)
 
 
-def compare_onnx(
-    graph: bytes, model: BaseEstimator, parts: ModelParts, input_type: str | None = None
-) -> FileCheck | None:
+def compare_onnx(graph: bytes, parts: ModelParts, input_type: str | None = None) -> FileCheck | None:
     """Compare a graph, run by onnxruntime, to the model on synthetic rows; None if onnxruntime is not installed."""
     try:
         import onnxruntime
@@ -98,34 +94,24 @@ def compare_onnx(
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     outputs = dict(zip([o.name for o in session.get_outputs()], session.run(None, {"X": X}), strict=True))
-    expected, answers = _of_model(model, X)
+    expected = parts.outputs(X)
     if parts.classes is None:
         predicted = parts.loss.predicted(expected)
         return _compared(outputs["prediction"].reshape(predicted.shape), predicted, 0)
+    assert parts.calibration is not None
     # If the best two scores of a row differ by no more than rounding, either label may come out.
-    differing = int((np.asarray(outputs["label"], parts.classes.dtype) != answers).sum())
-    off = np.abs(outputs["probabilities"] - model.probabilities_of(expected)).max()
+    differing = int((np.asarray(outputs["label"], parts.classes.dtype) != parts.predicted(expected)).sum())
+    off = np.abs(outputs["probabilities"] - parts.calibration(expected)).max()
     compared = _compared(outputs["scores"][:, -expected.shape[1] :], expected, differing)
     return replace(compared, probabilities=float(off))
 
 
-def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -> FileCheck:
+def compare_tables(tables: BinTables, parts: ModelParts) -> FileCheck:
     """Compare the tables to the model on synthetic rows."""
     X = made_rows(parts)
-    scores = tables.scores(X)
-    expected, answers = _of_model(model, X)
-    differing = 0 if parts.classes is None else int((model.labels_of(scores) != answers).sum())
+    scores, expected = tables.scores(X), parts.outputs(X)
+    differing = 0 if parts.classes is None else int((parts.predicted(scores) != parts.predicted(expected)).sum())
     return _compared(scores, expected, differing)
-
-
-def _of_model(model: BaseEstimator, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the linear outputs (n, t) and the labels or targets of rows whose columns are in the model's order."""
-    source = ArraySource(X, column_names=getattr(model, "feature_names_in_", None))
-    with warnings.catch_warnings():  # made rows are no counts, so their units differ from those of the fit
-        warnings.simplefilter("ignore", DataWarning)
-        outputs = model.predict_source(source)
-    answers = model.labels_of(outputs) if hasattr(model, "labels_of") else model.targets_of(outputs)
-    return outputs, answers
 
 
 def _compared(outputs: np.ndarray, expected: np.ndarray, differing: int) -> FileCheck:
@@ -263,12 +249,12 @@ def export_model(
     check_writable(path)
     comparison, error, ending = None, None, path.suffix.lower()
     if chosen == "onnx":
-        graph, comparison = _checked_graph(model, parts, input_type, check)
+        graph, comparison = _checked_graph(parts, input_type, check)
         with replacing(path) as temporary:
             temporary.write_bytes(graph)
     elif chosen == "tables":
         tables = bin_tables(parts, tolerance)
-        comparison, error = compare_tables(tables, model, parts) if check else None, tables.bound
+        comparison, error = compare_tables(tables, parts) if check else None, tables.bound
         with replacing(path) as temporary:
             WRITERS[ending](tables, temporary)
     else:
@@ -277,14 +263,12 @@ def export_model(
     return Exported(path, chosen, path.stat().st_size, comparison, error)
 
 
-def _checked_graph(
-    model: BaseEstimator, parts: ModelParts, input_type: str | None, check: bool
-) -> tuple[bytes, FileCheck | None]:
+def _checked_graph(parts: ModelParts, input_type: str | None, check: bool) -> tuple[bytes, FileCheck | None]:
     """Return a graph and its comparison: in the precision of the model, or in float64 where that is not near it."""
     precisions = dict.fromkeys([parts.preparation.dtype, np.dtype(np.float64)])
     for precision in precisions:
         graph = onnx_model(parts, input_type, precision).SerializeToString()
-        compared = compare_onnx(graph, model, parts, input_type) if check else None
+        compared = compare_onnx(graph, parts, input_type) if check else None
         if compared is None or compared.is_near:
             break
     return graph, compared and replace(compared, is_widened=precision != parts.preparation.dtype)

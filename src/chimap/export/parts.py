@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from chimap.estimators.targets import loss_of_answers, task_names
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import check_takes_bins_only
 from chimap.losses import Loss, Square
+from chimap.models.model import Model
 from chimap.recipe.preparation import Preparation
 from chimap.selection.calibration import Calibration, TaskCalibration
 
@@ -45,6 +47,10 @@ class ModelParts:
         The labels (0 and 1 for several tasks), or None for a regression.
     about : dict
         Kernel, gamma and features in words.
+    outputs : callable
+        Returns the scores (n, t) of rows (n, bins), as the model computes them.
+    predicted : callable
+        Returns the labels or targets for scores (n, t).
     calibration : Calibration, TaskCalibration or None, default=None
         From scores to probabilities; None for a regression.
     threshold : float, default=0.0
@@ -61,6 +67,8 @@ class ModelParts:
     preparation: Preparation
     classes: np.ndarray | None
     about: JSON
+    outputs: Callable[[np.ndarray], np.ndarray]
+    predicted: Callable[[np.ndarray], np.ndarray]
     calibration: Calibration | TaskCalibration | None = None
     threshold: float = 0.0
     tasks: list[str] | None = None
@@ -110,14 +118,17 @@ def parts_of(model: BaseEstimator) -> ModelParts:
     tasks, classes = task_names(model), getattr(model, "classes_", None)
     if tasks is not None and classes is not None:
         classes = np.array([0, 1])
+    fitted: Model = model.fitted
     return ModelParts(
-        model.features_,
+        fitted.features,
         model.coef_.T,
         model.intercept_,
-        model.fitted.preparation,
+        fitted.preparation,
         classes,
-        model.describe(),
-        model.fitted.answers.calibration,
+        fitted.describe(),
+        lambda rows: fitted.outputs_of_all(fitted.preparation(rows, 0, "X")),
+        fitted.answers.predicted,
+        fitted.answers.calibration,
         float(getattr(model, "threshold_", 0.0)),
         tasks,
         loss_of_answers(model),

@@ -396,6 +396,7 @@ def _constants(signs: np.ndarray, w: np.ndarray, loss: Loss) -> np.ndarray:
 def _parts(model: LookupClassifier) -> ModelParts:
     psi = model.map_
     about = {"kernel": psi.kernel_.name, "gamma": psi.kernel_.gamma, "features": psi.describe()}
+    answers = answers_of(model)
     return ModelParts(
         psi,
         model.coef_.T,
@@ -403,7 +404,9 @@ def _parts(model: LookupClassifier) -> ModelParts:
         Preparation([], np.dtype(np.float64), None),
         model.classes_,
         about,
-        answers_of(model).calibration,
+        model._outputs,
+        answers.predicted,
+        answers.calibration,
     )
 
 
