@@ -139,17 +139,6 @@ def choose_alpha(
     return scorer.result()
 
 
-def climb_near(folds: FoldMoments, whole: Moments, near: float, least: float, factor: Factor) -> SelectionResult:
-    """Score strengths by the folds, climbing from one in half decades until none beside it is better.
-
-    No strength below ``least`` is tried but ``near`` itself.
-    """
-    check_folds(folds, whole)
-    scorer = _Scorer(folds.folds, whole, None, factor)
-    climb(scorer.better(near, lambda place: near * 10 ** (place / 2) >= least), (0, 0), [(-1, 0), (1, 0)])
-    return scorer.result()
-
-
 def rough_alpha(folds: FoldMoments, whole: Moments, left_out: Sequence[int]) -> float:
     """Return roughly the best strength by the error on the folds ``left_out``, to start the search of another loss.
 
@@ -254,7 +243,11 @@ class Folds(Selection):
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         if open.near is not None:
-            return Compared(climb_near(problem.moments, problem.whole, open.near, open.least, problem.factor), problem)
+            check_folds(problem.moments, problem.whole)
+            near, least = open.near, open.least
+            scorer = _Scorer(problem.moments.folds, problem.whole, None, problem.factor)
+            climb(scorer.better(near, lambda place: near * 10 ** (place / 2) >= least), (0, 0), [(-1, 0), (1, 0)])
+            return Compared(scorer.result(), problem)
         result = choose_alpha(
             problem.moments,
             problem.whole,

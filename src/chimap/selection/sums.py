@@ -55,7 +55,7 @@ class SumsModel:
     --------
     >>> import chimap
     >>> z = np.arange(6.0)[:, None]
-    >>> fitted = chimap.ridge([chimap.Moments.from_arrays(z, 2 * z)], alpha=1e-9)
+    >>> fitted = chimap.ridge([chimap.Moments(1, 1).update(z, 2 * z)], alpha=1e-9)
     >>> type(fitted).__name__, fitted.n_rows, round(float(fitted.coef[0, 0]), 3)
     ('SumsModel', 6, 2.0)
     """
