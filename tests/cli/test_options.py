@@ -31,6 +31,7 @@ from chimap.cli.options import SHARED, CountedColumn, Engine, Fingerprint, Preci
 from chimap.cli.parser import Without, about_of, command_of
 from chimap.export.files import FORMATS
 from chimap.export.onnx import INPUT_TYPES
+from chimap.features import additive
 from chimap.features.families import FAMILIES
 from chimap.features.fourier import sampling
 from chimap.fit.checkpoint import Checkpoint
@@ -218,6 +219,7 @@ ADDITIVE = {*kernels.CATALOGUE, *(f"exp-{name}" for name in kernels.CATALOGUE)}
         ("fit", "kernel", set(kernels.names()) - ADDITIVE | {*kernels.CATALOGUE}),
         ("fit", "features", FAMILIES),
         ("fit", "sampling", sampling.CATALOGUE),
+        ("fit", "map", additive.CATALOGUE),
         ("fit", "loss", {*losses.OF_CLASSES, *losses.OF_TARGETS}),
         ("fit", "fingerprint", FINGERPRINTS),
         ("fit", "descriptors", descriptors.CATALOGUE),

@@ -34,7 +34,7 @@ class Settings:
     components : N
         Landmarks or random features of an exponential kernel: a number or auto. A larger number is more accurate.
     map : NAME
-        Map of an additive kernel.
+        Map of an additive kernel: optimal, compressed, direct, chebyshev, homogeneous, anchors, staircase or kpca.
     features : NAME
         Features of the kernel: auto, additive, fourier, landmarks or exact.
     sampling : NAME

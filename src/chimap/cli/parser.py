@@ -50,28 +50,19 @@ _EXAMPLES_SHOWN = 5  # examples in the short help
 EVERYTHING = "--help-all"  # ``main`` turns it into --help, with True for the context's object
 
 
-@dataclasses.dataclass(frozen=True)
 class Without:
     """Annotation of a bundle: the options that the command lacks, which keep their defaults."""
 
-    names: tuple[str, ...]
-
     def __init__(self, *names: str):
-        object.__setattr__(self, "names", names)
+        self.names = names
 
     def takes(self, name: str) -> bool:
         """Return whether the command has this option."""
         return name not in self.names
 
 
-@dataclasses.dataclass(frozen=True)
-class Only:
+class Only(Without):
     """Annotation of a bundle: the options that the command has; others keep their defaults."""
-
-    names: tuple[str, ...]
-
-    def __init__(self, *names: str):
-        object.__setattr__(self, "names", names)
 
     def takes(self, name: str) -> bool:
         """Return whether the command has this option."""
