@@ -70,7 +70,6 @@ class ArraySource(RangeSource):
         )
 
     def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices."""
         return self._rows(rows)
 
     def fingerprint(self) -> JSON:

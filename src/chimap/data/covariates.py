@@ -194,7 +194,6 @@ class Widened(View):
         self.covariates = None
 
     def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices."""
         return side_by_side(self.whole.take(rows), self._columns[rows])
 
     def fingerprint(self) -> JSON:

@@ -43,7 +43,6 @@ class WithoutGaps(View):
         return {"missing counts": sorted(map(int, self.unread)), "of": self.whole.fingerprint()}
 
     def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices."""
         return _filled(self.whole.take(rows))
 
     def _changed(self, chunk: Chunk) -> Chunk:

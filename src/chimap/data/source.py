@@ -473,7 +473,6 @@ class StoredSource(Source):
     _y: np.ndarray | None
 
     def labels(self) -> np.ndarray | None:
-        """Return the labels of all rows, or None."""
         return self._y
 
     def fingerprint(self) -> JSON:
@@ -554,7 +553,6 @@ class RangeSource(StoredSource):
     can_seek = True
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield all rows in order."""
         yield from self.chunks_from(0, chunk_rows)
         self._check_unchanged()
 
@@ -585,7 +583,6 @@ class WholeSource(RangeSource):
         return {**self.__dict__, "_X": None}
 
     def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices."""
         return _arrays.take_rows(self._loaded(), rows)
 
     @contextmanager

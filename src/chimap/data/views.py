@@ -34,7 +34,6 @@ class View(Source):
             setattr(self, name, getattr(source, name))
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield all rows in order."""
         return (self._changed(chunk) for chunk in self.whole.chunks(chunk_rows))
 
     def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
@@ -42,11 +41,9 @@ class View(Source):
         return (self._changed(chunk) for chunk in self.whole.chunks_from(first, chunk_rows, stop))
 
     def labels(self) -> np.ndarray | None:
-        """Return the labels of all rows, or None."""
         return self.whole.labels()
 
     def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices."""
         return self.whole.take(rows)
 
     def places_in_file(self) -> np.ndarray:
@@ -101,7 +98,6 @@ class ChosenColumns(View):
         self.row_bytes = source.row_bytes if self.is_sparse else source.row_bytes * max(1.0, share)
 
     def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices."""
         return self._taken(self.whole.take(rows))
 
     def fingerprint(self) -> JSON:
@@ -145,7 +141,6 @@ class InForm(View):
         self.is_sparse = is_sparse
 
     def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices."""
         return self._formed(self.whole.take(rows))
 
     def fingerprint(self) -> JSON:
@@ -210,7 +205,6 @@ class ChosenRows(View):
         return self._rows
 
     def places_in_file(self) -> np.ndarray:
-        """Return positions as ``Source`` does."""
         return np.asarray(self.whole.places_in_file()[self._rows])
 
     def labels(self) -> np.ndarray | None:

@@ -99,11 +99,9 @@ class DaskSource(SeekableStream):
         return frame.iloc[:, roles.bins].to_dask_array(lengths=lengths), y
 
     def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices."""
         return _arrays.as_rows(_computed(self._X[np.asarray(rows)]), self.dtype)
 
     def lazy(self, start: int, stop: int) -> da.Array:
-        """Return the rows from ``start`` up to ``stop`` as a Dask array."""
         return self._X[start:stop]
 
     def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:

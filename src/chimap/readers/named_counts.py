@@ -56,7 +56,6 @@ class NamedCounts(FieldReading):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the bins."""
         return self.bins
 
     @property

@@ -101,7 +101,6 @@ class NpzSource(StoredSource):
         return header.shape == (self.n_rows,) and header.dtype.kind in "iufbUS"
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield all rows in order."""
         start = 0
         for X in self._rows.blocks(row_ranges(self.n_rows, chunk_rows)):
             yield self._chunk(X, start)

@@ -222,7 +222,6 @@ class _Artifact(Hdf5Container):
 
     @contextmanager
     def opened(self) -> Iterator[Group]:
-        """Open the root as ``Container`` does."""
         h5py = needed("h5py", "HDF5 files")
         self.check_unchanged()
         if self._unpacked is None:

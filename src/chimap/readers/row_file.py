@@ -205,7 +205,6 @@ class OrderedSource(RangeSource):
         return {**self.__dict__, "_sorted": None}
 
     def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices."""
         with self._reading() as read:
             return _arrays.stack_rows([read(row, row + 1) for row in np.asarray(rows).tolist()])
 

@@ -209,7 +209,6 @@ class LossScore(OutputScore):
 
     @property
     def name(self) -> str:
-        """Name of the score in tables."""
         if self.scoring is None:
             return self.loss.score_name
         return _scorer_name(self.scoring)
@@ -284,7 +283,6 @@ class MeanScore(OutputScore):
 
     @property
     def name(self) -> str:
-        """Name of the score in tables."""
         return f"mean {HeldOutScore(self.Y, self.classes, self.scoring).name}"
 
     def each(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
