@@ -79,7 +79,9 @@ class ExampleRow:
 
         def draw() -> str:
             kinds = (("right" if each.is_right else "wrong") if is_marked else "" for each in self.examples)
-            return "".join(image(e.source, e.caption, kind) for e, kind in zip(self.examples, kinds, strict=True))
+            return "".join(
+                image(e.source, e.caption, kind, e.caption) for e, kind in zip(self.examples, kinds, strict=True)
+            )
 
         return Figure(draw, self.title, self.detail, kind="strip")
 

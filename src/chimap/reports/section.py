@@ -56,11 +56,11 @@ class Figure:
         return Markup(self.draw())
 
 
-def image(source: str, alt: str, kind: str) -> str:
-    """Return the HTML of an image at a data URL; ``kind`` is the class of its style."""
+def image(source: str, alt: str, kind: str, title: str = "") -> str:
+    """Return the HTML of an image at a data URL; ``kind`` is the class of its style, a pointer shows its ``title``."""
     from markupsafe import Markup
 
-    return Markup('<img class="{}" src="{}" alt="{}" title="{}">').format(kind, source, alt, alt)
+    return Markup('<img class="{}" src="{}" alt="{}" title="{}">').format(kind, source, alt, title)
 
 
 @dataclass(frozen=True, eq=False)
