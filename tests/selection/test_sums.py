@@ -67,6 +67,23 @@ def test_without_folds_ridge_is_chosen_by_gcv():
         np.testing.assert_allclose(model.coef[:, 0], Ridge(model.alpha).fit(Z, y).coef_, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("solve", "settings"),
+    [
+        (ridge, {}),
+        (ridge, {"alpha": 2.0, "n_components": 4}),
+        (lasso, {"l1_ratio": 0.5}),
+        (group_lasso, {"groups": [range(4), range(4, 12)]}),
+    ],
+)
+def test_moments_have_the_models_as_methods(solve, settings):
+    Z, y = data()
+    folds = sums(Z, y, 3)
+    mine = getattr(folds[0], solve.__name__)(*folds[1:], **settings)
+    np.testing.assert_array_equal(mine.coef, solve(folds, **settings).coef)
+    assert np.abs(mine.coef).max() > 0
+
+
 def test_lasso():
     Z, y = data()
     found = lasso(sums(Z, y), 0.5)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copyreg
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol, Self, cast
 
 import numpy as np
 
 from chimap import _arrays, _threads
+from chimap._catalogue import at_address
 from chimap._files import read_tensors, write_tensors
 from chimap._types import JSON, ArrayLike, MatrixLike, Rows
 from chimap._validation import DataError
@@ -44,6 +46,11 @@ class Accumulator(Protocol):
     def release_buffers(self) -> None:
         """Free the buffers for the next chunk."""
         ...
+
+
+def _linear_model(name: str, folds: Sequence[Moments], settings: dict[str, object]) -> object:
+    """Return a linear model of ``selection.sums``, which solves what these sums are for."""
+    return cast(Callable[..., object], at_address(f"chimap.selection.sums:{name}"))(folds, **settings)
 
 
 class Moments:
@@ -485,6 +492,65 @@ class Moments:
         moved.cross = components.T @ self.cross
         moved.target_sum, moved.target_squares = self.target_sum.copy(), self.target_squares.copy()
         return moved
+
+    # --- linear models, of a folder below: named by their addresses
+
+    def ridge(self, *folds: Moments, **settings: object) -> object:
+        """Return ridge regression from these sums: ``chimap.ridge([self, *folds], **settings)``.
+
+        Parameters
+        ----------
+        *folds : Moments
+            Those of the other folds of the rows, which choose the strength; without them GCV does.
+        **settings : object
+            As in ``chimap.ridge``: alpha, n_components, device.
+
+        Returns
+        -------
+        SumsModel
+            Weights, intercept, strength.
+
+        Examples
+        --------
+        >>> Z, y = np.random.default_rng(0).random((200, 10)), np.arange(200.0)
+        >>> Moments(10, 1).update(Z, y).ridge(alpha=1.0).coef.shape
+        (10, 1)
+        """
+        return _linear_model("ridge", [self, *folds], settings)
+
+    def lasso(self, *folds: Moments, **settings: object) -> object:
+        """Return the LASSO or elastic net from these sums: ``chimap.lasso([self, *folds], **settings)``.
+
+        Parameters
+        ----------
+        *folds : Moments
+            Those of the other folds of the rows, which choose the strength; without them the path's middle is taken.
+        **settings : object
+            As in ``chimap.lasso``: alpha, l1_ratio, n_alphas.
+
+        Returns
+        -------
+        SumsModel
+            Weights, intercept, strength, and the path.
+        """
+        return _linear_model("lasso", [self, *folds], settings)
+
+    def group_lasso(self, *folds: Moments, **settings: object) -> object:
+        """Return the group LASSO from these sums: ``chimap.group_lasso([self, *folds], **settings)``.
+
+        Parameters
+        ----------
+        *folds : Moments
+            Those of the other folds of the rows, which choose the strength; without them the path's middle is taken.
+        **settings : object
+            As in ``chimap.group_lasso``: groups, alpha, n_alphas.
+
+        Returns
+        -------
+        SumsModel
+            Weights, intercept, strength, and the path.
+        """
+        return _linear_model("group_lasso", [self, *folds], settings)
 
     # --- files
 
