@@ -127,6 +127,7 @@ class RaceResult:
     Examples
     --------
     >>> from chimap.race.rounds import successive_halving
+    >>> from chimap.race.trials import Outcome
     >>> def run(candidate, n_rows):
     ...     return Outcome(0.5 + (candidate.name == "b") / n_rows)
     >>> asked = Recipe("HistogramClassifier", is_classifier=True)
