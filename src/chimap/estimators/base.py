@@ -21,7 +21,6 @@ from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Parameters, Scoring, Sometimes
 from chimap._validation import checked_weights, rows_as_fitted
-from chimap._whole_fits import WholeFits
 from chimap.data import ArraySource, Source, matched
 from chimap.data.covariates import names_columns
 from chimap.data.doubts import first_look, say
@@ -89,7 +88,7 @@ if TYPE_CHECKING:
 _SIGNED = ("auto", "linear", "gaussian")  # kernels that take negative entries; a race drops those that do not
 
 
-class HistogramModel(WholeFits, BaseEstimator):
+class HistogramModel(BaseEstimator):
     """A linear model on explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
 
     The annotations below that end in an underscore are the attributes of the fitted model, which ``ShownAttribute``
@@ -253,8 +252,7 @@ class HistogramModel(WholeFits, BaseEstimator):
         if self.covariates is not None and names_columns(self.covariates):
             source = with_columns_beside(source, self.covariates, groups)
         source, groups = source_to_fit(source, recipe, sample_weight, groups)
-        units, self.mass_ = units_and_mass(source, recipe, groups is not None)
-        bind_columns(self, source)
+        units, mass = units_and_mass(source, recipe, groups is not None)
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())
@@ -269,10 +267,11 @@ class HistogramModel(WholeFits, BaseEstimator):
             has_curve=learning_curve,
             races=True,
         )
-        self._batches, self._stale, self.model_ = None, False, model
-        self.units_ = units_for(units, model.normalization)
-        if self.units_ is not None:
-            say(self.units_.doubts_of_fit(source.name, score_in_words(model)))
+        units = units_for(units, model.normalization)
+        if units is not None:
+            say(units.doubts_of_fit(source.name, score_in_words(model)))
+        bind_columns(self, source)
+        self._batches, self._stale, self.model_, self.units_, self.mass_ = None, False, model, units, mass
         return self
 
     # --- rows in batches
@@ -288,24 +287,22 @@ class HistogramModel(WholeFits, BaseEstimator):
         """Add a batch to the sums; the first one fixes the features. to_learn: see ``checked_labels``."""
         if self.covariates is not None:
             raise InputError(Message("partial_fit takes no {covariates}: use fit."))
-        batches = self._batches
+        batches, units, mass = self._batches, self.units_, self.mass_
         rows = source_of_batch(self, X, y, sample_weight, self._y_checks, batches is None)
         with threads(self.n_jobs):
             if batches is None:
                 assert to_learn is not None
-                batches = self._first_batch(rows, to_learn)
+                recipe = self._recipe()
+                task = Task.of_batches(recipe, np.asarray(to_learn), rows)
+                source = task.weighed(rows, recipe)
+                batches = first_batches(recipe, task, source)
+                units, mass = units_of(first_look(source)[0], None)
+                units = units_for(units, batches.method.normalization)
             batches.add(batches.task.weighed(rows, batches.method.recipe))
-        self._batches, self._stale = batches, True
+        if self._batches is None:
+            bind_columns(self, rows)
+        self._batches, self._stale, self.units_, self.mass_ = batches, True, units, mass
         return self
-
-    def _first_batch(self, rows: Source, to_learn: ArrayLike) -> Batches:
-        recipe = self._recipe()
-        task = Task.of_batches(recipe, np.asarray(to_learn), rows)
-        source = task.weighed(rows, recipe)
-        batches = first_batches(recipe, task, source)
-        units, self.mass_ = units_of(first_look(source)[0], None)
-        self.units_ = units_for(units, batches.method.normalization)
-        return batches
 
     # --- the fitted model
 

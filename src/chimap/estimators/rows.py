@@ -127,7 +127,10 @@ def source_as_fitted(model: OfColumns, source: Source) -> Source:
 
 
 def bind_columns(model: LearnsColumns, source: Source) -> None:
-    """Keep with the estimator what the source says of its columns, or remove what an earlier fit has kept."""
+    """Keep with the estimator what the source says of its columns, or remove what an earlier fit has kept.
+
+    A fit does so last: one that fails leaves the fitted model as it was.
+    """
     model.n_features_in_, model.first_column_, model.reading_ = (source.n_features, source.first_column, source.reading)
     model.__dict__.pop("feature_names_in_", None)
     if source.column_names is not None:
@@ -211,9 +214,9 @@ def score_in_words(model: Model) -> str:
 def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON, **others: object) -> Source:
     """Return a source of rows X and labels y, with names of columns and tasks if the objects have them.
 
-    Arrays are checked as scikit-learn checks them, by ``validated`` with ``y_checks``, which sets the number of
-    columns and their names on the model. An array of several tasks may have missing entries. ``others`` are further
-    values of the rows, by the name of their argument, which must be in the order of the rows too.
+    Arrays are checked as scikit-learn checks them, by ``validated`` with ``y_checks``; nothing is written on the
+    model. An array of several tasks may have missing entries. ``others`` are further values of the rows, by the name of
+    their argument, which must be in the order of the rows too.
     """
     if _arrays.is_nameless(X):
         return _source_of_array(model, X, plain_labels(y, X), y_checks)
@@ -225,18 +228,17 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON,
         return source
     if isinstance(y, str) and is_frame(X):
         return FrameSource(X, y)
-    source = _source_of_array(model, *frame_rows(X, y), y_checks)
-    source.column_names = fitted_names(model)
-    return source
+    return _source_of_array(model, *frame_rows(X, y), y_checks)
 
 
 def _source_of_array(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> ArraySource:
     names = tuple(map(str, names_of(y))) if is_matrix(y) and is_frame(y) else None
+    unfitted = type(model)(**model.get_params(deep=False))  # scikit-learn writes the columns of the rows on it
     if is_matrix(y):
-        X = validated(model, X)
+        X = validated(unfitted, X)
     else:
-        X, y = validated(model, X, y, **y_checks)
-    source = ArraySource(X, y)
+        X, y = validated(unfitted, X, y, **y_checks)
+    source = ArraySource(X, y, column_names=fitted_names(unfitted))
     source.task_names = names
     return source
 
@@ -336,21 +338,21 @@ def source_of_batch(
 ) -> Source:
     """Return a source of the rows and labels of a batch, with their weights.
 
-    They are checked as scikit-learn checks them, by ``validated`` with ``y_checks``; the first batch sets the
-    number of columns and their names on the model.
+    They are checked as scikit-learn checks them, by ``validated`` with ``y_checks``; the columns of the first batch are
+    those of the model.
     """
     check_rows_order(X, y=y, sample_weight=sample_weight)
     source: Source
     if (opener := opener_of(X)) is not None:
         source = opener(X, y, ColumnChoice() if is_first else choice_like(model))
-        if is_first:
-            bind_columns(model, source)
-        source = source_as_fitted(model, source)
+        source = source if is_first else source_as_fitted(model, source)
+    elif is_first:
+        source = _source_of_array(model, X, y, y_checks)
     else:
         if is_matrix(y):
-            X = validated(model, X, reset=is_first)
+            X = validated(model, X, reset=False)
         else:
-            X, y = validated(model, X, y, reset=is_first, **y_checks)
+            X, y = validated(model, X, y, reset=False, **y_checks)
         source = ArraySource(X, y)
     if sample_weight is not None:
         weights = checked_sample_weight(sample_weight, source.n_rows)

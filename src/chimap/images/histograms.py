@@ -16,7 +16,6 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, RandomState, Transformed
 from chimap._validation import DataError, ParameterError, check_choice, check_positive
-from chimap._whole_fits import WholeFits
 from chimap.data.source import choose_rows
 from chimap.engines import Progress, RichProgress
 from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
@@ -92,7 +91,7 @@ def as_images(X: Images) -> Any:
     return X if isinstance(X, ImageSet | ImageArrays) else ImageArrays(X)
 
 
-class ImageHistograms(WholeFits, TransformerMixin, BaseEstimator):
+class ImageHistograms(TransformerMixin, BaseEstimator):
     """Histograms of visual words over a spatial pyramid, one row per image.
 
     ``fit`` learns words from a sample of images, for the descriptors that need words; ``transform`` counts them.
@@ -193,6 +192,7 @@ class ImageHistograms(WholeFits, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @saved.whole
     def fit(
         self, X: Images, y: ArrayLike | None = None, progress: Progress | None = None, keep: Keep = forget
     ) -> ImageHistograms:

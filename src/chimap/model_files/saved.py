@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from types import MethodType
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
 
 from sklearn.base import TransformerMixin
 
 from chimap._types import ArrayLike, MatrixLike, Transformed
 from chimap._validation import DataError
-from chimap._whole_fits import WholeFits
 from chimap.model_files import model_file
 
 
@@ -21,6 +21,8 @@ class Saved(Protocol):
     file_kind: str
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T", bound=Saved)
 
 
@@ -70,8 +72,37 @@ class Load:
         return MethodType(load, cls)
 
 
-class Transformer(WholeFits, TransformerMixin):
-    """scikit-learn's ``TransformerMixin`` with types, and ``save`` to a file that ``chimap.load`` opens."""
+def whole(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Return a method of fitting that leaves the object as it was where it raises.
+
+    It is for objects that compute with the attributes that they learn while they learn them, and so cannot write all of
+    them last: transformers, and machines that step from row to row. The method replaces what attributes hold, and does
+    not change it in place before it has checked the rows.
+    """
+
+    @wraps(method)
+    def fit(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return fit
+
+
+class Transformer(TransformerMixin):
+    """scikit-learn's ``TransformerMixin`` with types, and ``save`` to a file that ``chimap.load`` opens.
+
+    A ``fit`` that fails leaves the transformer as it was.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if "fit" in vars(cls):
+            cls.fit = whole(cls.fit)
+        super().__init_subclass__(**kwargs)
 
     file_kind: ClassVar[str] = "transformer"
     save = save

@@ -12,7 +12,6 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import ArrayLike, ClassWeight, Rows, Sometimes
-from chimap._whole_fits import WholeFits
 from chimap.data import ArraySource
 from chimap.data.doubts import doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.views import fitted_names
@@ -45,7 +44,7 @@ class CountedRows(NamedTuple):
     counts: np.ndarray | None
 
 
-class Encoding(WholeFits):
+class Encoding:
     """Classes of a classifier that learns from rows in memory, encoded by a codec, and answers learned from held-out
     rows. The answers are kept as attributes, as files hold them.
     """

@@ -141,6 +141,7 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
         self.weights = weights
         self.n_jobs = n_jobs
 
+    @saved.whole
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the map, encode the rows, and train on their codes.
 
@@ -178,6 +179,7 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
             psi = clone(psi).fit(sample)
             return self._fit_codes(counted._replace(X=psi.encode(rows)), psi)
 
+    @saved.whole
     def fit_codes(self, codes: Rows, y: ArrayLike, map: AnchorMap, sample_weight: ArrayLike | None = None) -> Self:
         """Train on codes that a fitted map has made.
 

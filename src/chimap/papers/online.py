@@ -128,6 +128,7 @@ class OnlineIntersectionClassifier(ClassTargets, Encoding, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @saved.whole
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the machine in ``max_iter`` passes over the rows.
 
@@ -181,6 +182,7 @@ class OnlineIntersectionClassifier(ClassTargets, Encoding, BaseEstimator):
 
         return held_out_in_memory(counted, self._codec, outputs)
 
+    @saved.whole
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
