@@ -144,7 +144,7 @@ def test_labels_too_wide_for_an_array_go_through_every_command(tmp_path, monkeyp
         ["evaluate", "a.model", *named, "-o", "page.html"],
         ["explain", "a.model", *named, "--json"],
         ["predict", "a.model", "rows.csv", "-o", "p.npy"],
-        ["compare", *named, "--kernel", "chi2"],
+        ["compare", *named],
         ["export", "a.model", "-o", "a.onnx"],
     ]
     for command, result in zip(commands, run_many_here(commands, tmp_path), strict=True):
@@ -246,7 +246,7 @@ def test_every_command_checks_labels(tmp_path, machines, spoilt):
     named = [data, "--labels", labels]
     commands = {
         "fit": ["fit", *named, *QUICK, "-o", "a.model"],
-        "compare": ["compare", *named, "--kernel", "chi2", "--components", "16"],
+        "compare": ["compare", *named],
         "learn-kernel": ["learn-kernel", *named, "--blocks", "a=0:3,b=3:6", "--components", "16", "-o", "b.model"],
         "evaluate": ["evaluate", machines / "classes.model", *named],
         "explain": ["explain", machines / "classes.model", *named, "-o", "a.html"],
