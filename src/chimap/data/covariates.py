@@ -65,7 +65,7 @@ def table_of_columns(source: Source, words: str | Sequence[str]) -> CovariateTab
         except NoColumnError as error:
             raise _not_there(source, column) from error
         read.append(_cleaned(values, source.n_rows, column, is_factor))
-    return CovariateTable(tuple(short_name(name) for name in names), tuple(read), tuple(names))
+    return CovariateTable(tuple(unwrapped(name)[0].rpartition("::")[2] for name in names), tuple(read), tuple(names))
 
 
 def covariate_names(words: str | Sequence[str]) -> list[str]:
@@ -96,11 +96,6 @@ def unwrapped(name: str) -> tuple[str, bool]:
     table, colons, column = name.rpartition("::")
     found = _FACTOR.fullmatch(column)
     return (name, False) if found is None else (f"{table}{colons}{found[1].strip()}", True)
-
-
-def short_name(name: str) -> str:
-    """Return the name of a covariate without its table and without ``C(..)``."""
-    return unwrapped(name)[0].rpartition("::")[2]
 
 
 def _check_role(source: Source, column: str) -> None:

@@ -190,17 +190,10 @@ def _joined(labels: list[np.ndarray], name: str, n_rows: int) -> np.ndarray | No
     if not labels:
         return None
     kind = known[0].dtype if known else labels[0].dtype
-    parts = [y if not np.ma.getmaskarray(y).all() else _no_labels(y.shape, kind) for y in labels]
-    return clean_labels(np.ma.concatenate(parts) if _any_masked(parts) else np.concatenate(parts), n_rows, name)
-
-
-def _any_masked(parts: list[np.ndarray]) -> bool:
-    return any(np.ma.is_masked(y) for y in parts)
-
-
-def _no_labels(shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
-    """Return labels of a batch that has none, of the type that those of other batches have."""
-    return np.ma.MaskedArray(np.zeros(shape, kind), True)
+    nothing = (np.ma.MaskedArray(np.zeros(y.shape, kind), True) for y in labels)  # for a batch that has no labels
+    parts = [empty if np.ma.getmaskarray(y).all() else y for y, empty in zip(labels, nothing, strict=True)]
+    join = np.ma.concatenate if any(map(np.ma.is_masked, parts)) else np.concatenate
+    return clean_labels(join(parts), n_rows, name)
 
 
 def _differ(y: np.ndarray | None, known: np.ndarray) -> bool:

@@ -117,7 +117,10 @@ class TextTable(DataTable):
             self.heading, n_lines = self._first_record(head, number)
             last = number + n_lines - 1
             self.look = self._first_records(head, last)
-        self.has_commas = self.delimiter == ";" or (self.delimiter != "," and any(map(_has_comma, chain(*self.look))))
+        self.has_commas = self.delimiter == ";" or (
+            self.delimiter != ","
+            and any("," in field and COMMA.reads(field) and not POINT.reads(field) for field in chain(*self.look))
+        )
         first = [COMMA.plain(field) for field in self.heading] if self.has_commas else self.heading
         is_program = columns_of_program(self.heading) is not None
         self.has_names = bool(header) if header != "auto" else is_program or is_heading(first, said, known)
@@ -222,7 +225,10 @@ class TextTable(DataTable):
 
     def misfit(self, line: int, record: list[str]) -> DataError:
         """Return the error for a record with another number of fields."""
-        return DataError(f"{self.file}, line {line}: {self._misfit(record)}")
+        return DataError(
+            f"{self.file}, line {line}: {len(record)} fields, expected {self.width} as in the first line. Mend the "
+            f"line: it is cut off, or a field with {self.delimiter!r} or a quote in it is not quoted."
+        )
 
     def fault(self, reason: str, numbers: Sequence[int] = (), marks: tuple[Marks, str] | None = None) -> DataError:
         """Return the error for the first line that is at fault, or with ``reason`` from the reader if none is found.
@@ -265,12 +271,6 @@ class TextTable(DataTable):
                 ) from error
             finally:
                 lines.detach()
-
-    def _misfit(self, record: list[str]) -> str:
-        return (
-            f"{len(record)} fields, expected {self.width} as in the first line. Mend the line: it is cut off, "
-            f"or a field with {self.delimiter!r} or a quote in it is not quoted."
-        )
 
     def _other_marks(self, line: int, place: int, field: str, marks: tuple[Marks, str]) -> DataError:
         what = "commas" if marks[0] == COMMA else "points"
@@ -417,9 +417,10 @@ class CsvSource(StreamSource):
 
     The file is read twice: when the source is made, to count rows and read labels and ids, and by the first whole pass,
     which converts the numbers a few MiB at a time and keeps them on a temporary file for all passes behind it. Where
-    ``TMPDIR`` has too little room for that, or in another process, each pass reads the file. Rows are float64. Blank
-    lines are skipped. Fields may be quoted and then hold line breaks. A column without a name, or one that pandas
-    writes for an index, is set aside as the ids, and so is a first column of text without repeats.
+    numbers may have decimal commas, it is read once more to find that out. Where ``TMPDIR`` has too little room for the
+    temporary file, or in another process, each pass reads the file. Rows are float64. Blank lines are skipped. Fields
+    may be quoted and then hold line breaks. A column without a name, or one that pandas writes for an index, is set
+    aside as the ids, and so is a first column of text without repeats.
 
     Parameters
     ----------
@@ -613,15 +614,13 @@ def is_heading(fields: list[str], said: Iterable[object] = (), known: Iterable[s
     names = [field.strip() for field in fields]
     numbers = [(place, name) for place, name in enumerate(names) if is_number(name)]
     words = {word for word in said if isinstance(word, str) and not is_number(word)}
-    if not numbers or not words.isdisjoint(names) or (known is not None and _most_are_in({*known}, names)):
+    bins = {*(known or ())}
+    if not numbers or not words.isdisjoint(names):
+        return True
+    if len({*names}) == len(names) and 2 * len(bins.intersection(names)) > len(bins):  # others are reported later
         return True
     first = 0 if names[0] else 1  # the index of a data frame has no name
     return len(numbers) > 1 and all(name == str(place - first) for place, name in numbers)
-
-
-def _most_are_in(known: set[str], names: list[str]) -> bool:
-    """Return whether distinct names hold more than half of the known ones; missing ones are reported later, by name."""
-    return len({*names}) == len(names) and 2 * len(known.intersection(names)) > len(known)
 
 
 _SVMLIGHT_ENTRY = re.compile(r"(\d+|qid):\S+")
@@ -684,11 +683,6 @@ def _names_columns(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 def _is_monotone(values: Sequence[Any]) -> bool:
     signs = {(b > a) - (b < a) for a, b in pairwise(values)}
     return signs in ({1}, {-1})
-
-
-def _has_comma(field: str) -> bool:
-    """Return whether a field is a number with a decimal comma, and not one with a comma between thousands."""
-    return "," in field and COMMA.reads(field) and not POINT.reads(field)
 
 
 def _have_row_names(rows: Sequence[Sequence[str]], width: int) -> bool:

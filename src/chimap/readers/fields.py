@@ -12,7 +12,7 @@ from chimap._validation import DataError
 from chimap.data.frames import check_same_order
 from chimap.data.labels import IGNORE_LABELS, Labels
 from chimap.data.reading import Reading
-from chimap.data.table import ColumnChoice, is_path
+from chimap.data.table import ColumnChoice, instead, is_path
 from chimap.readers.columns import TableColumns
 from chimap.readers.label_files import labels_elsewhere
 from chimap.readers.records import Records, has_records, records_in, records_of
@@ -112,7 +112,9 @@ class FieldSource(OrderedSource):
         self._records, self._stored, self.name = records, records.stored, records.name
         reading = reading.headed(records.names, records.address)
         field = self._field = reading.column
-        records.check_columns([field])
+        if field not in records.names:
+            there = instead(field, records.names, f"there are {', '.join(records.names) or 'none'}")
+            raise DataError(f"{records.address}: no column {field!r}{there}. Name one of them.")
         columns = TableColumns(records, labels, ColumnChoice(id=id, columns=[field]))
         first_pass = (batch.column(field) for batch in columns.passing(field))
         if reading.is_learned:

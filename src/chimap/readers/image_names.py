@@ -58,17 +58,13 @@ def holds_images(path: str | os.PathLike[str]) -> bool:
         )
     name = existing_file(address).name.lower()
     if name.endswith(TABLES):
-        return _names_images(address)
+        with existing_file(address).open() as file:
+            lines = file.read(2**16).decode("utf-8", "replace").splitlines()[:2]
+        fields = [field.strip(' "') for line in lines for field in line.replace("\t", ",").split(",")]
+        return any(map(is_image_name, fields))
     if name.endswith(PARQUET):
         return _holds_bytes(address)
     return name.endswith(TAR + ZIP) and not name.endswith(".zarr.zip")
-
-
-def _names_images(address: str) -> bool:
-    with existing_file(address).open() as file:
-        lines = file.read(2**16).decode("utf-8", "replace").splitlines()[:2]
-    fields = [field.strip(' "') for line in lines for field in line.replace("\t", ",").split(",")]
-    return any(map(is_image_name, fields))
 
 
 def _holds_bytes(address: str) -> bool:

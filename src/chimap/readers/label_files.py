@@ -12,7 +12,7 @@ import numpy as np
 
 from chimap._messages import Message, shown
 from chimap._validation import DataError
-from chimap.data.label_kinds import numbers_or_text
+from chimap.data.label_kinds import is_number, numbers_or_text
 from chimap.data.labels import IGNORE_LABELS, Labels, MarkedLabels, clean_labels
 from chimap.data.source import Source
 from chimap.data.table import NoColumnError, instead, is_path
@@ -123,16 +123,8 @@ def tells_of_heading(labels: Labels | MarkedLabels, n_rows: int) -> bool:
     first, others = texts[:1], Counter(texts[1:])
     if len(texts) != n_rows:
         return len(texts) == n_rows - 1
-    is_word = first[0] not in others and not _is_number(first[0])
-    return is_word and (min(others.values(), default=1) > 1 or all(map(_is_number, others)))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    is_word = first[0] not in others and not is_number(first[0])
+    return is_word and (min(others.values(), default=1) > 1 or all(map(is_number, others)))
 
 
 def split_column(name: str) -> tuple[str, int | None]:

@@ -228,7 +228,8 @@ class _Opening:
         try:
             return self._with_labels(labels)
         except NoSharedIdsError:
-            if self.choice.transpose is None and _is_text_table(self.data):  # perhaps its lines are no rows
+            is_text = is_path(self.data) and reader_of_path(split_member(self.data)[0]).open is text_table
+            if self.choice.transpose is None and is_text:  # perhaps its lines are no rows
                 with suppress(DataError):
                     return replace(self, choice=replace(self.choice, transpose=True))._with_labels(labels)
             raise
@@ -302,7 +303,3 @@ class _ColumnReader:
 
 def _nothing() -> None:
     """Stand for a reader of columns in another process, where ``source.read_column`` is None."""
-
-
-def _is_text_table(data: object) -> bool:
-    return is_path(data) and reader_of_path(split_member(data)[0]).open is text_table

@@ -19,7 +19,6 @@ from chimap.data.frames import checked_names_of, column_of, naming_index
 from chimap.data.label_kinds import is_missing, numbers_or_text, why_text
 from chimap.data.labels import clean_labels
 from chimap.data.source import Stored
-from chimap.data.table import instead
 from chimap.readers.arrow import ArrowTable
 from chimap.readers.arrow_files import IPC, PARQUET
 from chimap.readers.batches import Tables, tables_of
@@ -137,13 +136,6 @@ class Records(DataTable):
         may_be_names = len(texts) == len(column) and (self.has_types or is_text or why_text(texts) is not None)
         return as_objects(column) if may_be_names else np.full(len(column), np.nan)
 
-    def check_columns(self, columns: list[str]) -> None:
-        """Refuse names that are not columns."""
-        missing = [name for name in columns if name not in self.names]
-        if missing:
-            there = instead(missing[0], self.names, f"there are {', '.join(self.names) or 'none'}")
-            raise DataError(f"{self.address}: no column {missing[0]!r}{there}. Name one of them.")
-
 
 def as_objects(values: Sequence[object]) -> np.ndarray:
     """Return values as an array of objects, of shape (n,)."""
@@ -179,7 +171,6 @@ class TableRecords(Records):
 
     def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
         """Yield fields as ``Records`` does."""
-        self.check_columns(columns)
         return self._table.values(columns)
 
 
@@ -244,7 +235,6 @@ class FolderRecords(Records):
 
     def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
         """Yield fields as ``Records`` does."""
-        self.check_columns(columns)
         paths = iter(self._files)
         while batch := [*islice(paths, n_rows)]:
             yield Values({name: [self._field(path, name) for path in batch] for name in columns}, len(batch))
@@ -318,7 +308,6 @@ class ListRecords(MemoryRecords):
 
     def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
         """Yield fields as ``Records`` does."""
-        self.check_columns(columns)
         return in_batches(dict.fromkeys(columns, self._values), n_rows)
 
 
@@ -339,7 +328,6 @@ class FrameRecords(MemoryRecords):
 
     def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
         """Yield fields as ``Records`` does."""
-        self.check_columns(columns)
         return in_batches({name: column_of(self._table, self.names.index(name)).tolist() for name in columns}, n_rows)
 
 
@@ -353,7 +341,6 @@ class StreamRecords(MemoryRecords):
 
     def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
         """Yield fields as ``Records`` does."""
-        self.check_columns(columns)
         for table in self._tables():
             yield Values({name: table.column(name).to_pylist() for name in columns}, table.num_rows)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import os
 import re
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ import numpy as np
 
 from chimap._types import CSR, Rows
 from chimap._validation import DataError, check_choice, check_positive
-from chimap.data.label_kinds import is_number, masked, whole_numbers
+from chimap.data.label_kinds import is_finite_number, is_number, masked, whole_numbers
 from chimap.data.labels import IGNORE_LABELS, Labels
 from chimap.data.rows import LARGEST_WIDTH, check_exact, csr_row_bytes, csr_rows
 from chimap.data.source import StreamSource
@@ -102,16 +101,12 @@ class SvmlightSource(StreamSource):
                 "fewer."
             )
         self.row_bytes = csr_row_bytes(scan.n_values, self.n_rows, self.dtype)
-        replacing_labels = read_labels(labels, self.n_rows)
-        self._y = replacing_labels
-        if replacing_labels is None and self._reads_labels:
-            self._y = self._clean(np.concatenate(scan.labels))
-
-    def _clean(self, y: np.ndarray) -> np.ndarray:
-        """Return the labels of the file, masked where they are ``nan``."""
-        missing = np.isnan(y)
-        check_exact(y[~missing], f"{self.path}: the label")
-        return masked(whole_numbers(y, missing), missing)
+        self._y = read_labels(labels, self.n_rows)
+        if self._y is None and self._reads_labels:
+            y = np.concatenate(scan.labels)
+            missing = np.isnan(y)
+            check_exact(y[~missing], f"{self.path}: the label")
+            self._y = masked(whole_numbers(y, missing), missing)
 
     def _blocks(self) -> Iterator[Rows]:
         for first_line, block in self._blocks_of_lines():
@@ -158,7 +153,7 @@ class _LineStatistics:
             largest = int(X.indices.max())
             if largest > self.largest:
                 self.largest = largest
-                self.widest_line = first_line + _line_with(block, largest)
+                self.widest_line = first_line + block.count(b"\n", 0, max(0, block.find(b"%d:" % largest)))
 
     def _find_blank(self, first_line: int, lines: list[bytes]) -> None:
         for number, line in enumerate(lines, first_line):
@@ -222,7 +217,7 @@ def _fault(line: bytes, lowest: int) -> str | None:
     label, entries = tokens[0], tokens[1:]
     if ":" in label:
         return f"the label is missing, the line starts with {label!r}. Put the label first."
-    if not (_is_finite(label) or label.lower() == "nan"):
+    if not (is_finite_number(label) or label.lower() == "nan"):
         return f"label {label!r}, expected one finite number. Correct or delete the line."
     if entries and entries[0].startswith("qid:"):
         entries = entries[1:]
@@ -245,13 +240,3 @@ def _fault(line: bytes, lowest: int) -> str | None:
 
 def _tokens(line: bytes) -> list[str]:
     return line.split(b"#", 1)[0].decode("utf-8", "replace").split()
-
-
-def _is_finite(text: str) -> bool:
-    return is_number(text) and math.isfinite(float(text))
-
-
-def _line_with(block: bytes, column: int) -> int:
-    """Return the offset of the first line that has an entry in this column."""
-    ending = block.index(b"%d:" % column) if b"%d:" % column in block else 0
-    return block.count(b"\n", 0, ending)

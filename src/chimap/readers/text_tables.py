@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from chimap._messages import Message
 from chimap._unicode import composed
@@ -60,7 +59,11 @@ def is_transposed(table: TextTable, labels: Labels, choice: ColumnChoice) -> boo
     asked = {word for word in asked if not is_number(word) and not os.path.exists(word)}
     words = {*asked, *(word for word in choice.aside if not is_number(word))}
     in_heading = not bins and bool(words) and words <= heading
-    first = {record[0] for record in table.look} if in_heading else _first_fields(table, words | bins)
+    first: set[str] = set()
+    if in_heading:
+        first = {record[0] for record in table.look}
+    elif words or bins:
+        first = {composed(record[0].strip()) for _, record in table.numbered_records()}
     if both := asked & heading & first:
         raise DataError(
             Message(
@@ -76,17 +79,8 @@ def is_transposed(table: TextTable, labels: Labels, choice: ColumnChoice) -> boo
         votes = len(first & there) - len(heading & there)
         if votes:
             return votes > 0
-    return _lines_are_clades(table.look) or _text_stands_above_numbers(table)
-
-
-def _first_fields(table: TextTable, wanted: set[str]) -> set[str]:
-    """Return which of some names are first fields of lines below the first, in which the field may name the others."""
-    return wanted and {composed(record[0].strip()) for _, record in table.numbered_records()} & wanted
-
-
-def _lines_are_clades(look: Sequence[Sequence[str]]) -> bool:
-    clades = [record for record in look if rank_of(record[0].strip()) is not None]
-    return 2 * len(clades) > len(look)
+    n_clades = sum(rank_of(record[0].strip()) is not None for record in table.look)
+    return 2 * n_clades > len(table.look) or _text_stands_above_numbers(table)
 
 
 def _text_stands_above_numbers(table: TextTable) -> bool:
