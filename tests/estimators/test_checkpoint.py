@@ -142,7 +142,7 @@ def test_a_fit_that_is_resumed_does_not_race_again(tmp_path, monkeypatch):
 
     with pytest.raises(Interrupted):
         fitted(Watched(tmp_path / "check", 1))  # with a seed of its own
-    monkeypatch.setattr("chimap.fit.fit.race", None)
+    monkeypatch.setattr("chimap.race.choose.raced_recipes", None)
     again = fitted(Watched(tmp_path / "check"))
     assert again.race_.table()
     assert again.kernel_.name.startswith(again.chosen_["kernel"])

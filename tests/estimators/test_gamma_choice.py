@@ -7,9 +7,9 @@ import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap.data import ArraySource
-from chimap.fit import gamma
 from chimap.fit.fit import fit_candidate
-from chimap.fit.gamma import gamma_of_sample
+from chimap.race import gamma
+from chimap.race.gamma import gamma_of_sample
 from chimap.recipe import Recipe
 
 from ..histograms import classes

@@ -13,6 +13,7 @@ from chimap import HistogramClassifier, HistogramRegressor, _memory, load
 from chimap._validation import MemoryBudgetError
 from chimap.data.doubts import DataWarning
 from chimap.models.race_result import Candidate, RaceResult, Trial
+from chimap.race.choose import Raced
 from chimap.recipe import Recipe
 
 rng = np.random.default_rng(0)
@@ -109,14 +110,15 @@ def test_a_plain_fit_takes_the_memory_that_it_needs(machine, small_steps, tmp_pa
 RECIPES = [Recipe("HistogramClassifier", True, seed=place) for place in range(3)]
 TRIALS = [Trial(Candidate(f"machine {recipe.seed}", recipe), 0, 9, 0.5, 0.1) for recipe in RECIPES]
 RESULT = RaceResult(TRIALS, "accuracy", 9, 1.0)
-CHOICES = [(recipe, RESULT.led_by(trial)) for recipe, trial in zip(RECIPES, TRIALS, strict=True)]
+CHOICES = [Raced(recipe, None, RESULT.led_by(trial)) for recipe, trial in zip(RECIPES, TRIALS, strict=True)]
 
 
 def needing(**budget_of):
     """A fit of machines that need such a budget each, or None for more than there is."""
 
-    def fitted(recipe, raced):
-        tried.append((recipe.seed, recipe.memory, raced.trials[0].candidate.name))
+    def fitted(raced):
+        recipe = raced.recipe
+        tried.append((recipe.seed, recipe.memory, raced.result.winner.name))
         if recipe.memory != budget_of[f"m{recipe.seed}"]:
             raise MemoryBudgetError(f"{recipe.memory} is too small for {recipe.seed}.")
         return recipe

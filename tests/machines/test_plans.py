@@ -1,6 +1,7 @@
 """Plans: who chose what, why other machines were not taken, and what each machine refuses."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -51,7 +52,12 @@ def test_every_refusal_is_a_named_setting_with_a_message():
         replace(
             asked(kernel="minmax", features="exact", gamma=1.0, n_components=5, scoring="roc_auc", device="cuda"),
             **{"learner": object(), "n_principal": (2, 3), "loss": "logistic", "sampling": "iid", "map": object()},
-            **{"blocks": [[0]], "selection": "gcv", "n_covariates": 1, "landmarks": [[1.0]]},
+            **{
+                "blocks": [[0]],
+                "selection": "gcv",
+                "covariate_columns": SimpleNamespace(n_columns=1),
+                "landmarks": [[1.0]],
+            },
         ),
         has_gaps=True,
     ).keys() | {"kernels"}

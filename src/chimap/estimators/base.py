@@ -328,7 +328,7 @@ class HistogramModel(BaseEstimator):
     def taken_covariates(self) -> Covariates | None:
         """The covariates that the model takes besides the bins; None if it takes none."""
         model: Model | None = vars(self).get("model_")  # batches take none, so those to be solved are not waited for
-        covariates = None if model is None else model.learned.covariates
+        covariates = None if model is None else model.recipe.covariate_columns
         return None if covariates is None or not covariates.n_columns else covariates
 
     @property
@@ -352,7 +352,7 @@ class HistogramModel(BaseEstimator):
         model: Model | None = state.pop("model_", None)
         if model is None:
             return state
-        covariates = model.learned.covariates
+        covariates = model.recipe.covariate_columns
         if covariates is not None and not names_columns(self.covariates):  # values of the rows of the fit
             state["covariates"] = covariates.names
         return {**attributes_of(model), **state}

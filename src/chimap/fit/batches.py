@@ -29,7 +29,6 @@ from chimap.fit.collecting import FitRun, Sample
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.collecting.sums import empty_moments, learning_pass, validation_and_scored_rows
 from chimap.fit.fit import fit_candidate, learn_features, model_of_fit
-from chimap.fit.gamma import with_gamma
 from chimap.losses import Observed, Square
 from chimap.machines.base import Facts, Request, filling_of
 from chimap.machines.block_plan import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, mapped_row_bytes, outputs_bytes
@@ -41,7 +40,8 @@ from chimap.machines.objective import PenalisedLoss
 from chimap.machines.rows import PreparedRows, sample_rows
 from chimap.models.model import Model
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
-from chimap.race.choose import race
+from chimap.race.choose import raced_recipes
+from chimap.race.gamma import with_gamma
 from chimap.recipe import Recipe
 from chimap.recipe.task import HeldOutRows, Task
 from chimap.selection.base import USUAL_FOLDS, OpenSettings, checked_alpha
@@ -87,7 +87,7 @@ class Batches(Protocol):
 def first_batches(recipe: Recipe, task: Task, first: Source) -> Batches:
     """Return batches as a recipe asks for them: after a race, by the machine that the first batch gets."""
     request = Request(True, is_batch=True)
-    raced = [found for found, _ in race(recipe, first, task, None, fit_candidate, Progress(), request)]
+    raced = [found for found, _ in raced_recipes(recipe, first, task, None, fit_candidate, Progress(), request)]
     taken = [found for found in raced if found.normalization is None or not found.normalization.learns]
     if not taken:
         raise InputError(

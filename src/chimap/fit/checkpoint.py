@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,17 @@ from chimap.solvers.base import Swept
 
 # Settings that do not tell fits apart: of the computing, which may change when a fit is resumed, and what follows from
 # others. The seed is taken from the file.
-_FREE = ("n_jobs", "verbose", "seed", "learner", "keeps_posterior", "is_classifier", "raced", "resolved")
+_FREE = (
+    "n_jobs",
+    "verbose",
+    "seed",
+    "learner",
+    "keeps_posterior",
+    "is_classifier",
+    "raced",
+    "resolved",
+    "covariate_columns",
+)
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,27 @@ class Choice:
     chosen: Parameters
     memory: str | int
     race: RaceResult | None
+
+
+Known = tuple[Recipe, RaceResult | None]
+"""A recipe with what a race has chosen, and the race that it leads; None without one."""
+
+
+@contextmanager
+def resumable(
+    checkpoint: Checkpoint | str | Path | None, asked: Recipe
+) -> Iterator[tuple[Checkpoint | None, Known | None]]:
+    """Yield the checkpoint of a fit, and what it knows of the race; the file of a path is removed at the end.
+
+    asked: the settings. A race is known where these were asked for before.
+    """
+    log = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
+    choice, known = None if log is None else log.choice(asked), None
+    if choice is not None:
+        known = replace(asked, seed=choice.seed, memory=choice.memory).with_raced(**choice.chosen), choice.race
+    yield log, known
+    if log is not None and log is not checkpoint:
+        log.remove()
 
 
 class Checkpoint:

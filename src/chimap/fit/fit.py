@@ -11,7 +11,7 @@ machine while that predicts better.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -34,12 +34,9 @@ from chimap.data.doubts import say
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.explain.background import RowStatistics
 from chimap.features.base import LinearForm
-from chimap.features.covariates import Covariates
 from chimap.features.principal import PrincipalCoordinates
-from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
+from chimap.fit.checkpoint import Checkpoint, FittedDesign, SavedState, resumable
 from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Sample
-from chimap.fit.covariates import with_covariates
-from chimap.fit.gamma import Fit, with_gamma
 from chimap.fit.improve import ModelAndOutputs, improved
 from chimap.losses import Observed
 from chimap.machines.base import Facts, Plan, Request
@@ -51,8 +48,8 @@ from chimap.machines.rows import PreparedRows
 from chimap.models.answers import Distances, learned_answers
 from chimap.models.learned import Learned
 from chimap.models.model import Model
-from chimap.models.race_result import RaceResult
-from chimap.race.choose import race
+from chimap.race.choose import Raced, race
+from chimap.race.gamma import with_gamma
 from chimap.recipe import Recipe
 from chimap.recipe.task import HeldOutRows, Task, scoring_of
 from chimap.selection.choose import ChosenSolution
@@ -109,92 +106,56 @@ def fit(
     """
     progress, clock = progress or Progress(), Stopwatch()
     ends_at = None if recipe.time_limit is None else time.monotonic() + recipe.time_limit
-    log = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
     task, source, groups = Task.of(source, recipe, groups)
     shown = scoring_of(recipe.scoring, recipe.is_classifier, source.labels())
-    request = Request(can_keep(engine), log is not None, unlabelled is not None, has_curve, has_distances=races)
+    request = Request(can_keep(engine), checkpoint is not None, unlabelled is not None, has_curve, races=races)
     check_request(objective_of(recipe, task.has_gaps), recipe, request)
 
-    def fitted(raced: Recipe, result: RaceResult | None) -> Model:
-        if log is not None:
-            log.keep(recipe, Choice(raced.seed, raced.raced_settings, raced.memory, result))
-        raced, rows, covariates = with_covariates(raced, source, task, groups, fit_candidate, progress)
-        plan = machine_for(raced, Facts.of(rows, task, groups, request), recipe)
-        plan = with_gamma(plan, rows, groups, fit_candidate)
+    def fitted(raced: Raced, log: Checkpoint | None) -> Model:
+        facts = Facts.of(raced.rows, task, groups, request)
+        plan = with_gamma(machine_for(raced.recipe, facts, recipe), raced.rows, groups, fit_candidate)
         with advised(plan), progress, engine_of(engine) as running, compilation(clock, progress):
-            run = FitRun(running, progress, clock, request, log)
-            first = learn(plan, task, rows, run, groups, unlabelled, ends_at, shown)
+            run = FitRun(running, progress, clock, request, log, raced.result)
+            first = learn(plan, task, raced.rows, run, groups, unlabelled, ends_at, shown)
             learn_more = partial(_learned_again, task, replace(run, checkpoint=None), shown)
-            model = improved(first, plan, task, rows, groups, learn_more, progress)
-        return finished(model, result, covariates, source, clock)
+            model = improved(first, plan, task, raced.rows, groups, learn_more, progress)
+        return raced.finished(model, clock.seconds)
 
-    with threads(suited(recipe.n_jobs, source.n_rows + (0 if unlabelled is None else unlabelled.n_rows))):
-        choices = chosen(recipe, source, task, groups, fit_candidate, progress, request, log, races)
-        model = first_within_memory(choices, fitted)
-    if log is not None and log is not checkpoint:
-        log.remove()
+    n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
+    with threads(suited(recipe.n_jobs, n_rows)), resumable(checkpoint, recipe) as (log, known):
+        choices = race(recipe, source, task, groups, fit_candidate, progress, request, known)
+        model = first_within_memory(choices, partial(fitted, log=log))
+    model.merged  # noqa: B018  cached now, so that the first prediction is as fast as the next
     return model
 
 
-Raced = tuple[Recipe, RaceResult | None]
-"""A recipe for all rows, and the race that it leads; None without one."""
-
-
-def chosen(
-    asked: Recipe,
-    source: Source,
-    task: Task,
-    groups: np.ndarray | None,
-    fit: Fit,
-    progress: Progress,
-    request: Request,
-    log: Checkpoint | None,
-    races: bool,
-) -> Sequence[Raced]:
-    """Return the recipes that a race leads to, see ``race``, or the one that the checkpoint has of one."""
-    choice = None if log is None else log.choice(asked)
-    if choice is not None:
-        resumed = replace(asked, seed=choice.seed, memory=choice.memory)
-        return [(resumed.with_raced(**choice.chosen), choice.race)]
-    return race(asked, source, task, groups, fit, progress, request) if races else [(asked, None)]
-
-
-def first_within_memory(choices: Sequence[Raced], fitted: Callable[[Recipe, RaceResult | None], Model]) -> Model:
+def first_within_memory(choices: Iterable[Raced], fit: Callable[[Raced], Model]) -> Model:
     """Return the model of the first choice whose machine the memory holds, in the least budget that does.
 
     It is said if it is not the first of all. Raise the MemoryBudgetError of the first choice, in its largest budget, if
     no machine fits.
     """
-    refusal: MemoryBudgetError | None = None
-    for place, (recipe, raced) in enumerate(choices):
-        for memory in budgets(recipe.memory):
+    refused: list[tuple[Raced, MemoryBudgetError]] = []
+    for choice in choices:
+        for memory in budgets(choice.recipe.memory):
+            is_asked = memory == choice.recipe.memory
             try:
-                model = fitted(recipe if memory == recipe.memory else recipe.with_values(memory=memory), raced)
+                model = fit(choice if is_asked else replace(choice, recipe=choice.recipe.with_values(memory=memory)))
             except MemoryBudgetError as error:
-                refusal = error if place == 0 else refusal
+                refusal = error
                 continue
-            if place and raced is not None and choices[0][1] is not None:
-                first, taken = choices[0][1].trials[0].candidate.name, raced.trials[0].candidate.name
-                say([Message("{} won the race, but {} The model is {}, the next that fits.", first, refusal, taken)])
+            if refused and refused[0][0].result is not None and choice.result is not None:
+                first, taken = refused[0][0].result.winner.name, choice.result.winner.name
+                say(
+                    [
+                        Message(
+                            "{} won the race, but {} The model is {}, the next that fits.", first, refused[0][1], taken
+                        )
+                    ]
+                )
             return model
-    assert refusal is not None  # there is a choice, and at least one budget
-    raise refusal
-
-
-def finished(
-    model: Model, raced: RaceResult | None, covariates: Covariates | None, source: Source, clock: Stopwatch
-) -> Model:
-    """Return the model with what is known once the fit has ended."""
-    findings, seconds = model.learned.findings, clock.seconds
-    if raced is not None:
-        seconds = {"race": raced.seconds, **seconds}
-        model = replace(model, answers=model.answers.widened(raced.luck))
-    if findings.row_numbers is not None:  # rows without a label or a weight are no rows of the fit
-        findings = replace(findings, row_numbers=source.places_in_file()[findings.row_numbers])
-    learned = replace(model.learned, findings=findings, race=raced, covariates=covariates, stage_seconds=seconds)
-    model = replace(model, learned=learned)
-    model.merged  # noqa: B018  cached now, so that the first prediction is as fast as the next
-    return model
+        refused.append((choice, refusal))
+    raise refused[0][1]
 
 
 @contextmanager
@@ -234,7 +195,7 @@ def learn(
     collectors.check(run.request)
     sources = [source] if unlabelled is None else [source, unlabelled]
     with clock("sample"):
-        saved = None if run.checkpoint is None else run.checkpoint.open(method, sources)
+        saved = run.resumed(method, sources, plan)
         if saved is None:
             method = method.fitted_to(source)
         else:
@@ -253,13 +214,15 @@ def learn(
     check_weights(learned.solution.coef, learned.solution.alpha)
     curve = collector.curve(collected, learned, shown, clock)
     learned = rows.calibrated(learned.in_units(rows.codec.units))
+    found = learned.findings
+    learned = replace(learned, findings=found.at(source.places_in_file()))
     kept = features.simplified(learned.solution.coef, learned.solution.intercept)
-    has_distances = run.request.has_distances and recipe.is_classifier
-    distances = collector.distances(kept.features, learned.held_out, sample) if has_distances else None
+    keeps_distances = run.request.races and recipe.is_classifier
+    distances = collector.distances(kept.features, learned.held_out, sample) if keeps_distances else None
     model = model_of_fit(
         method, task, source, fitted, kept, learned, rows.held_out_rows(learned.held_out), curve, distances
     )
-    return ModelAndOutputs(model, learned.held_out)
+    return ModelAndOutputs(model, learned.held_out, found)
 
 
 def _learned_again(

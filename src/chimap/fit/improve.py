@@ -25,15 +25,20 @@ from chimap.recipe.task import Task, scoring_of
 from chimap.selection.jackknife import parts_of_rows
 from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.selection.scoring import gain_and_error
+from chimap.solvers.findings import Findings
 from chimap.solvers.held_out import HeldOut
 
 
 @dataclass(frozen=True)
 class ModelAndOutputs:
-    """A model, and its outputs for rows that it has not seen; None if there are none."""
+    """A model, its outputs for rows that it has not seen, None if there are none, and what its solver has found.
+
+    Rows are numbered as in the source that it has learned from.
+    """
 
     model: Model
     held_out: HeldOut | None
+    findings: Findings
 
 
 Learn = Callable[[Plan, Source, np.ndarray | None], ModelAndOutputs]
@@ -109,7 +114,7 @@ def rival_of(best: ModelAndOutputs, plan: Plan, task: Task, source: Source, grou
     Raise MemoryBudgetError if memory does not hold it.
     """
     model, held_out, others = best.model, best.held_out, np.arange(source.n_rows)
-    rows, facts, latest = source, plan.facts, latest_unlearned(model)
+    rows, facts, latest = source, plan.facts, latest_unlearned(best.findings)
     if latest.size:
         y = source.labels()
         assert y is not None
@@ -120,16 +125,15 @@ def rival_of(best: ModelAndOutputs, plan: Plan, task: Task, source: Source, grou
     if recipe is None:
         return None
     if latest.size:
-        seen = model.learned.findings.held_out
+        seen = best.findings.held_out
         assert seen is not None
         return Rival(machine_for(recipe, facts), rows, others, latest, seen[latest], ChosenRows(source, latest, None))
     larger = replace(plan, recipe=recipe)
     return None if held_out is None else Rival(larger, rows, others, held_out.rows, held_out.outputs, None)
 
 
-def latest_unlearned(model: Model) -> np.ndarray:
+def latest_unlearned(found: Findings) -> np.ndarray:
     """Return the places of the latest rows of a sweep that let out others; none of a machine that learned all rows."""
-    found = model.learned.findings
     if not found.n_unlearned or found.row_numbers is None or found.held_out is None:
         return np.zeros(0, dtype=np.intp)
     latest = found.row_numbers[-FEW_ROWS:]

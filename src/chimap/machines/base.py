@@ -53,7 +53,7 @@ class Request:
         Whether a learning curve is wanted.
     is_batch : bool, default=False
         Whether the rows are a first batch, and more will come.
-    has_distances : bool, default=False
+    races : bool, default=False
         Whether distances of left-out rows to the others are wanted, as they are of a model that is kept.
     """
 
@@ -62,7 +62,7 @@ class Request:
     has_unlabelled: bool = False
     has_curve: bool = False
     is_batch: bool = False
-    has_distances: bool = False
+    races: bool = False
 
     @property
     def may_keep_rows(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from chimap._types import JSON
 from chimap.explain.background import RowStatistics
+from chimap.features.covariates import Covariates
 from chimap.losses import Square
 from chimap.machines.method import LearnedWidths
 from chimap.models.answers import ClassAnswers, RealAnswers
@@ -67,6 +68,8 @@ def _attributes(model: Model) -> JSON:
             found["threshold_"] = answers.threshold
     else:
         found["noise_variance_"] = answers.noise
+    if recipe.covariate_columns is not None:
+        found["covariates_"] = recipe.covariate_columns
     found |= {"selection_": None, "loss_": None}  # which are shown whatever they are
     for record in (model.learned, model.learned.findings, model.learned.rows, model.learned.width_search):
         found |= {} if record is None else _shown(record)
@@ -97,7 +100,9 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns:
     recipe = asked.with_raced(**(take("chosen_") or {}))
     recipe = recipe.with_values(**(take("_taken") or {}))
     recipe = replace(recipe, seed=take("_seed", recipe.seed))
-    recipe = replace(recipe, bin_weights=take("bin_weights_", recipe.given_bin_weights))
+    covariates: Covariates | None = take("covariates_")
+    bin_weights = take("bin_weights_", recipe.given_bin_weights)
+    recipe = replace(recipe, bin_weights=bin_weights, covariate_columns=covariates)
     task = Task(
         left.pop("_codec"),
         take("task_names_"),
@@ -124,9 +129,7 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns:
     rows = _popped(RowStatistics, left) if "mean_row_" in left else None
     widths = _popped(LearnedWidths, left) if "widths_" in left else None
     learned = replace(_popped(Learned, left), rows=rows, width_search=widths, findings=_popped(Findings, left))
-    covariates = learned.covariates
     if covariates is not None and covariates.n_columns:
-        recipe = replace(recipe, n_covariates=covariates.n_columns)
         names = columns or [f"bin {place}" for place in range(n_bins)]
         n_bins, columns = n_bins + covariates.n_columns, [*names, *covariates.column_names]
     return Model(

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from chimap._types import JSON
     from chimap.explain.background import RowStatistics
-    from chimap.features.covariates import Covariates
     from chimap.losses import Loss
     from chimap.machines.method import LearnedWidths
     from chimap.models.race_result import RaceResult
@@ -49,8 +48,6 @@ class Learned:
         Seconds of each stage of the fit.
     race : RaceResult or None, default=None
         The race that chose what was open.
-    covariates : Covariates or None, default=None
-        The covariates of the rows, with what they add.
     training : dict or None, default=None
         What the command line says of the fit.
     histograms : ImageHistograms or None, default=None
@@ -68,6 +65,5 @@ class Learned:
     learning_curve: LearningCurve | None = None
     stage_seconds: Mapping[str, float] | None = None
     race: RaceResult | None = None
-    covariates: Covariates | None = None
     training: JSON | None = None
     histograms: BaseEstimator | None = None

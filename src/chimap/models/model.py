@@ -115,7 +115,7 @@ class Model:
         if self.recipe.n_covariates and isinstance(kernel, Sum):
             *bins, _ = kernel.kernels
             kernel = bins[0].kernel if len(bins) == 1 and isinstance(bins[0], OnColumns) else Sum(tuple(bins))
-            covariates = self.learned.covariates
+            covariates = self.recipe.covariate_columns
             assert covariates is not None
             name = f"{kernel.name} + {covariates.kernel} of {', '.join(covariates.names)}"
         gamma = getattr(kernel, "gamma", None)

@@ -7,7 +7,8 @@ its bins.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from chimap.engines import Progress
 from chimap.machines.base import Facts, Request, Winner
 from chimap.machines.catalogue import for_all_rows
 from chimap.machines.explicit import landmarks_of
+from chimap.models.model import Model
 from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.race.bins import bins_if_any, is_in_time, promoted, weigh_bins, with_bins
 from chimap.race.candidates import (
@@ -35,6 +37,7 @@ from chimap.race.candidates import (
     within,
     within_room,
 )
+from chimap.race.covariates import with_covariates
 from chimap.race.runner import Fit, Race
 from chimap.race.specs import Room
 from chimap.race.trials import trial_of
@@ -44,13 +47,66 @@ from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
 
 
+@dataclass(frozen=True, eq=False)
+class Raced:
+    """A recipe for all rows, the rows with the columns of their covariates, and the race that the recipe leads, if any.
+
+    One that a race has not led has the result None.
+    """
+
+    recipe: Recipe
+    rows: Source
+    result: RaceResult | None
+
+    def finished(self, model: Model, seconds: Mapping[str, float]) -> Model:
+        """Return the model with the race and the seconds of all stages; intervals allow for the luck of the winner."""
+        if self.result is not None:
+            seconds = {"race": self.result.seconds, **seconds}
+            model = replace(model, answers=model.answers.widened(self.result.luck))
+        return replace(model, learned=replace(model.learned, race=self.result, stage_seconds=seconds))
+
+
 def race(
-    asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit, progress: Progress, request: Request
-) -> list[tuple[Recipe, RaceResult | None]]:
-    """Return the recipe for all rows with what a race chooses, and its result: None if nothing is left to a race.
+    asked: Recipe,
+    source: Source,
+    task: Task,
+    groups: np.ndarray | None,
+    fit: Fit,
+    progress: Progress,
+    request: Request,
+    known: tuple[Recipe, RaceResult | None] | None = None,
+) -> Iterator[Raced]:
+    """Yield the recipe for all rows with what a race chooses: kernel, normalisation, loss, bins, covariates.
 
     Recipes of the other candidates follow, the better ones first, for where memory does not hold the machine. Each has
     the result that it leads.
+
+    Parameters
+    ----------
+    asked : Recipe
+        The settings that are asked for.
+    source, task, groups
+        The rows, their targets and their groups.
+    fit : callable
+        Returns the model of a recipe, for rows and their groups.
+    progress : Progress
+        Informed of the stages.
+    request : Request
+        What is asked of the fit besides: without ``races`` only covariates are chosen.
+    known : tuple of Recipe and RaceResult, or None, default=None
+        What an earlier race has chosen, if the fit is resumed.
+    """
+    chosen: list[tuple[Recipe, RaceResult | None]] = [(asked, None) if known is None else known]
+    if known is None and request.races:
+        chosen = raced_recipes(asked, source, task, groups, fit, progress, request)
+    for recipe, result in chosen:
+        yield Raced(*with_covariates(recipe, source, task, groups, fit, progress), result)
+
+
+def raced_recipes(
+    asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit, progress: Progress, request: Request
+) -> list[tuple[Recipe, RaceResult | None]]:
+    """Return the recipes for all rows with what a race chooses, and the results that they lead; see ``race``.
 
     kernel="auto" and several normalisations are chosen on a sample of the rows, and so are weights of bins if they are
     to be learned. Rows are held out by group if groups are given, and stratified by class if there are classes.

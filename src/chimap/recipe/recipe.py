@@ -24,6 +24,7 @@ from chimap._validation import AUTO, ParameterError, check_choice, is_auto
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
+from chimap.features.covariates import Covariates
 from chimap.features.families import OPEN, AutomaticFeatures, features_with, with_features_unpacked
 from chimap.kernels import Kernel, as_kernel
 from chimap.losses import Loss, Quantile
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
 
 # Fields of a recipe that are no parameters of an estimator, or do not change the model.
-_NOT_LISTED = {"estimator", "is_classifier", "seed", "solver", "learner", "keeps_posterior", "n_covariates"}
+_NOT_LISTED = {"estimator", "is_classifier", "seed", "solver", "learner", "keeps_posterior", "covariate_columns"}
 _NOT_LISTED |= {"raced", "resolved", "verbose"}
 
 PRECISIONS = (AUTO, "float32", "float64")
@@ -78,8 +79,9 @@ class Recipe:
         Learns the kernel before the weights.
     keeps_posterior : bool, default=False
         Whether the model keeps the posterior of its weights, if it has one.
-    n_covariates : int, default=0
-        Number of columns behind the bins whose dot products are added to the kernel; see ``fit.covariates``.
+    covariate_columns : Covariates or None, default=None
+        Covariates of the rows as columns behind the bins, whose dot products are added to the kernel; a race chooses
+        them (``race.covariates``).
     raced : frozenset of str, default=frozenset()
         Names of the settings that a race has chosen.
     resolved : frozenset of str, default=frozenset()
@@ -121,7 +123,7 @@ class Recipe:
     solver: str | None = None
     learner: Learner | None = None
     keeps_posterior: bool = False
-    n_covariates: int = 0
+    covariate_columns: Covariates | None = None
     raced: frozenset[str] = frozenset()
     resolved: frozenset[str] = frozenset()
 
@@ -178,6 +180,11 @@ class Recipe:
         return replace(self, **settings, resolved=self.resolved | settings.keys())
 
     # --- in the types that a fit takes
+
+    @property
+    def n_covariates(self) -> int:
+        """Number of columns behind the bins."""
+        return 0 if self.covariate_columns is None else self.covariate_columns.n_columns
 
     @property
     def budget(self) -> int:

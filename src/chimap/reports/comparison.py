@@ -22,7 +22,7 @@ from chimap.engines import Progress
 from chimap.machines.base import Facts, Request
 from chimap.machines.catalogue import machine_for
 from chimap.models.race_result import RaceResult, Trial
-from chimap.race.choose import race
+from chimap.race.choose import raced_recipes
 from chimap.race.trials import error_between
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
@@ -289,11 +289,11 @@ def compare(
 
     if not source.has_labels:
         raise DataError(f"{source.name} has no labels to compare machines by. Name them.")
-    asked, request = Recipe.of(model), Request(can_keep=True, has_distances=True)
+    asked, request = Recipe.of(model), Request(can_keep=True, races=True)
     with threads(model.n_jobs), progress or Progress() as shown:
         shown.stage("reading", None)
         task, source, groups = Task.of(source, asked, groups)
-        choices = race(asked, source, task, groups, fit_candidate, shown, request)
+        choices = raced_recipes(asked, source, task, groups, fit_candidate, shown, request)
     result, facts = choices[0][1], Facts.of(source, task, groups, request)
     if result is None:
         raise InputError(Message("nothing is left to a race: give {kernel='auto'}, or several normalisations."))

@@ -280,7 +280,8 @@ def _evaluation(
         "trained at": training.get("date"),
         "unlike the training rows": next(iter(doubts_of_new_rows(model, source)), None),
     }
-    selection, covariates = (None, None) if learned is None else (learned.selection, learned.covariates)
+    selection = None if learned is None else learned.selection
+    covariates = None if fitted is None else fitted.fitted.recipe.covariate_columns
     return Evaluation(
         title=f"{model.describe()['kernel']} on {data['file']}",
         model_name=type(model).__name__,

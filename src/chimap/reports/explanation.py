@@ -140,7 +140,7 @@ def explanation_of(
     shape: tuple[int, int] | None,
 ) -> ModelExplanation:
     """Return everything that the page of an explanation of the model in ``file`` shows."""
-    about, learned = model.describe(), model.fitted.learned
+    about, learned, covariates = model.describe(), model.fitted.learned, model.fitted.recipe.covariate_columns
     facts = {
         "model": file,
         "kernel": kernel_in_words(about["kernel"], about["gamma"]),
@@ -162,5 +162,5 @@ def explanation_of(
         rows=tuple(rows),
         which_rows=which_rows,
         painted=None if shape is None else painted(importance.by_bin, shape),
-        covariates=None if learned.covariates is None else learned.covariates.describe(),
+        covariates=None if covariates is None else covariates.describe(),
     )

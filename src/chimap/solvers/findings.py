@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -77,6 +77,10 @@ class Findings:
     kkt_residual: float | None = None
     objective: float | None = None
     n_iter: int | None = None
+
+    def at(self, places: np.ndarray) -> Findings:
+        """Return the same with the numbers of the rows of a file, given the places (n,) of all rows there."""
+        return self if self.row_numbers is None else replace(self, row_numbers=places[self.row_numbers])
 
 
 register(KernelPath)

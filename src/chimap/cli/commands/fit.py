@@ -302,7 +302,7 @@ def bin_weights_line(model: BaseEstimator) -> str | None:
 
 def covariates_line(model: BaseEstimator) -> str | None:
     """Return the covariates, their kernel, and what they and the counts add to each other; None without any."""
-    covariates = model.fitted.learned.covariates
+    covariates = model.fitted.recipe.covariate_columns
     return None if covariates is None else covariates_in_words(covariates.describe())
 
 
@@ -350,6 +350,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
     """Return the values of ``--json``."""
     model, source = fitted.model, fitted.source
     held_out, learned = fitted.held_out, model.fitted.learned
+    covariates = model.fitted.recipe.covariate_columns
     return {
         "command": "fit",
         "model": str(output),
@@ -357,7 +358,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "data": source.name,
         "rows": model.n_rows_,
         "block_rows": learned.findings.block_rows,
-        "covariates": learned.covariates and learned.covariates.describe(),
+        "covariates": covariates and covariates.describe(),
         "rows_unlearned": learned.findings.n_unlearned or 0,
         "rows_held_out": _not_learned_from(fitted)[0],
         "rows_of_weight_0": _not_learned_from(fitted)[1],

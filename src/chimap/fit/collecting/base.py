@@ -27,11 +27,12 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
 from chimap.features.nearest import FAR, LEFT_OUT_ROWS, empty_rows, nearest_distances
 from chimap.features.principal import PCA, BlockMoments
-from chimap.fit.checkpoint import Checkpoint, FittedDesign, SavedState
+from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
 from chimap.machines.base import Plan, Request
 from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
 from chimap.models.answers import Distances
+from chimap.models.race_result import RaceResult
 from chimap.moments import DealtFolds, Moments, RowWeights
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve
@@ -55,6 +56,8 @@ class FitRun:
         What is asked besides the recipe.
     checkpoint : Checkpoint or None, default=None
         The file to write the state to, and to resume from.
+    race : RaceResult or None, default=None
+        The race that has chosen the recipe.
     """
 
     engine: Engine
@@ -62,6 +65,15 @@ class FitRun:
     clock: Stopwatch
     request: Request
     checkpoint: Checkpoint | None = None
+    race: RaceResult | None = None
+
+    def resumed(self, method: Method, sources: Sequence[Source], plan: Plan) -> SavedState | None:
+        """Return the state that the checkpoint has of the fit, if any; it keeps what the race has chosen."""
+        if self.checkpoint is None:
+            return None
+        raced = plan.raced
+        self.checkpoint.keep(plan.asked, Choice(raced.seed, raced.raced_settings, raced.memory, self.race))
+        return self.checkpoint.open(method, sources)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ of the grid is a little better by chance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,9 +23,10 @@ from chimap.data import ArraySource, Source
 from chimap.data.covariates import Widened
 from chimap.data.source import choose_rows
 from chimap.features.covariates import Covariates
-from chimap.fit.gamma import exact_machine_of
 from chimap.machines.base import named_settings
 from chimap.models.model import Model
+from chimap.race.gamma import exact_machine_of
+from chimap.race.runner import Fit
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task, scoring_of
 from chimap.recipe.weights import with_weights
@@ -59,7 +59,7 @@ class _ComparedRows:
     recipe: Recipe
     counts: Source
     groups: np.ndarray | None
-    learn: Callable[[Recipe, Source, np.ndarray | None], Model]
+    learn: Fit
 
     def left_out(self, recipe: Recipe, rows: Source) -> tuple[Model, _LeftOut]:
         """Return the machine of these rows, and the outputs of each by a machine without it."""
@@ -70,19 +70,14 @@ class _ComparedRows:
 
 
 def with_covariates(
-    recipe: Recipe,
-    source: Source,
-    task: Task,
-    groups: np.ndarray | None,
-    learn: Callable[[Recipe, Source, np.ndarray | None], Model],
-    progress: Progress,
-) -> tuple[Recipe, Source, Covariates | None]:
-    """Return the recipe and the rows with the covariates that add to the counts, and what they add: None without any.
+    recipe: Recipe, source: Source, task: Task, groups: np.ndarray | None, learn: Fit, progress: Progress
+) -> tuple[Recipe, Source]:
+    """Return the recipe and the rows with the covariates that add to the counts; both as they are without any.
 
     Parameters
     ----------
     recipe : Recipe
-        The settings of the counts, after the race.
+        The settings of the counts, as a race has chosen them.
     source : Source
         The rows, with ``covariates`` if there are any.
     task : Task
@@ -95,7 +90,7 @@ def with_covariates(
         Is told of the machines.
     """
     if source.covariates is None:
-        return recipe, source, None
+        return recipe, source
     for name in named_settings(recipe).keys() & REFUSED.keys():
         raise InputError(Message("{covariates} cannot be combined with {}: leave one of them out.", REFUSED[name]))
     progress.stage("covariates", 2 + len(KERNELS) * (1 + len(WEIGHTS)), "machines")
@@ -142,7 +137,7 @@ def with_covariates(
         for weight in WEIGHTS:
             weighted = replace(unit, weight=weight * ratio)
             both_columns = Widened(rows, np.sqrt(weighted.weight) * columns, unit.column_names)
-            wide_recipe = replace(sample.recipe, n_covariates=columns.shape[1])
+            wide_recipe = replace(sample.recipe, covariate_columns=unit)
             both = _better(both, weighted, sample.left_out(wide_recipe, both_columns)[1])
             progress.advance()
     assert both is not None
@@ -151,10 +146,10 @@ def with_covariates(
     chosen = _told(both[0], score, sample, alone, others[1], both[1])
     gain = alone.errors - both[1].errors
     if gain.mean() <= _CLEAR * error_of_mean(gain, of_rows) or chosen.scores["covariates add"] < 0:
-        return recipe, source, replace(chosen, weight=0.0)
+        return replace(recipe, covariate_columns=replace(chosen, weight=0.0)), source
     final = replace(Covariates.fitted(source.covariates, chosen.kernel), weight=chosen.weight)
     chosen = replace(chosen, codes=final.codes, features=final.features)
-    return replace(recipe, n_covariates=chosen.n_columns), chosen.widened(source), chosen
+    return replace(recipe, covariate_columns=chosen), chosen.widened(source)
 
 
 def _better(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +13,8 @@ from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.kernels import Exponential
 from chimap.machines.base import Plan
-from chimap.models.model import Model
 from chimap.moments import of_rows
+from chimap.race.runner import Fit
 from chimap.recipe import Recipe
 from chimap.recipe.weights import with_weights
 from chimap.solvers.kernel_matrix import exact_bytes
@@ -23,9 +22,6 @@ from chimap.solvers.kernel_matrix import exact_bytes
 GAMMA_ROWS = 2000  # of a sample that gamma is chosen on: a quarter of a second per gamma; more hardly change the best
 _FEWEST_GAMMA_ROWS = 100
 _GAMMA_SHARE = 4  # the kernel matrix of the sample may take a quarter of the memory budget
-
-Fit = Callable[[Recipe, Source, np.ndarray | None], Model]
-"""Returns the model of a recipe, for rows and their groups."""
 
 
 def with_gamma(plan: Plan, source: Source, groups: np.ndarray | None, fit: Fit) -> Plan:
