@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gzip
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 import chimap
 from chimap._errors import DataError, InputError, MemoryBudgetError, MissingPackageError, ParameterError
 from chimap.cli import messages
+from chimap.cli.main import _explain
 
 from .conftest import SMALL
 from .terminal import run, run_many
@@ -259,3 +261,18 @@ def test_checks_of_input_raise_exceptions_of_the_package():
             continue
         raised = re.findall(r"raise (ValueError|ImportError)\(", path.read_text(encoding="utf-8"))
         assert not raised, f"{path}: raise InputError or MissingPackageError of chimap._errors instead"
+
+
+@pytest.mark.parametrize(("raised", "code"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
+def test_signals_that_arrive_while_an_argument_of_a_c_function_is_made(raised, code):
+    class Argument:
+        @classmethod
+        def from_param(cls, value):
+            raise value
+
+    function = ctypes.CFUNCTYPE(None, ctypes.py_object)(lambda value: None)
+    function.argtypes = [Argument]
+    with pytest.raises(ctypes.ArgumentError) as made:
+        function(raised)
+    assert _explain(made.value) == code
+    assert _explain(ctypes.ArgumentError("argument 1: TypeError: wrong type")) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -147,10 +148,10 @@ def run() -> NoReturn:
 
 def _explain(error: Exception) -> int:
     """Print an exception as a message and return the exit code."""
-    signals = [cause for cause in _behind(error) if isinstance(cause, SystemExit | KeyboardInterrupt)]
-    if any(isinstance(cause, SystemExit) for cause in signals):  # of SIGTERM, in code that made it another error
+    causes = {name for cause in _behind(error) for name in _names_of(cause)}
+    if SystemExit.__name__ in causes:  # of SIGTERM, in code that made it another error
         return _TERMINATED
-    if signals or isinstance(error, click.Abort):
+    if KeyboardInterrupt.__name__ in causes or isinstance(error, click.Abort):
         return messages.explain_interrupt()
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         print(error.ctx.get_help(), file=sys.stderr)
@@ -168,6 +169,15 @@ def _behind(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
+
+
+def _names_of(error: BaseException) -> list[str]:
+    """Return the name of an exception, and of the one within it if it was raised for an argument of a C function.
+
+    The ctypes module keeps only the text of that: "argument 8: KeyboardInterrupt: ".
+    """
+    is_of_argument = isinstance(error, ctypes.ArgumentError)
+    return [type(error).__name__, *(str(error).split(":")[1].split() if is_of_argument else [])]
 
 
 def _show_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object) -> None:
