@@ -175,6 +175,23 @@ def test_line_breaks_and_quotes_within_fields(tmp_path, monkeypatch, text, meant
     assert source.labels().tolist() == ["x", "y"] * 50
 
 
+@pytest.mark.parametrize("end", ['3,"4', '3,"', '"3,4\n'])
+@pytest.mark.parametrize("block_bytes", [8, 1 << 20])
+def test_a_file_that_ends_within_a_quoted_field(tmp_path, monkeypatch, end, block_bytes):
+    monkeypatch.setattr(csv, "BLOCK_BYTES", block_bytes)
+    path = write(tmp_path, "a,b\n" + "1,2\n" * 20 + end)
+    with pytest.raises(DataError, match=r"rows\.csv: cannot be read .*cut off"):
+        list(open_source(path).chunks(10))
+
+
+def test_a_transposed_file_that_ends_within_a_quoted_field(tmp_path):
+    text = "bin,s,t\n" + "".join(f'"g ""{i}""",{i},2\n' for i in range(20))
+    whole = open_source(write(tmp_path, text + 'g,3,"4"\n'), transpose=True)
+    assert whole.n_features == 21
+    with pytest.raises(DataError, match=r"rows\.csv: cannot be read .*cut off"):
+        open_source(write(tmp_path, text + 'g,3,"4'), transpose=True)
+
+
 def test_a_table_that_changes(tmp_path):
     path = write(tmp_path, "a,b\n" + "1,2\n" * LABELS.size)
     source = open_source(path)

@@ -192,7 +192,7 @@ class TextTable(DataTable):
             try:
                 for _ in range(self._n_skipped):
                     read_piece(self.file, file, 0, "its heading")
-                while piece := _read_records(self.file, file, BLOCK_BYTES, "below its heading"):
+                while piece := _read_records(self.file, file, BLOCK_BYTES, "below its heading", self.delimiter):
                     if piece.isspace():
                         continue
                     # Not ``open_csv``: its thread may still hold the Python file when the interpreter exits, which
@@ -219,9 +219,19 @@ class TextTable(DataTable):
         return self.ids(column, name) if is_text else _numbers(column)
 
     def numbered_records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number of the last line of each record, and its fields, however many there are."""
-        with self._opened() as records:
-            yield from records
+        """Yield the number of the last line of each record, and its fields, however many there are.
+
+        Raise DataError where the file ends within a quoted field.
+        """
+        lines: list[str] = []
+        latest = ""
+        with self._opened(lines) as records:
+            for numbered in records:
+                latest = "".join(lines)
+                lines.clear()
+                yield numbered
+            if latest.count('"') % 2:
+                _check_closed(self.file, latest, self.delimiter)
 
     def misfit(self, line: int, record: list[str]) -> DataError:
         """Return the error for a record with another number of fields."""
@@ -252,15 +262,20 @@ class TextTable(DataTable):
         return DataError(f"{self.file}: cannot be read ({reason}). Is it damaged or cut off?")
 
     @contextmanager
-    def _opened(self, *, strict: bool = False) -> Iterator[Iterator[tuple[int, list[str]]]]:
+    def _opened(
+        self, seen: list[str] | None = None, *, strict: bool = False
+    ) -> Iterator[Iterator[tuple[int, list[str]]]]:
         """Open the records below the heading that are not blank, each with the number of its last line.
 
-        ``strict``: bytes that are not text come as lone surrogates, and quotes must be closed.
+        seen: gets the lines that are read. ``strict``: bytes that are not text come as lone surrogates, and quotes must
+        be closed.
         """
         csv.field_size_limit(_LONGEST_FIELD)
         with self._stream() as stream:
             lines = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape" if strict else "strict", newline="")
-            records = csv.reader(lines, delimiter=self.delimiter, strict=strict)
+            records = csv.reader(
+                lines if seen is None else _noted(lines, seen), delimiter=self.delimiter, strict=strict
+            )
             try:
                 yield (
                     (records.line_num, record) for record in records if record and records.line_num > self._n_skipped
@@ -702,20 +717,39 @@ def _fields(line: str, delimiter: str) -> list[str]:
     return next(csv.reader([line.strip("\r\n")], delimiter=delimiter))
 
 
-def _read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
+def _read_records(file: DataFile, stream: IO[bytes], size: int, place: str, delimiter: str) -> bytes:
     """Return the next ``size`` bytes and the rest of their last record, whose quoted fields may have line breaks.
 
-    See ``read_piece``.
+    See ``read_piece``. Raise DataError where the file ends within a quoted field: what is missing may be digits.
     """
     lines = [read_piece(file, stream, size, place)]
     is_open = lines[0].count(_QUOTE) % 2 == 1
     while is_open and len(lines) <= _MOST_LINES:
         line = read_piece(file, stream, 0, place)
         if not line:
+            _check_closed(file, b"".join(lines).decode("utf-8", "surrogateescape"), delimiter)
             break
         lines.append(line)
         is_open = line.count(_QUOTE) % 2 == 0
     return b"".join(lines)
+
+
+def _noted(lines: Iterable[str], seen: list[str]) -> Iterator[str]:
+    """Yield lines, each of which is added to those seen."""
+    for line in lines:
+        seen.append(line)
+        yield line
+
+
+def _check_closed(file: DataFile, records: str, delimiter: str) -> None:
+    """Raise DataError if the last of these records ends within a quoted field; a quote in any other is a character."""
+    lines = io.StringIO(records, newline="")
+    try:
+        for _ in csv.reader(lines, delimiter=delimiter, strict=True):
+            pass
+    except csv.Error as error:
+        if not lines.read(1):  # other faults, in lines before, are told by the reader of numbers
+            raise DataError(f"{file}: cannot be read ({error}). It is cut off or damaged; copy it again.") from error
 
 
 def looks_like_text(fields: Sequence[str], has_commas: bool = False) -> bool:
