@@ -155,6 +155,12 @@ def test_bad_settings(solve, message):
         solve(sums(*data(30), n_folds=2))
 
 
+def test_folds_of_other_features_are_told():
+    Z, y = data()
+    with pytest.raises(DataError, match="moments of 5 features and 1 targets do not merge with 12 and 1"):
+        sums(Z, y)[0].ridge(*sums(Z[:, :5], y))
+
+
 def test_no_rows():
     for solve in (ridge, lasso):
         with pytest.raises(DataError, match="no rows"):

@@ -48,9 +48,25 @@ class Accumulator(Protocol):
         ...
 
 
-def _linear_model(name: str, folds: Sequence[Moments], settings: dict[str, object]) -> object:
+class LinearModel(Protocol):
+    """f(z) = z'coef + intercept, as ``Moments.ridge`` returns it: a ``SumsModel`` of ``selection.sums``."""
+
+    @property
+    def coef(self) -> np.ndarray:
+        """Weights (D, t)."""
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """Intercepts (t,)."""
+
+    @property
+    def alpha(self) -> float:
+        """The strength used."""
+
+
+def _linear_model(name: str, folds: Sequence[Moments], settings: dict[str, object]) -> LinearModel:
     """Return a linear model of ``selection.sums``, which solves what these sums are for."""
-    return cast(Callable[..., object], at_address(f"chimap.selection.sums:{name}"))(folds, **settings)
+    return cast(Callable[..., LinearModel], at_address(f"chimap.selection.sums:{name}"))(folds, **settings)
 
 
 class Moments:
@@ -401,12 +417,22 @@ class Moments:
             raise DataError(f"cannot take {other.n_rows} rows out of {self.n_rows}: they were never merged.")
         return self._combine(other, -1)
 
-    def _combine(self, other: Moments, sign: int) -> Moments:
+    def check_alike(self, other: Moments) -> None:
+        """Raise DataError for moments of other numbers of features or targets.
+
+        Parameters
+        ----------
+        other : Moments
+            The other moments.
+        """
         if (other.n_features, other.n_targets) != (self.n_features, self.n_targets):
             raise DataError(
                 f"moments of {other.n_features} features and {other.n_targets} targets do not merge with "
                 f"{self.n_features} and {self.n_targets}: they come from different maps or labels."
             )
+
+    def _combine(self, other: Moments, sign: int) -> Moments:
+        self.check_alike(other)
         if other.n_rows == 0:
             return self
         if self.shift is None:
@@ -495,7 +521,7 @@ class Moments:
 
     # --- linear models, of a folder below: named by their addresses
 
-    def ridge(self, *folds: Moments, **settings: object) -> object:
+    def ridge(self, *folds: Moments, **settings: object) -> LinearModel:
         """Return ridge regression from these sums: ``chimap.ridge([self, *folds], **settings)``.
 
         Parameters
@@ -518,7 +544,7 @@ class Moments:
         """
         return _linear_model("ridge", [self, *folds], settings)
 
-    def lasso(self, *folds: Moments, **settings: object) -> object:
+    def lasso(self, *folds: Moments, **settings: object) -> LinearModel:
         """Return the LASSO or elastic net from these sums: ``chimap.lasso([self, *folds], **settings)``.
 
         Parameters
@@ -535,7 +561,7 @@ class Moments:
         """
         return _linear_model("lasso", [self, *folds], settings)
 
-    def group_lasso(self, *folds: Moments, **settings: object) -> object:
+    def group_lasso(self, *folds: Moments, **settings: object) -> LinearModel:
         """Return the group LASSO from these sums: ``chimap.group_lasso([self, *folds], **settings)``.
 
         Parameters

@@ -243,6 +243,8 @@ def group_lasso(
 
 def _of(folds: Sequence[Moments]) -> tuple[FoldMoments, Moments]:
     """Return the folds about the shifts of the first, and their sum."""
+    for fold in folds:
+        folds[0].check_alike(fold)
     shifts = folds[0].shifts
     moments = FoldMoments.of([fold.about(*shifts) for fold in folds], np.dtype(np.float64))
     whole = moments.whole()
