@@ -97,10 +97,7 @@ def test_the_sample_and_what_is_fitted_on_it(X, settings):
     job = largest_job(method, source, codec.n_targets)
     rows = PreparedRows(source, method.preparation(source), codec, DealtFolds(1, recipe.seed), recipe.seed)
 
-    peak = peak_of(
-        lambda: method.design.fit(rows.sample(), recipe.seed),
-        first=lambda: method.design.fit(rows.sample()[:600], recipe.seed),
-    )
+    peak = peak_of(lambda: method.features(rows.sample()), first=lambda: method.features(rows.sample()[:600]))
     # beside the plan: the dense block that distances of sparse rows are taken to
     assert job.sample_bytes / 1.4 < peak < 1.1 * job.sample_bytes
 

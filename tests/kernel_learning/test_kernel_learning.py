@@ -331,11 +331,11 @@ def test_rows_to_tune_on_are_whole_groups_and_so_are_their_folds(monkeypatch, n_
     X = rng.dirichlet(np.ones(6), size=300)
     seen = []
 
-    def recorded(design, features, rows, method):
+    def recorded(method, features, rows):
         seen.append(rows)
         return WidthObjective(features, rows, "held-out", WidthPenalty("l2", 0.0))
 
-    monkeypatch.setattr("chimap.kernel_learning.widths.WidthDesign.objective", recorded)
+    monkeypatch.setattr("chimap.kernel_learning.widths.WidthMethod.width_objective", recorded)
     FourierKernelRegressor(
         "gaussian",
         n_components=16,

@@ -26,7 +26,7 @@ from chimap.engines import Stopwatch
 from chimap.features.fourier import FourierFeatures, WidthFeatures
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.kernel_learning.widths import WidthObjective, WidthPenalty
-from chimap.machines.method import Design
+from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
 from chimap.moments import GivenFolds, Moments, unit_of
 from chimap.recipe.codecs import ClassCodec
@@ -439,8 +439,8 @@ def test_samples_have_the_weights_in_them(features):
 def test_samples_are_drawn_in_proportion_to_weights(features, monkeypatch):
     """What maps, landmarks and nodes are learned from: rows of a class that has nine tenths of the weights."""
     X, y = classes(3000, 10, 2)
-    fit, drawn = Design.fit, []
-    monkeypatch.setattr(Design, "fit", lambda self, rows, *more: (drawn.append(rows), fit(self, rows, *more))[1])
+    fit, drawn = Method.features, []
+    monkeypatch.setattr(Method, "features", lambda self, rows, *more: (drawn.append(rows), fit(self, rows, *more))[1])
     monkeypatch.setattr("chimap.machines.rows.sample_size", lambda source, parts: 2000)
     kernel = "chi2" if features == "additive" else "exp-chi2"
     model = HistogramClassifier(kernel, features=features, n_components=20, alpha=1.0, **LEFT)

@@ -24,7 +24,7 @@ from chimap.engines import LocalEngine, Progress, Stopwatch, chunk_rows_within
 from chimap.explain.background import RowStatistics
 from chimap.features.base import FittedFeatures, LinearForm
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
-from chimap.fit.checkpoint import FittedDesign
+from chimap.fit.checkpoint import FittedOnSample
 from chimap.fit.collecting import FitRun, Sample
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.collecting.sums import empty_moments, learning_pass, validation_and_scored_rows
@@ -249,8 +249,8 @@ class KeptBatches:
         self._is_sparse = filling.is_sparse
         sample = preparation(InForm(first, self._is_sparse).block(0, size).X, 0, first.name)
         weights = None if first.weights is None else of_rows(first.weights[:size])
-        features = method.design.fit(sample, method.recipe.seed, weights)
-        self.fitted = FittedDesign(
+        features = method.features(sample, weights)
+        self.fitted = FittedOnSample(
             method.recipe.seed, codec, features.take(slice(0)), method.normalization, RowStatistics.of(sample)
         )
         self._row_bytes = mapped_row_bytes(method.recipe, first, filling)

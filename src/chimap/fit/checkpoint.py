@@ -66,7 +66,7 @@ class SavedState:
         Moments of each block ("components") or of each fold ("learning"); none of a sweep.
     principal : list of PCA or None
         Components that the first pass found, or None.
-    fitted : FittedDesign
+    fitted : FittedOnSample
         What was learned before the rows were added up.
     swept : Swept or None, default=None
         Where a sweep over blocks of rows stands. The rows are read again.
@@ -80,7 +80,7 @@ class SavedState:
     chunk_rows: int
     moments: Sequence[Moments]
     principal: Sequence[PCA] | None
-    fitted: FittedDesign
+    fitted: FittedOnSample
     swept: Swept | None = None
     digest: str = ""
 
@@ -199,7 +199,7 @@ class Checkpoint:
         with model_file.damage_as_data_error(self.path):
             state = model_file.decode(meta["state"], arrays)
             moments = [_moments(state_of_moments, arrays, i) for i, state_of_moments in enumerate(meta["moments"])]
-            learned = FittedDesign(**{field.name: state[field.name] for field in fields(FittedDesign)})
+            learned = FittedOnSample(**{field.name: state[field.name] for field in fields(FittedOnSample)})
             saved = SavedState(
                 meta["stage"],
                 meta["place"],
@@ -230,7 +230,7 @@ class Checkpoint:
     def write(self, method: Method, sources: Sequence[Source], saved: SavedState) -> None:
         """Write the state."""
         arrays: dict[str, np.ndarray] = {}
-        learned = {field.name: getattr(saved.fitted, field.name) for field in fields(FittedDesign)}
+        learned = {field.name: getattr(saved.fitted, field.name) for field in fields(FittedOnSample)}
         solved = {"principal": saved.principal, "swept": saved.swept}
         state = model_file.encode(learned | solved, "state", arrays)
         meta = {
@@ -313,7 +313,7 @@ def _moments(meta: JSON, arrays: dict[str, np.ndarray], i: int) -> Moments:
 
 
 @dataclass(frozen=True)
-class FittedDesign:
+class FittedOnSample:
     """What is learned before the rows are added up.
 
     Parameters

@@ -3,7 +3,7 @@
 ``fit`` is the trunk of the package: every estimator that learns from a source of rows ends up here, with a ``Recipe``.
 The task says what the labels are, the facts what the rows are like. A race chooses what is open, the machine that the
 rows get gives the rest its value, and ``learn`` makes a model: the collector (``fit.collecting``) for what the
-objective needs plans the memory and draws a sample; the design learns the features on it; passes over the rows collect
+objective needs plans the memory and draws a sample; the method fits the features on it; passes over the rows collect
 the evidence; and the objective chooses the strength and solves for the weights. ``improved`` goes on to a larger
 machine while that predicts better.
 """
@@ -35,7 +35,7 @@ from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.explain.background import RowStatistics
 from chimap.features.base import LinearForm
 from chimap.features.principal import PrincipalCoordinates
-from chimap.fit.checkpoint import Checkpoint, FittedDesign, SavedState, resumable
+from chimap.fit.checkpoint import Checkpoint, FittedOnSample, SavedState, resumable
 from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Sample
 from chimap.fit.improve import ModelAndOutputs, improved
 from chimap.losses import Observed
@@ -115,9 +115,9 @@ def fit(
         facts = Facts.of(raced.rows, task, groups, request)
         plan = with_gamma(machine_for(raced.recipe, facts, recipe), raced.rows, groups, fit_candidate)
         with advised(plan), progress, engine_of(engine) as running, compilation(clock, progress):
-            run = FitRun(running, progress, clock, request, log, raced.result)
-            first = learn(plan, task, raced.rows, run, groups, unlabelled, ends_at, shown)
-            learn_more = partial(_learned_again, task, replace(run, checkpoint=None), shown)
+            run = FitRun(running, progress, clock, request, log, raced.result, ends_at)
+            first = learn(plan, task, raced.rows, run, groups, unlabelled, shown)
+            learn_more = partial(_learned_again, task, replace(run, checkpoint=None, ends_at=None), shown)
             model = improved(first, plan, task, raced.rows, groups, learn_more, progress)
         return raced.finished(model, clock.seconds)
 
@@ -179,17 +179,12 @@ def learn(
     run: FitRun,
     groups: np.ndarray | None = None,
     unlabelled: Source | None = None,
-    ends_at: float | None = None,
     shown: Scoring = None,
 ) -> ModelAndOutputs:
     """Learn features and weights, with a value for every setting. See ``fit``; ``shown`` is the score of the curve."""
     recipe = plan.recipe
     method = Method.of(
-        recipe,
-        source.column_names,
-        has_gaps=task.has_gaps,
-        ends_at=ends_at,
-        alpha_is_from_race=plan.chosen_by("alpha") == "race",
+        recipe, source.column_names, has_gaps=task.has_gaps, alpha_is_from_race=plan.chosen_by("alpha") == "race"
     )
     collectors, clock = COLLECTORS[method.objective.solver.needs], run.clock
     collectors.check(run.request)
@@ -236,7 +231,7 @@ def model_of_fit(
     method: Method,
     task: Task,
     source: Source,
-    fitted: FittedDesign,
+    fitted: FittedOnSample,
     kept: LinearForm,
     learned: ChosenSolution,
     held_out: HeldOutRows | None,
@@ -288,17 +283,17 @@ def _prepared_rows(
     return PreparedRows(source, method.preparation(source), codec, folds, method.recipe.seed, groups, leaves_folds)
 
 
-def learn_features(method: Method, rows: PreparedRows, sample: Sample, run: FitRun) -> FittedDesign:
+def learn_features(method: Method, rows: PreparedRows, sample: Sample, run: FitRun) -> FittedOnSample:
     """Learn the features on the sample, together with all else that precedes the passes."""
     places = rows.sampled() if sample.order is None else sample.order
     for some, numbers in ((sample.drawn, places), (sample.others, sample.places)):
         if some is not None:
             rows.prepare.warn_of_dominance(some, numbers, rows.source.name)
     with run.clock("map"), held_by(run.engine.pieces):
-        features = method.design.fit(sample.drawn, method.recipe.seed, sample.weights)
-    features, widths = method.design.learn(features, method, rows, sample.drawn, run.clock, run.progress)
+        features = method.features(sample.drawn, sample.weights)
+    features, widths = method.adapted(features, rows, sample.drawn, run.clock, run.progress)
     found = RowStatistics.of(sample.drawn)
-    return FittedDesign(method.recipe.seed, rows.codec, features, method.normalization, found, widths)
+    return FittedOnSample(method.recipe.seed, rows.codec, features, method.normalization, found, widths)
 
 
 def check_request(objective: PenalisedLoss, recipe: Recipe, request: Request) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from chimap import _arrays
-from chimap._types import Blocks, Rows
+from chimap._types import Rows
 from chimap._validation import check_choice, check_positive
 from chimap.engines import Job
 from chimap.features.base import FittedFeatures
@@ -19,11 +19,11 @@ from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledFeatures, ScaledWidths
 from chimap.kernel_learning.tuning import TuningRows
-from chimap.kernel_learning.widths import Adaptable, WidthDesign, WidthLearner, WidthObjective, WidthPenalty
+from chimap.kernel_learning.widths import Adaptable, WidthLearner, WidthMethod, WidthObjective, WidthPenalty
 from chimap.losses import Loss, Square
 from chimap.machines.jobs import job_of
-from chimap.machines.method import Design, Method, features_of
-from chimap.machines.objective import GroupNorm, PenalisedLoss, checked_loss
+from chimap.machines.method import Method, features_of
+from chimap.machines.objective import GroupNorm, PenalisedLoss
 from chimap.machines.rows import PreparedRows
 from chimap.moments import Moments
 from chimap.penalties import L21
@@ -197,15 +197,14 @@ class ChannelObjective(WidthObjective):
             yield Z, Y - target_shift, weights
 
 
-@dataclass(frozen=True)
-class Channels(Design):
+class Channels(Method):
     """Features of the channels side by side; each column belongs to exactly one channel."""
 
-    def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> FittedFeatures:
+    def features(self, sample: Rows, sample_weight: np.ndarray | None = None) -> FittedFeatures:
         partition(self.blocks, sample.shape[1])
         parts = self.parts(sample.shape[1])
         scale = Scale.of(sample, [part.kernel for part in parts])
-        fitted = features_of([part.scaled(scale) for part in parts], seed).fit(scale.rows(sample))
+        fitted = features_of([part.scaled(scale) for part in parts], self.recipe.seed).fit(scale.rows(sample))
         if not scale.exponent:
             return fitted
         channels = [ScaledFeatures(features, scale) for features in fitted.features_]
@@ -223,16 +222,13 @@ class ChannelLearner(WidthLearner):
     group_weights: Sequence[float] | None = field(kw_only=True)
     n_alphas: int = field(kw_only=True)
 
-    def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Design:
+    def method_for(self, recipe: Recipe) -> Any:
         """See ``Learner``."""
         for name, flag in (("shared", self.shared), ("joint", self.joint)):
             check_choice(flag, name, (False, True))
         check_choice(self.widths, "widths", ("block", "bin"))
         self.check(recipe, holds_out=self.joint)
-        if not self.joint:
-            return Channels(recipe, blocks)
-        self.objective_for(recipe, checked_loss(recipe))
-        return ChannelDesign(recipe, blocks, learner=self)
+        return ChannelMethod if self.joint else Channels
 
     def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
         """See ``Learner``."""
@@ -246,55 +242,51 @@ class ChannelLearner(WidthLearner):
         return GroupNorm(self.group_weights, bool(self.shared))
 
 
-@dataclass(frozen=True)
-class ChannelDesign(WidthDesign):
+class ChannelMethod(WidthMethod):
     """Features of the channels side by side, with separate widths, learned for weights of the channels."""
 
-    learner: ChannelLearner = field(kw_only=True)
-
     @property
-    def weighing(self) -> PenalisedLoss:
-        """What the weights of the channels minimise."""
-        return self.learner.objective_for(self.recipe, checked_loss(self.recipe))
+    def learner(self) -> ChannelLearner:
+        return cast(ChannelLearner, self.recipe.learner)
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
         return self.parts(n_columns)
 
-    def adaptable(self, n_components: int, sample: Rows, seed: int) -> ChannelWidths:
-        """See ``WidthDesign``; each column belongs to one channel."""
+    def adaptable(self, n_components: int, sample: Rows) -> ChannelWidths:
+        """See ``WidthMethod``; each column belongs to one channel."""
         partition(self.blocks, sample.shape[1])
         return ChannelWidths(
-            self.parts(sample.shape[1]), self.recipe, n_components, str(self.learner.widths), seed
+            self.parts(sample.shape[1]), self.recipe, n_components, str(self.learner.widths), self.recipe.seed
         ).fit(sample)
 
-    def objective(self, features: Adaptable, rows: TuningRows, method: Method) -> ChannelObjective:
+    def width_objective(self, features: Adaptable, rows: TuningRows) -> ChannelObjective:
         plain = features.at(features.start_)
-        whole = rows.moments(plain, method.recipe.dtype).whole()
-        loss, penalty = loss_of(self.weighing.loss, whole), self.learner.norm.penalty(plain)
+        whole = rows.moments(plain, self.recipe.dtype).whole()
+        loss, penalty = loss_of(self.objective.loss, whole), self.learner.norm.penalty(plain)
         return ChannelObjective(features, rows, penalty, loss, self.learner.penalty)
 
-    def first_alpha(self, features: Adaptable, rows: TuningRows, method: Method) -> float:
+    def first_alpha(self, features: Adaptable, rows: TuningRows) -> float:
         """Return the given strength, or the best one by the folds of the tuning rows at the widths to start from."""
         if self.fixed_alpha is not None:
             return self.fixed_alpha
         plain = features.at(features.start_)
-        moments = rows.moments(plain, method.recipe.dtype)
+        moments = rows.moments(plain, self.recipe.dtype)
         with rows.clock("choose alpha"):
             whole, penalty = moments.whole(), self.learner.norm.penalty(plain)
             largest = largest_alpha(whole, penalty)
             # At the largest strength no kernel is used, and the width of an unused kernel has no gradient.
             alphas = np.minimum(
-                self.weighing.open.path_below(largest, GroupPassesProblem.smallest), LARGEST_SHARE_OF_ALPHA * largest
+                self.objective.open.path_below(largest, GroupPassesProblem.smallest), LARGEST_SHARE_OF_ALPHA * largest
             )
             problem = GroupProblem(Square.name, Evidence(moments=moments, penalty=penalty))
             return compare(problem, OpenSettings(tuple(alphas.tolist())))[1]
 
-    def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
-        """See ``WidthDesign``: features of the tuning rows stay in memory while weights of other losses are found."""
+    def tuning_job(self, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
+        """See ``WidthMethod``: features of the tuning rows stay in memory while weights of other losses are found."""
         recipe = replace(self.recipe, n_components=n_components)
         source, parts = rows.source, parts_of(recipe, self.blocks, rows.source.n_features)
-        job = job_of(source, parts, rows.codec.n_targets, n_folds, method.recipe.dtype, normalises=method.changes_rows)
-        if self.weighing.solver.needs == "moments":
+        job = job_of(source, parts, rows.codec.n_targets, n_folds, self.recipe.dtype, normalises=self.changes_rows)
+        if self.objective.solver.needs == "moments":
             return job
         n_rows = min(source.n_rows, self.learner.n_tune_rows or source.n_rows)
-        return replace(job, n_kept=n_rows, kept_itemsize=method.recipe.dtype.itemsize)
+        return replace(job, n_kept=n_rows, kept_itemsize=self.recipe.dtype.itemsize)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from chimap import _arrays, _threads
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import ArrayLike, Blocks, Parameters, Rows
+from chimap._types import ArrayLike, Parameters, Rows
 from chimap._validation import DataError, ParameterError, check_choice, check_positive
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
@@ -33,7 +33,7 @@ from chimap.features.weighted import Half, Relevance, output_mixtures
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.losses import Loss
 from chimap.machines.jobs import job_of
-from chimap.machines.method import Design, LearnedWidths, Method
+from chimap.machines.method import LearnedWidths, Method
 from chimap.machines.objective import PenalisedLoss
 from chimap.machines.rows import PreparedRows
 from chimap.moments import FoldMoments, Moments
@@ -494,11 +494,11 @@ class WidthLearner:
         """Return the settings that an estimator has as parameters."""
         return cls(**{each.name: getattr(estimator, each.name) for each in fields(cls) if each.init})
 
-    def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Design:
+    def method_for(self, recipe: Recipe) -> type[WidthMethod]:
         """See ``Learner``."""
         check_choice(self.objective, "objective", tuple(SEARCHES))
         self.check(recipe, holds_out=True)
-        return WidthDesign(recipe, blocks, learner=self)
+        return WidthMethod
 
     def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
         """See ``Learner``."""
@@ -534,27 +534,30 @@ class WidthLearner:
         return WidthPenalty(self.width_penalty, float(self.width_strength))
 
 
-@dataclass(frozen=True)
-class WidthDesign(Design):
+@dataclass(frozen=True, eq=False)
+class WidthMethod(Method):
     """``WidthFeatures``: one kernel over all columns, with widths by blocks, bins or groups."""
 
-    learner: WidthLearner = field(kw_only=True)
+    @property
+    def learner(self) -> WidthLearner:
+        """The settings of the widths."""
+        return cast(WidthLearner, self.recipe.learner)
 
     @property
     def fixed_alpha(self) -> float | None:
         """The strength, if one is given."""
-        alpha = checked_alpha(self.recipe.alpha)
+        alpha = self.objective.open.alpha
         return alpha if isinstance(alpha, float) else None
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
-        """See ``Design``: only the widths depend on the blocks."""
+        """See ``Method``: only the widths depend on the blocks."""
         return parts_of(self.recipe, None, n_columns)
 
-    def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> Adaptable:
-        """Return features with the widths to start from, which ``learn`` replaces."""
-        return self.adaptable(int(self.recipe.n_components), sample, seed)
+    def features(self, sample: Rows, sample_weight: np.ndarray | None = None) -> Adaptable:
+        """Return features with the widths to start from, which ``adapted`` replaces."""
+        return self.adaptable(int(self.recipe.n_components), sample)
 
-    def adaptable(self, n_components: int, sample: Rows, seed: int) -> Any:
+    def adaptable(self, n_components: int, sample: Rows) -> Any:
         """Return features that can take any widths, fitted on rows."""
         kernel = self.recipe.exact_kernel
         scale = Scale.of(sample, [kernel])
@@ -567,28 +570,22 @@ class WidthDesign(Design):
             n_terms=int(self.recipe.n_terms),
             sampling=self.recipe.sampling,
             form=self.recipe.form,
-            random_state=seed,
+            random_state=self.recipe.seed,
         )
         return (ScaledWidths(features, scale) if scale.exponent else features).fit(sample)
 
-    def learn(
-        self,
-        features: Adaptable,
-        method: Method,
-        rows: PreparedRows,
-        sample: Rows,
-        clock: Stopwatch,
-        progress: Progress,
+    def adapted(
+        self, features: Adaptable, rows: PreparedRows, sample: Rows, clock: Stopwatch, progress: Progress
     ) -> tuple[FittedFeatures, LearnedWidths]:
         learner, full = self.learner, features
         n_rows = min(rows.source.n_rows, learner.n_tune_rows or rows.source.n_rows)
         n_components = tune_components(learner.n_tune_components, n_rows)
         if n_components is not None and n_components < int(self.recipe.n_components):
-            features = self.adaptable(n_components, sample, method.recipe.seed)
-        tuned, validation = self._tuning_rows(method, rows, features.n_components, clock)
+            features = self.adaptable(n_components, sample)
+        tuned, validation = self._tuning_rows(rows, features.n_components, clock)
         if validation is not None and validation.n_rows < FEWEST_VALIDATION_ROWS:
             validation = None
-        objective = self.objective(features, tuned, method)
+        objective = self.width_objective(features, tuned)
         search = SEARCHES[learner.objective](
             objective,
             validation,
@@ -601,7 +598,7 @@ class WidthDesign(Design):
         )
         is_small = tuned.n_rows * features.n_components <= MOST_ENTRIES_OF_ONE_THREAD
         with _threads.one_thread() if is_small else nullcontext():
-            widths = search.run(self.first_alpha(features, tuned, method))
+            widths = search.run(self.first_alpha(features, tuned))
         return full.at(widths.log_widths), LearnedWidths(
             np.exp(widths.log_widths),
             list(full.names_),
@@ -613,28 +610,28 @@ class WidthDesign(Design):
             objective.evaluations,
         )
 
-    def objective(self, features: Adaptable, rows: TuningRows, method: Method) -> WidthObjective:
+    def width_objective(self, features: Adaptable, rows: TuningRows) -> WidthObjective:
         """Return the function of the widths to minimise."""
         return WidthObjective(features, rows, self.learner.objective, self.learner.penalty)
 
-    def first_alpha(self, features: Adaptable, rows: TuningRows, method: Method) -> float:
+    def first_alpha(self, features: Adaptable, rows: TuningRows) -> float:
         """Return the given strength, or the best one at the widths to start from."""
         if self.fixed_alpha is not None:
             return self.fixed_alpha
-        moments = rows.moments(features.at(features.start_), method.recipe.dtype)
+        moments = rows.moments(features.at(features.start_), self.recipe.dtype)
         whole = moments.whole()
         with rows.clock("choose alpha"):
-            _, best = compare(RidgeProblem(moments, spans=False), OpenSettings(checked_alpha(self.recipe.alpha)))
-        return max(best, least_alpha(whole, method.recipe.dtype))
+            _, best = compare(RidgeProblem(moments, spans=False), self.objective.open)
+        return max(best, least_alpha(whole, self.recipe.dtype))
 
-    def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
+    def tuning_job(self, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """Return the plan of a pass with ``n_components`` features."""
         parts = parts_of(replace(self.recipe, n_components=n_components), None, rows.source.n_features)
-        dtype = method.recipe.dtype
-        return job_of(rows.source, parts, rows.codec.n_targets, n_folds, dtype, normalises=method.changes_rows)
+        dtype = self.recipe.dtype
+        return job_of(rows.source, parts, rows.codec.n_targets, n_folds, dtype, normalises=self.changes_rows)
 
     def _tuning_rows(
-        self, method: Method, rows: PreparedRows, n_components: int, clock: Stopwatch
+        self, rows: PreparedRows, n_components: int, clock: Stopwatch
     ) -> tuple[TuningRows, TuningRows | None]:
         """Return rows to learn the widths on, and rows to validate them or None.
 
@@ -646,9 +643,9 @@ class WidthDesign(Design):
         whole: Source = source
         if most is not None and most < source.n_rows:
             if groups is None:
-                chosen = choose_rows(source.n_rows, most, method.recipe.seed + 1)
+                chosen = choose_rows(source.n_rows, most, self.recipe.seed + 1)
             else:
-                chosen = rows_of_groups(groups, most, method.recipe.seed + 1)
+                chosen = rows_of_groups(groups, most, self.recipe.seed + 1)
                 groups = groups[chosen]
             with clock("sample"):
                 labels = source.labels()
@@ -657,7 +654,7 @@ class WidthDesign(Design):
         learning, validation = whole, None
         can_validate = groups is None or np.unique(groups).size > 2
         if can_validate and round(share * whole.n_rows) >= FEWEST_VALIDATION_ROWS:
-            learning, validation = split_source(whole, share, method.recipe.seed, groups)
+            learning, validation = split_source(whole, share, self.recipe.seed, groups)
             groups = None if groups is None else groups[learning.places]
         n_folds = min(fold_count(self.recipe.selection), learning.n_rows // 2)
         if groups is not None:
@@ -668,13 +665,13 @@ class WidthDesign(Design):
                 f"{source.name}: n_samples = {learning.n_rows} are too few to hold some out, which learning widths "
                 "needs; 4 rows suffice."
             )
-        job = self.tuning_job(method, rows, n_components, n_folds)
+        job = self.tuning_job(rows, n_components, n_folds)
         # Memory holds weights, adjoints and their columns side by side; the rows, if they are a part in memory; and
         # the sample.
         kept_bytes = whole.n_rows * source.row_bytes if whole is not source else 0.0
         kept_bytes += job.n_sampled * job.mapped_row_bytes
         job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept_bytes)
-        chunk_rows = chunk_rows_within(job, method.recipe.budget)
+        chunk_rows = chunk_rows_within(job, self.recipe.budget)
 
         tuned = TuningRows(rows.over(learning, n_folds, groups), chunk_rows, clock)
         if validation is None:

@@ -94,7 +94,7 @@ def largest_job(method: Method, source: Source, n_targets: int, n_folds: int | N
     ``n_folds`` have sums of their own; None for those that choose.
     """
     n_folds = method.holding.n_folds if n_folds is None else n_folds
-    parts = method.design.sized(source.n_features)
+    parts = method.sized(source.n_features)
     job = job_of(source, parts, n_targets, n_folds, method.recipe.dtype, normalises=method.changes_rows)
     most = method.most_principal
     if most is not None:

@@ -1,15 +1,13 @@
 """How a fit goes about it: the parts that a recipe asks for, checked once, before any row is read.
 
-``Method.of`` turns the settings of a ``Recipe`` into the parts of the fit that vary: the ``Design`` makes the features,
-the ``PenalisedLoss`` says what the weights minimise, and ``HoldingOut`` says which rows are held out. ``fit.fit`` then
-runs any method in the same way.
+``fit.fit`` runs any ``Method`` in the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -78,63 +76,20 @@ def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures | ExactBl
     return joined(features, {part.name: part.columns for part in parts})
 
 
-@dataclass(frozen=True)
-class Design:
-    """How features are made: here those of one kernel, or of a kernel for each block, fitted on a sample of rows.
-
-    Learners of kernels subclass it: their features also learn from the labels of more rows.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Kernel and features.
-    blocks : mapping of names to columns, or None, default=None
-        The blocks.
-    """
-
-    recipe: Recipe
-    blocks: Blocks | None = None
-
-    def parts(self, n_columns: int) -> list[FeatureBlock]:
-        """Return the blocks of the columns, by which rows are checked and normalised."""
-        return parts_of(self.recipe, self.blocks, n_columns)
-
-    def sized(self, n_columns: int) -> list[FeatureBlock]:
-        """Return parts whose features have the sizes of the model's features."""
-        return self.parts(n_columns)
-
-    def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> Any:
-        """Return features fitted on prepared rows, or an object for ``learn`` to adapt.
-
-        Rows far from 1 are first scaled towards it by a power of two. ``sample_weight`` are the weights (n,) of rows
-        that features keep; None for samples that are drawn by weight.
-        """
-        parts = self.parts(sample.shape[1])
-        scale = Scale.of(sample, [part.kernel for part in parts])
-        parts = [part.scaled(scale) for part in parts]
-        is_alone = self.blocks is None and len(parts) == 1 and self.recipe.n_principal is None
-        features: Any = parts[0].make(seed) if is_alone else features_of(parts, seed)
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        features.fit(scale.rows(sample), **weights)
-        return ScaledFeatures(features, scale) if scale.exponent else features
-
-    def learn(
-        self, features: Any, method: Method, rows: PreparedRows, sample: Rows, clock: Stopwatch, progress: Progress
-    ) -> tuple[FittedFeatures, LearnedWidths | None]:
-        """Return features adapted to ``rows``, and the widths that were learned: here neither."""
-        return features, None
-
-
 @dataclass(frozen=True, eq=False)
 class Method:
-    """How a model is fitted, whatever rows it is fitted to.
+    """The parts of a fit that a recipe asks for, whatever rows it is fitted to.
+
+    A ``Recipe`` is what is asked, and a ``Plan`` what is decided for the rows at hand. The method holds the recipe of
+    a plan with the parts that carry it out: features, of one kernel or of a kernel for each block, an objective, and
+    rows that are held out. Learners of kernels subclass it: their features also learn from the labels of more rows.
 
     Parameters
     ----------
     recipe : Recipe
         The settings.
-    design : Design
-        How the features are made.
+    blocks : mapping of names to columns, or None
+        The blocks of columns.
     objective : PenalisedLoss
         What the weights minimise.
     holding : HoldingOut
@@ -146,7 +101,7 @@ class Method:
     """
 
     recipe: Recipe
-    design: Design
+    blocks: Blocks | None
     objective: PenalisedLoss
     holding: HoldingOut
     n_principal: int | tuple[int, ...] | None
@@ -159,20 +114,21 @@ class Method:
         columns: Sequence[str] | None = None,
         *,
         has_gaps: bool = False,
-        ends_at: float | None = None,
         alpha_is_from_race: bool = False,
     ) -> Method:
         """Return the method for rows with these names of columns.
 
-        has_gaps: see ``Task``. ends_at: when the fit is to end, by ``time.monotonic``; None for no limit.
-        alpha_is_from_race: see ``OpenSettings``.
+        has_gaps: see ``Task``. alpha_is_from_race: see ``OpenSettings``.
 
         Raises
         ------
         ValueError
             If a setting is invalid or cannot be combined with another; the message names the parameter.
         """
-        design, objective = design_of(recipe, columns), objective_of(recipe, has_gaps, ends_at, alpha_is_from_race)
+        check_sizes(recipe)
+        blocks = recipe.blocks_in(columns)
+        made = Method if recipe.learner is None else recipe.learner.method_for(recipe)
+        objective = objective_of(recipe, has_gaps, alpha_is_from_race)
         if recipe.precision == "bfloat16":
             raise InputError(
                 Message("{precision='bfloat16'} is gone: it lost digits and gained little. Use {precision='float32'}.")
@@ -183,44 +139,69 @@ class Method:
         if recipe.selection == "gcv" and isinstance(n_principal, tuple):
             raise InputError(Message("several {n_principal} are compared by folds: use {selection='auto'}, not 'gcv'."))
         holding = holding_of(recipe, objective, n_principal)
-        return cls(recipe, design, objective, holding, n_principal, recipe.normalization)
+        return made(recipe, blocks, objective, holding, n_principal, recipe.normalization)
 
-    @property
-    def changes_rows(self) -> bool:
-        """Whether preparation changes the numbers of the rows."""
-        return self.normalization is not None or self.recipe.given_bin_weights is not None
+    # --- features
+
+    def parts(self, n_columns: int) -> list[FeatureBlock]:
+        """Return the blocks of the columns, by which rows are checked and normalised."""
+        return parts_of(self.recipe, self.blocks, n_columns)
+
+    def sized(self, n_columns: int) -> list[FeatureBlock]:
+        """Return parts whose features have the sizes of the model's features."""
+        return self.parts(n_columns)
+
+    def features(self, sample: Rows, sample_weight: np.ndarray | None = None) -> Any:
+        """Return features fitted on prepared rows, or an object for ``adapted`` to adapt.
+
+        Rows far from 1 are first scaled towards it by a power of two. ``sample_weight`` are the weights (n,) of rows
+        that features keep; None for samples that are drawn by weight.
+        """
+        parts, seed = self.parts(sample.shape[1]), self.recipe.seed
+        scale = Scale.of(sample, [part.kernel for part in parts])
+        parts = [part.scaled(scale) for part in parts]
+        is_alone = self.blocks is None and len(parts) == 1 and self.recipe.n_principal is None
+        features: Any = parts[0].make(seed) if is_alone else features_of(parts, seed)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        features.fit(scale.rows(sample), **weights)
+        return ScaledFeatures(features, scale) if scale.exponent else features
+
+    def adapted(
+        self, features: Any, rows: PreparedRows, sample: Rows, clock: Stopwatch, progress: Progress
+    ) -> tuple[FittedFeatures, LearnedWidths | None]:
+        """Return features adapted to ``rows``, and the widths that were learned: here neither."""
+        return features, None
 
     @property
     def most_principal(self) -> int | None:
         """The largest number of components to try, or None without components."""
         return None if self.n_principal is None else int(np.max(self.n_principal))
 
+    # --- rows
+
+    @property
+    def changes_rows(self) -> bool:
+        """Whether preparation changes the numbers of the rows."""
+        return self.normalization is not None or self.recipe.given_bin_weights is not None
+
     def preparation(self, source: Source) -> Preparation:
         """Return how rows of a source are checked, converted and normalised."""
-        parts, recipe = self.design.parts(source.n_features), self.recipe
+        parts, recipe = self.parts(source.n_features), self.recipe
         return Preparation(parts, recipe.dtype, self.normalization, recipe.given_bin_weights, source.column_names)
 
-    def of_groups(self) -> Method:
+    def of_groups(self) -> Self:
         """Return the method for rows in groups, which are always held out by folds of whole groups."""
         return replace(self, holding=self.holding.of_groups())
 
-    def resumed(self, seed: int, normalization: Normalization | None) -> Method:
+    def resumed(self, seed: int, normalization: Normalization | None) -> Self:
         """Return the method with the seed and the fitted normalisation of the fit which is resumed."""
         return replace(self, recipe=replace(self.recipe, seed=seed), normalization=normalization)
 
-    def fitted_to(self, source: Source) -> Method:
+    def fitted_to(self, source: Source) -> Self:
         """Return the method with its normalisation fitted to the bins of the rows of a source."""
         if self.normalization is None:
             return self
         return replace(self, normalization=self.normalization.fitted(bins_of(source, self.recipe.n_covariates)))
-
-
-def design_of(recipe: Recipe, columns: Sequence[str] | None) -> Design:
-    """Return how the features are made, for rows with these names of columns."""
-    check_sizes(recipe)
-    blocks = recipe.blocks_in(columns)
-    design: Design = Design(recipe, blocks) if recipe.learner is None else recipe.learner.design_for(recipe, blocks)
-    return design
 
 
 def holding_of(recipe: Recipe, objective: PenalisedLoss, n_principal: int | tuple[int, ...] | None) -> HoldingOut:

@@ -66,8 +66,6 @@ class PenalisedLoss:
         A key of ``SOLVERS``; None takes the first solver that minimises the loss.
     groups : GroupNorm or None, default=None
         The norm of groups of features that takes the place of alpha/2 |w|^2.
-    ends_at : float or None, default=None
-        Time of ``time.monotonic`` at which a solver that may stop early stops; None for no limit.
     """
 
     loss: str | Loss
@@ -75,7 +73,6 @@ class PenalisedLoss:
     n_principal: Any = None
     solver_name: str | None = None
     groups: GroupNorm | None = None
-    ends_at: float | None = None
 
     @property
     def solver(self) -> Solver:
@@ -97,7 +94,7 @@ class PenalisedLoss:
 
     def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> ChosenSolution:
         """Choose what is open, and return the weights of the features."""
-        evidence = replace(evidence, progress=progress, ends_at=self.ends_at)
+        evidence = replace(evidence, progress=progress)
         if np.ndim(self.n_principal):
             numbers: Sequence[int] = self.n_principal
             evidence = replace(evidence, components=Components(features.borders, numbers))
@@ -107,9 +104,7 @@ class PenalisedLoss:
         return choose(problem, self.open, evidence.validation, clock, progress)
 
 
-def objective_of(
-    recipe: Recipe, has_gaps: bool = False, ends_at: float | None = None, alpha_is_from_race: bool = False
-) -> PenalisedLoss:
+def objective_of(recipe: Recipe, has_gaps: bool = False, alpha_is_from_race: bool = False) -> PenalisedLoss:
     """Return what the weights minimise; see ``OpenSettings`` for a strength that a race has found."""
     loss, alpha = checked_loss(recipe), checked_alpha(recipe.alpha)
     if recipe.learner is not None:
@@ -117,7 +112,7 @@ def objective_of(
         return objective
     if recipe.is_exact:
         left_open = OpenSettings(alpha, recipe.leaves_open("gamma"), alpha_is_from_race)
-        return PenalisedLoss(loss, left_open, solver_name=recipe.solver or KernelSolver.name, ends_at=ends_at)
+        return PenalisedLoss(loss, left_open, solver_name=recipe.solver or KernelSolver.name)
     if has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``
         loss = Observed(named(loss, 1.0) if isinstance(loss, str) else loss)
     return PenalisedLoss(loss, OpenSettings(alpha), recipe.n_principal, recipe.solver)

@@ -139,7 +139,7 @@ class MoleculeCounts(FieldReading):
 
         References
         ----------
-        Bemis and Murcko, "The Properties of FittedDesign Drugs. 1. Molecular Frameworks", J. Med. Chem. 39 (1996).
+        Bemis and Murcko, "The Properties of Known Drugs. 1. Molecular Frameworks", J. Med. Chem. 39 (1996).
 
         Examples
         --------

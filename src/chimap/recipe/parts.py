@@ -60,7 +60,7 @@ class FeatureBlock:
         return self.features.changed(**{"random_state": seed} if is_open else {})
 
     def fitted(self, rows: Rows, seed: int) -> FittedFeatures:
-        """Return its features, fitted on prepared rows of its columns; see ``Design.fit``."""
+        """Return its features, fitted on prepared rows of its columns; see ``Method.features``."""
         scale = Scale.of(rows, [self.kernel])
         features = self.scaled(scale).make(seed).fit(scale.rows(rows))
         return ScaledFeatures(features, scale) if scale.exponent else features

@@ -49,8 +49,8 @@ class Learner(Protocol):
         """Names of losses that no solver minimises for its penalty."""
         ...
 
-    def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Any:
-        """Return how the features are made: a ``machines.method.Design``. Raise ValueError for a wrong setting."""
+    def method_for(self, recipe: Recipe) -> Any:
+        """Return the subclass of ``machines.method.Method`` for a recipe. Raise ValueError for a wrong setting."""
         ...
 
     def objective_for(self, recipe: Recipe, loss: str | Loss) -> Any:

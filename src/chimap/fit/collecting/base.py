@@ -27,7 +27,7 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
 from chimap.features.nearest import FAR, LEFT_OUT_ROWS, empty_rows, nearest_distances
 from chimap.features.principal import PCA, BlockMoments
-from chimap.fit.checkpoint import Checkpoint, Choice, FittedDesign, SavedState
+from chimap.fit.checkpoint import Checkpoint, Choice, FittedOnSample, SavedState
 from chimap.machines.base import Plan, Request
 from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
@@ -58,6 +58,8 @@ class FitRun:
         The file to write the state to, and to resume from.
     race : RaceResult or None, default=None
         The race that has chosen the recipe.
+    ends_at : float or None, default=None
+        Time of ``time.monotonic`` at which a solver that may stop early stops; None for no limit.
     """
 
     engine: Engine
@@ -66,6 +68,7 @@ class FitRun:
     request: Request
     checkpoint: Checkpoint | None = None
     race: RaceResult | None = None
+    ends_at: float | None = None
 
     def resumed(self, method: Method, sources: Sequence[Source], plan: Plan) -> SavedState | None:
         """Return the state that the checkpoint has of the fit, if any; it keeps what the race has chosen."""
@@ -140,7 +143,7 @@ class Passes:
     method: Method
     rows: PreparedRows
     sources: list[Source]
-    fitted: FittedDesign
+    fitted: FittedOnSample
     chunk_rows: int
     run: FitRun
     saved: SavedState | None
@@ -197,7 +200,7 @@ class Passes:
                 )
         return DataError(f"{rows.source.name}: sums of the features of all rows overflow. Scale the rows down.")
 
-    def swept(self, fitted: FittedDesign, digest: str, swept: Swept) -> None:
+    def swept(self, fitted: FittedOnSample, digest: str, swept: Swept) -> None:
         """Write the checkpoint between two blocks of a sweep if it is due.
 
         The features of ``fitted`` hold no rows; ``digest`` is that of the rows. After the last block there is

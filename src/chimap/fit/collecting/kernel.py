@@ -256,6 +256,7 @@ class BlocksCollector(RowsCollector):
             begun=None if saved is None else saved.swept,
             reached=None if passes.run.checkpoint is None else partial(passes.swept, fitted, digest),
             held=passes.run.engine.hold(),
+            ends_at=passes.run.ends_at,
         )
         return Collected(evidence)
 
