@@ -13,7 +13,8 @@ from chimap import HistogramClassifier, HistogramRegressor, _memory, load
 from chimap._validation import MemoryBudgetError
 from chimap.data.doubts import DataWarning
 from chimap.models.race_result import Candidate, RaceResult, Trial
-from chimap.race.choose import Raced
+from chimap.race import choose
+from chimap.race.choose import Raced, first_within_memory
 from chimap.recipe import Recipe
 
 rng = np.random.default_rng(0)
@@ -85,7 +86,10 @@ def test_what_is_free_does_not_change_a_fit_that_the_least_budget_holds(monkeypa
 @pytest.fixture
 def small_steps(monkeypatch):
     """Budgets of which the machines below need the second."""
-    monkeypatch.setattr(trunk, "budgets", lambda memory: iter(["50KiB", "256MiB"] if memory == "auto" else [memory]))
+    for module in (trunk, choose):
+        monkeypatch.setattr(
+            module, "budgets", lambda memory: iter(["50KiB", "256MiB"] if memory == "auto" else [memory])
+        )
 
 
 LARGE = {
@@ -132,7 +136,7 @@ def test_where_memory_does_not_hold_the_winner_the_next_that_fits_is_taken_and_s
     with pytest.warns(
         DataWarning, match="machine 0 won the race, but 256MiB is too small for 0. The model is machine 1"
     ):
-        model = trunk.first_within_memory(CHOICES, fitted)
+        model = first_within_memory(CHOICES, fitted)
     assert model.seed == 1
     budgets = ("50KiB", "256MiB")
     assert tried == [(place, memory, f"machine {place}") for place in (0, 1) for memory in budgets]
@@ -141,20 +145,20 @@ def test_where_memory_does_not_hold_the_winner_the_next_that_fits_is_taken_and_s
 def test_what_fits_is_taken_in_silence_and_what_does_not_is_an_error_about_the_winner(small_steps):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = trunk.first_within_memory(CHOICES, needing(m0="256MiB")[0])
+        model = first_within_memory(CHOICES, needing(m0="256MiB")[0])
     assert model.seed == 0
     with pytest.raises(MemoryBudgetError, match="256MiB is too small for 0"):
-        trunk.first_within_memory(CHOICES, needing(m0=None, m1=None, m2=None)[0])
+        first_within_memory(CHOICES, needing(m0=None, m1=None, m2=None)[0])
 
 
 def test_a_race_names_the_next_machines_in_its_order(monkeypatch):
     learn, refused = trunk.learn, []
 
-    def without_the_winner(plan, *others):
+    def without_the_winner(plan, *others, **more):
         refused.append(plan.recipe.normalize)
         if plan.recipe.normalize == refused[0]:
             raise MemoryBudgetError("It is too small.")
-        return learn(plan, *others)
+        return learn(plan, *others, **more)
 
     monkeypatch.setattr(trunk, "learn", without_the_winner)
     monkeypatch.setattr(trunk, "fit_candidate", None)  # these candidates share their products

@@ -21,12 +21,11 @@ from chimap._validation import AUTO
 from chimap.backends import BACKENDS, DeviceKind
 from chimap.data import Source
 from chimap.engines import Progress
-from chimap.fit.collecting import COLLECTORS, FitRun
-from chimap.fit.fit import _prepared_rows, check_request
+from chimap.fit.collecting import COLLECTORS, FitRun, check_request
+from chimap.fit.fit import _prepared_rows
 from chimap.machines.base import Facts, Request
 from chimap.machines.catalogue import machine_for
 from chimap.machines.method import Method
-from chimap.machines.objective import objective_of
 from chimap.models.race_result import Trial
 from chimap.race.choose import final_recipe
 from chimap.race.specs import EXACT_MARGINS, MARGINS, RIDGE, KernelSpec
@@ -227,7 +226,7 @@ def choice(case: Case) -> str:
     try:
         task, source, _ = Task.of(source, recipe)
         won, facts = recipe, Facts.of(source, task, None, request)
-        check_request(objective_of(recipe, task.has_gaps), recipe, request)
+        check_request(recipe, task.has_gaps, request)
         if case.won:
             won = raced(recipe, case.won, facts)
         plan = machine_for(won, facts, recipe)

@@ -32,7 +32,6 @@ from chimap.fit.fit import fit_candidate, learn_features, model_of_fit
 from chimap.losses import Observed, Square
 from chimap.machines.base import Facts, Request, filling_of
 from chimap.machines.block_plan import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, mapped_row_bytes, outputs_bytes
-from chimap.machines.catalogue import machine_for
 from chimap.machines.holding_out import HoldingOut
 from chimap.machines.jobs import largest_job
 from chimap.machines.method import Method
@@ -41,7 +40,7 @@ from chimap.machines.rows import PreparedRows, sample_rows
 from chimap.models.model import Model
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
 from chimap.race.choose import raced_recipes
-from chimap.race.gamma import with_gamma
+from chimap.race.gamma import plan_for
 from chimap.recipe import Recipe
 from chimap.recipe.task import HeldOutRows, Task
 from chimap.selection.base import USUAL_FOLDS, OpenSettings, checked_alpha
@@ -97,8 +96,7 @@ def first_batches(recipe: Recipe, task: Task, first: Source) -> Batches:
                 raced[0].normalize,
             )
         )
-    plan = machine_for(taken[0], Facts.of(first, task, None, request), recipe)
-    plan = with_gamma(plan, first, None, fit_candidate)
+    plan = plan_for(taken[0], Facts.of(first, task, None, request), recipe, None, fit_candidate)
     return batches_of(Method.of(plan.recipe, first.column_names), task, first)
 
 

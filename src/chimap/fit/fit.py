@@ -11,8 +11,6 @@ machine while that predicts better.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,36 +18,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chimap._errors import InputError
 from chimap._memory import budgets
-from chimap._messages import Message
 from chimap._pieces import held_by
 from chimap._progress import compilation
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, Scoring
-from chimap._validation import MemoryBudgetError, check_weights
-from chimap.backends import check_device, on_host
+from chimap._validation import check_weights
 from chimap.data import Source
-from chimap.data.doubts import say
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.explain.background import RowStatistics
 from chimap.features.base import LinearForm
 from chimap.features.principal import PrincipalCoordinates
 from chimap.fit.checkpoint import Checkpoint, FittedOnSample, SavedState, resumable
-from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Sample
+from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Sample, check_request
 from chimap.fit.improve import ModelAndOutputs, improved
 from chimap.losses import Observed
 from chimap.machines.base import Facts, Plan, Request
-from chimap.machines.catalogue import machine_for
-from chimap.machines.explicit import advice_on_components
+from chimap.machines.explicit import advised
 from chimap.machines.method import Method
-from chimap.machines.objective import PenalisedLoss, objective_of
 from chimap.machines.rows import PreparedRows
 from chimap.models.answers import Distances, learned_answers
 from chimap.models.learned import Learned
 from chimap.models.model import Model
-from chimap.race.choose import Raced, race
-from chimap.race.gamma import with_gamma
+from chimap.race.choose import Raced, first_within_memory, race
+from chimap.race.gamma import plan_for
 from chimap.recipe import Recipe
 from chimap.recipe.task import HeldOutRows, Task, scoring_of
 from chimap.selection.choose import ChosenSolution
@@ -109,15 +101,15 @@ def fit(
     task, source, groups = Task.of(source, recipe, groups)
     shown = scoring_of(recipe.scoring, recipe.is_classifier, source.labels())
     request = Request(can_keep(engine), checkpoint is not None, unlabelled is not None, has_curve, races=races)
-    check_request(objective_of(recipe, task.has_gaps), recipe, request)
+    check_request(recipe, task.has_gaps, request)
 
     def fitted(raced: Raced, log: Checkpoint | None) -> Model:
         facts = Facts.of(raced.rows, task, groups, request)
-        plan = with_gamma(machine_for(raced.recipe, facts, recipe), raced.rows, groups, fit_candidate)
+        plan = plan_for(raced.recipe, facts, recipe, groups, fit_candidate)
         with advised(plan), progress, engine_of(engine) as running, compilation(clock, progress):
             run = FitRun(running, progress, clock, request, log, raced.result, ends_at)
-            first = learn(plan, task, raced.rows, run, groups, unlabelled, shown)
-            learn_more = partial(_learned_again, task, replace(run, checkpoint=None, ends_at=None), shown)
+            first = learn(plan, raced.rows, groups, task, run, shown, unlabelled)
+            learn_more = partial(learn, task=task, run=replace(run, checkpoint=None, ends_at=None), shown=shown)
             model = improved(first, plan, task, raced.rows, groups, learn_more, progress)
         return raced.finished(model, clock.seconds)
 
@@ -129,44 +121,6 @@ def fit(
     return model
 
 
-def first_within_memory(choices: Iterable[Raced], fit: Callable[[Raced], Model]) -> Model:
-    """Return the model of the first choice whose machine the memory holds, in the least budget that does.
-
-    It is said if it is not the first of all. Raise the MemoryBudgetError of the first choice, in its largest budget, if
-    no machine fits.
-    """
-    refused: list[tuple[Raced, MemoryBudgetError]] = []
-    for choice in choices:
-        for memory in budgets(choice.recipe.memory):
-            is_asked = memory == choice.recipe.memory
-            try:
-                model = fit(choice if is_asked else replace(choice, recipe=choice.recipe.with_values(memory=memory)))
-            except MemoryBudgetError as error:
-                refusal = error
-                continue
-            if refused and refused[0][0].result is not None and choice.result is not None:
-                first, taken = refused[0][0].result.winner.name, choice.result.winner.name
-                say(
-                    [
-                        Message(
-                            "{} won the race, but {} The model is {}, the next that fits.", first, refused[0][1], taken
-                        )
-                    ]
-                )
-            return model
-        refused.append((choice, refusal))
-    raise refused[0][1]
-
-
-@contextmanager
-def advised(plan: Plan) -> Iterator[None]:
-    """Say how many components would fit, where memory does not hold as many as were asked for."""
-    try:
-        yield
-    except MemoryBudgetError as error:
-        raise MemoryBudgetError(Message("{}{}", error, advice_on_components(plan.recipe, plan.facts))) from None
-
-
 def fit_candidate(recipe: Recipe, source: Source, groups: np.ndarray | None) -> Model:
     """Return the model of a candidate of a race, in the least memory: where others fit, none is worth more."""
     return fit(replace(recipe, memory=next(budgets(recipe.memory))), source, groups=groups)
@@ -174,12 +128,12 @@ def fit_candidate(recipe: Recipe, source: Source, groups: np.ndarray | None) -> 
 
 def learn(
     plan: Plan,
-    task: Task,
     source: Source,
+    groups: np.ndarray | None,
+    task: Task,
     run: FitRun,
-    groups: np.ndarray | None = None,
+    shown: Scoring,
     unlabelled: Source | None = None,
-    shown: Scoring = None,
 ) -> ModelAndOutputs:
     """Learn features and weights, with a value for every setting. See ``fit``; ``shown`` is the score of the curve."""
     recipe = plan.recipe
@@ -218,13 +172,6 @@ def learn(
         method, task, source, fitted, kept, learned, rows.held_out_rows(learned.held_out), curve, distances
     )
     return ModelAndOutputs(model, learned.held_out, found)
-
-
-def _learned_again(
-    task: Task, run: FitRun, shown: Scoring, plan: Plan, source: Source, groups: np.ndarray | None
-) -> ModelAndOutputs:
-    """Return what is learned by another plan, or from some of the rows."""
-    return learn(plan, task, source, run, groups, shown=shown)
 
 
 def model_of_fit(
@@ -294,15 +241,3 @@ def learn_features(method: Method, rows: PreparedRows, sample: Sample, run: FitR
     features, widths = method.adapted(features, rows, sample.drawn, run.clock, run.progress)
     found = RowStatistics.of(sample.drawn)
     return FittedOnSample(method.recipe.seed, rows.codec, features, method.normalization, found, widths)
-
-
-def check_request(objective: PenalisedLoss, recipe: Recipe, request: Request) -> None:
-    """Raise ValueError for settings that cannot be combined with what is asked of the fit."""
-    check_device(recipe.device)
-    if not on_host(recipe.device) and (request.has_checkpoint or not request.can_keep):
-        raise InputError(
-            Message("{device=} keeps its moments on the device: use {engine='local'} and no checkpoint.", recipe.device)
-        )
-    COLLECTORS[objective.solver.needs].check(request)
-    if request.has_unlabelled and recipe.n_principal is None:
-        raise InputError(Message("unlabelled rows contribute to principal components only: give {n_principal}."))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from chimap.engines.rates import RATES
 from chimap.features.base import Features
 from chimap.features.families import FAMILIES, has_number
 from chimap.kernels import Exponential
-from chimap.machines.base import Cost, Facts, Machine, Refusals, Winner
+from chimap.machines.base import Cost, Facts, Machine, Plan, Refusals, Winner
 from chimap.machines.jobs import largest_job
 from chimap.machines.method import Method
 from chimap.machines.objective import objective_of
@@ -195,6 +196,15 @@ def fits(n: int, check: Callable[[int], None]) -> bool:
     except MemoryBudgetError:
         return False
     return True
+
+
+@contextmanager
+def advised(plan: Plan) -> Iterator[None]:
+    """Say how many components would fit, where memory does not hold as many as were asked for."""
+    try:
+        yield
+    except MemoryBudgetError as error:
+        raise MemoryBudgetError(Message("{}{}", error, advice_on_components(plan.recipe, plan.facts))) from None
 
 
 def advice_on_components(recipe: Recipe, facts: Facts) -> str:

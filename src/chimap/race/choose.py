@@ -7,16 +7,16 @@ its bins.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap._memory import room_in
+from chimap._memory import budgets, room_in
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import ArrayLike
-from chimap._validation import check_choice, check_positive, checked_weights
+from chimap._validation import MemoryBudgetError, check_choice, check_positive, checked_weights
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Progress
@@ -101,6 +101,35 @@ def race(
         chosen = raced_recipes(asked, source, task, groups, fit, progress, request)
     for recipe, result in chosen:
         yield Raced(*with_covariates(recipe, source, task, groups, fit, progress), result)
+
+
+def first_within_memory(choices: Iterable[Raced], fit: Callable[[Raced], Model]) -> Model:
+    """Return the model of the first choice whose machine the memory holds, in the least budget that does.
+
+    It is said if it is not the first of all. Raise the MemoryBudgetError of the first choice, in its largest budget, if
+    no machine fits.
+    """
+    refused: list[tuple[Raced, MemoryBudgetError]] = []
+    for choice in choices:
+        for memory in budgets(choice.recipe.memory):
+            is_asked = memory == choice.recipe.memory
+            try:
+                model = fit(choice if is_asked else replace(choice, recipe=choice.recipe.with_values(memory=memory)))
+            except MemoryBudgetError as error:
+                refusal = error
+                continue
+            if refused and refused[0][0].result is not None and choice.result is not None:
+                first, taken = refused[0][0].result.winner.name, choice.result.winner.name
+                say(
+                    [
+                        Message(
+                            "{} won the race, but {} The model is {}, the next that fits.", first, refused[0][1], taken
+                        )
+                    ]
+                )
+            return model
+        refused.append((choice, refusal))
+    raise refused[0][1]
 
 
 def raced_recipes(

@@ -12,7 +12,8 @@ from chimap._validation import AUTO
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.kernels import Exponential
-from chimap.machines.base import Plan
+from chimap.machines.base import Facts, Plan
+from chimap.machines.catalogue import machine_for
 from chimap.moments import of_rows
 from chimap.race.runner import Fit
 from chimap.recipe import Recipe
@@ -24,12 +25,13 @@ _FEWEST_GAMMA_ROWS = 100
 _GAMMA_SHARE = 4  # the kernel matrix of the sample may take a quarter of the memory budget
 
 
-def with_gamma(plan: Plan, source: Source, groups: np.ndarray | None, fit: Fit) -> Plan:
-    """Return the plan with a gamma where it is open, and the machine does not choose it."""
-    recipe = plan.recipe
-    if recipe.is_exact or not recipe.leaves_open("gamma"):
+def plan_for(recipe: Recipe, facts: Facts, asked: Recipe, groups: np.ndarray | None, fit: Fit) -> Plan:
+    """Return the plan of ``machine_for``, with a gamma where it is open and the machine does not choose it."""
+    plan = machine_for(recipe, facts, asked)
+    if plan.recipe.is_exact or not plan.recipe.leaves_open("gamma"):
         return plan
-    return replace(plan, recipe=recipe.with_values(gamma=gamma_of_sample(recipe, source, groups, fit)))
+    gamma = gamma_of_sample(plan.recipe, facts.source, groups, fit)
+    return replace(plan, recipe=plan.recipe.with_values(gamma=gamma))
 
 
 def gamma_of_sample(recipe: Recipe, source: Source, groups: np.ndarray | None, fit: Fit) -> float | str:
