@@ -10,7 +10,7 @@ from chimap import NystroemFeatures, OptimalMap, _arrays
 from chimap._validation import DataError
 from chimap.explain.contributions import Explanation, contributions_of
 from chimap.explain.importance import gradient_importance, permutation_importance
-from chimap.explain.neighbours import nearest_landmarks
+from chimap.explain.neighbours import expansion_of, strongest
 from chimap.explain.removal import removal_importance
 from chimap.features.landmarks import LandmarkFeatures
 
@@ -117,11 +117,11 @@ def test_the_nearest_landmark_of_a_landmark_is_itself():
     X = data(12)
     features = LandmarkFeatures("exp-chi2", 12, landmarks=X, random_state=0).fit(X)
     model = features.mapped_model(np.linalg.solve(features.projection_, np.eye(12)), np.zeros(12))
-    neighbours = nearest_landmarks(model, X[3:4], output=3, k=2)
+    neighbours = strongest(model.function.values(model.rows(X[3:4]))[0], model.function.coef[:, 3], k=2)
     assert neighbours.similarities[0] == pytest.approx(1, abs=1e-6)
 
 
 def test_a_model_without_landmarks_has_no_neighbours():
     model, _, _ = model_of(OptimalMap("chi2", 2).fit(data()), data())
     with pytest.raises(DataError, match="not a sum over landmarks"):
-        nearest_landmarks(model, data(1), 0)
+        expansion_of(model)

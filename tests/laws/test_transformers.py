@@ -47,9 +47,7 @@ TRANSFORMERS = (
         for s in BY_QUANTILE
     }
     | {
-        f"landmarks, {kernel}, {how}": partial(
-            NystroemFeatures, kernel, gamma=1.0, landmarks=how, cutoff=1e-6, **NYSTROEM
-        )
+        f"landmarks, {kernel}, {how}": partial(NystroemFeatures, kernel, gamma=1.0, landmarks=how, **NYSTROEM)
         for kernel in ("exp-chi2", "intersection")
         for how in LANDMARKS
     }

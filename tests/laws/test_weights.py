@@ -173,8 +173,8 @@ def test_codes_that_are_looked_up():
     psi = AnchorMap("chi2", n_anchors=9).fit(X)
     codes = psi.encode(X)
     model = LookupClassifier(psi)
-    found = model.fit_codes(codes, y, psi, weights).decision_codes(codes)
-    expected = model.fit_codes(codes[repeated], y[repeated], psi).decision_codes(codes)
+    found = model.fit_codes(codes, y, psi, weights).decision_function(X)
+    expected = model.fit_codes(codes[repeated], y[repeated], psi).decision_function(X)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Described: TypeAlias = "tuple[JSON, dict[str, str | None]]"  # plain values, and lines for the terminal
 
+_MOST_CLASSES = 12  # whose rows are counted in a line
 _UNEVEN_RATIO = 10  # ratio of largest to smallest sum beyond which a kernel mostly compares the sizes of rows
 
 # Memory of the compiled loops, their compiler and the BLAS buffers after their first use (measured on two cores).
@@ -253,7 +254,7 @@ def _bad_line(negative: int, not_finite: int) -> str | None:
     return f"{' and '.join(bad)}: 'chimap fit' will refuse them" if bad else None
 
 
-def _labels_line(labels: JSON | None, most: int = 12) -> str:
+def _labels_line(labels: JSON | None) -> str:
     if labels is None:
         return "none; name them with --labels"
     if labels["task"] is None:
@@ -266,8 +267,8 @@ def _labels_line(labels: JSON | None, most: int = 12) -> str:
         ends = f"{labels['least']:.6g} to {labels['most']:.6g}, mean {labels['mean']:.6g}"
         return f"{ends}: a regression ({labels['reason']})"
     counts = sorted(labels["counts"].items(), key=lambda pair: -pair[1])
-    shown = ", ".join(f"{name}: {count:,}" for name, count in counts[:most])
-    more = f", and {len(counts) - most:,} more" if len(counts) > most else ""
+    shown = ", ".join(f"{name}: {count:,}" for name, count in counts[:_MOST_CLASSES])
+    more = f", and {len(counts) - _MOST_CLASSES:,} more" if len(counts) > _MOST_CLASSES else ""
     return f"{len(counts):,} classes ({labels['reason']})\nrows per class: {shown}{more}"
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap._messages import Message
-from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.features.mapped_functions import GaussianExpansion, MappedModel
 
@@ -51,46 +50,6 @@ def expansion_of(model: MappedModel | None) -> GaussianExpansion:
             )
         )
     return function
-
-
-def nearest_landmarks(model: MappedModel | None, row: Rows, output: int, k: int = 5) -> Neighbours:
-    """Return the landmarks that add the most to a score of a row.
-
-    Parameters
-    ----------
-    model : MappedModel or None
-        The model as a function of mapped rows.
-    row : array or CSR matrix of shape (1, bins)
-        The row.
-    output : int
-        Place of the score.
-    k : int, default=5
-        Number of landmarks.
-
-    Returns
-    -------
-    Neighbours
-        The landmarks, without answers.
-
-    Raises
-    ------
-    DataError
-        If the model is not a sum over landmarks.
-
-    Examples
-    --------
-    ``HistogramClassifier.nearest`` does this for the predicted class of each row:
-
-    >>> from sklearn.datasets import load_digits
-    >>> from chimap import HistogramClassifier
-    >>> X, y = load_digits(return_X_y=True)
-    >>> model = HistogramClassifier("exp-chi2", features="landmarks", n_components=50, random_state=0).fit(X, y)
-    >>> model.nearest(X[:1], k=2)[0].places.shape
-    (2,)
-    """
-    function = expansion_of(model)
-    assert model is not None
-    return strongest(function.values(model.rows(row))[0], function.coef[:, output], k)
 
 
 def strongest(values: np.ndarray, weights: np.ndarray, k: int, sign: float = 1.0) -> Neighbours:

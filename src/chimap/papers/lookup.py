@@ -232,27 +232,6 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
 
         return held_out_in_memory(counted, self._codec, outputs)
 
-    def decision_codes(self, codes: Rows) -> np.ndarray:
-        """Return the ``decision_function`` of rows from their codes.
-
-        Parameters
-        ----------
-        codes : array or CSR matrix of shape (n, bins)
-            Codes of the rows.
-        """
-        outputs = self._outputs_of_codes(codes)
-        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
-
-    def predict_codes(self, codes: Rows) -> np.ndarray:
-        """Return the classes (n,) of rows from their codes.
-
-        Parameters
-        ----------
-        codes : array or CSR matrix of shape (n, bins)
-            Codes of the rows.
-        """
-        return self.labels_of(self._outputs_of_codes(codes))
-
     def predict_source(self, source: Source) -> np.ndarray:
         """Return the scores of the rows of a source.
 

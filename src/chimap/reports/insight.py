@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from chimap.data import Source
 
 
+_MOST_MISTAKES = 10  # that are listed
+
+
 @dataclass(frozen=True)
 class Mistake:
     """A row that is predicted wrongly.
@@ -107,14 +110,9 @@ class Insight:
 
 
 def worst_mistakes(
-    names: np.ndarray,
-    y_true: np.ndarray,
-    y_pred: np.ndarray,
-    scores: np.ndarray,
-    classes: Sequence[object],
-    k: int = 10,
+    names: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, scores: np.ndarray, classes: Sequence[object]
 ) -> list[Mistake]:
-    """Return the k misclassified rows with the largest margins, in descending order.
+    """Return the ten misclassified rows with the largest margins, in descending order.
 
     The margin is the score of the predicted class minus the score of the true class.
 
@@ -130,13 +128,11 @@ def worst_mistakes(
         Scores of the classes.
     classes : sequence
         The classes, in the order of the columns of ``scores``.
-    k : int, default=10
-        Number of rows to return.
 
     Returns
     -------
     list of Mistake
-        At most k mistakes.
+        At most ten mistakes.
 
     Examples
     --------
@@ -149,12 +145,12 @@ def worst_mistakes(
     true = np.array([column[y] for y in y_true[wrong].tolist()], dtype=int)
     predicted = np.array([column[y] for y in y_pred[wrong].tolist()], dtype=int)
     margin = scores[wrong, predicted] - scores[wrong, true]
-    order = np.argsort(-margin, kind="stable")[:k]
+    order = np.argsort(-margin, kind="stable")[:_MOST_MISTAKES]
     return [Mistake(str(names[wrong[i]]), classes[true[i]], classes[predicted[i]], float(margin[i])) for i in order]
 
 
-def worst_errors(names: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, k: int = 10) -> list[Mistake]:
-    """Return the k rows with the largest absolute errors, in descending order.
+def worst_errors(names: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray) -> list[Mistake]:
+    """Return the ten rows with the largest absolute errors, in descending order.
 
     Parameters
     ----------
@@ -164,13 +160,11 @@ def worst_errors(names: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, k: i
         Targets.
     y_pred : ndarray of shape (n,)
         Predictions.
-    k : int, default=10
-        Number of rows to return.
 
     Returns
     -------
     list of Mistake
-        At most k rows, whose margin is the absolute error.
+        At most ten rows, whose margin is the absolute error.
 
     Examples
     --------
@@ -179,7 +173,7 @@ def worst_errors(names: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, k: i
     [('b', 2.0), ('a', 0.5)]
     """
     errors = np.abs(y_pred - y_true)
-    order = np.argsort(-errors, kind="stable")[:k]
+    order = np.argsort(-errors, kind="stable")[:_MOST_MISTAKES]
     return [Mistake(str(names[i]), float(y_true[i]), float(y_pred[i]), float(errors[i])) for i in order]
 
 

@@ -46,10 +46,6 @@ class NystroemFeatures(Features):
         "rpcholesky" (randomly pivoted Cholesky: rows drawn by how much of their kernel is not yet explained; the
         smallest error, O(n m^2) for n rows of the fit), "uniform" (rows at random), "kmeans" (centres of k-means), or
         the landmarks as rows.
-    cutoff : float or None, default=None
-        Eigenvalues below cutoff times the largest are left out, and their features with them; None is the rounding of
-        the dtype of X times the sum of the eigenvalues about the mean of the landmarks. This removes duplicated and
-        nearly dependent landmarks, which would otherwise become noise.
     random_state : int, RandomState or None, default=None
         Seed or generator for gamma and the landmarks. None differs at each fit.
 
@@ -60,7 +56,9 @@ class NystroemFeatures(Features):
     landmarks_ : array or CSR matrix of shape (m, bins)
         The landmarks, of the kind and dtype of X.
     eigenvalues_ : ndarray of shape (n_features_out,)
-        The eigenvalues e that are kept, largest first.
+        The eigenvalues e that are kept, largest first: those above the rounding of the dtype of X times the sum of
+        the eigenvalues about the mean of the landmarks. Smaller ones, of duplicated or nearly dependent landmarks,
+        would become noise.
     projection_ : ndarray of shape (m, n_features_out)
         U diag(e)^(-1/2).
     n_features_in_ : int
@@ -96,14 +94,12 @@ class NystroemFeatures(Features):
         n_components: int | None = None,
         gamma: float | str = "mean",
         landmarks: str | MatrixLike = "rpcholesky",
-        cutoff: float | None = None,
         random_state: RandomState = None,
     ):
         self.kernel = kernel
         self.n_components = n_components
         self.gamma = gamma
         self.landmarks = landmarks
-        self.cutoff = cutoff
         self.random_state = random_state
 
     @classmethod
@@ -146,8 +142,6 @@ class NystroemFeatures(Features):
         """
         kernel = self.exact_kernel
         check_positive(self._size, "n_components", integer=True)
-        if self.cutoff is not None:
-            check_positive(self.cutoff, "cutoff")
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
         random = check_random_state(self.random_state)
         self.kernel_ = kernel.fitted(rows, random.randint(2**31))
@@ -183,7 +177,7 @@ class NystroemFeatures(Features):
         shared = gram.sum() / gram.shape[0]
         own = max(float(np.trace(gram) - shared), 0.0)
         noise = float(np.finfo(dtype).eps) * own + 16 * np.finfo(np.float64).eps * values[-1]
-        kept = values > (self.cutoff * max(values[-1], 0.0) if self.cutoff else max(noise, 0.0))
+        kept = values > max(noise, 0.0)
         if not kept.any():  # a kernel that is zero among the landmarks explains nothing
             kept[-1], values[-1] = True, np.inf
         order = np.flatnonzero(kept)[::-1]

@@ -69,7 +69,6 @@ def mined_detector(
     scenes: Sequence[np.ndarray],
     *,
     rounds: int = 2,
-    step: int | None = None,
     **mining: Any,
 ) -> tuple[WindowDetector, BaseEstimator]:
     """Fit a detector on windows and then, round by round, on its own mistakes.
@@ -89,8 +88,6 @@ def mined_detector(
         Images without objects.
     rounds : int, default=2
         Number of rounds of mining.
-    step : int or None, default=None
-        Distance between neighbouring windows in pixels, see ``WindowDetector``.
     mining : object
         Further arguments of ``hard_negatives``.
 
@@ -135,7 +132,7 @@ def mined_detector(
     for number in range(rounds + 1):
         labels = np.arange(sum(map(len, rows))) < len(objects)
         fitted = clone(model).fit(np.concatenate(rows), labels)
-        detector = WindowDetector(fitted, histograms, window, target=True, step=step)
+        detector = WindowDetector(fitted, histograms, window, target=True)
         mistakes = hard_negatives(detector, scenes, **mining) if number < rounds else []
         if not mistakes:
             break
