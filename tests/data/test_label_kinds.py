@@ -5,9 +5,8 @@ import pytest
 
 from chimap import HistogramClassifier, open_source
 from chimap._validation import DataError
-from chimap.data import ArraySource, label_kinds
+from chimap.data import ArraySource, labels
 from chimap.data.label_kinds import (
-    TextLabels,
     alike,
     as_targets,
     check_binary,
@@ -21,7 +20,8 @@ from chimap.data.label_kinds import (
     texts_of,
     why_text,
 )
-from chimap.data.labels import with_numbers
+from chimap.data.labelled import with_numbers
+from chimap.data.labels import LabelColumn
 from chimap.readers.row_file import RowFile
 
 from ..readers.small_sources import COUNTS, LABELS, N_ROWS
@@ -148,13 +148,13 @@ def test_labels_of_tasks_are_0_and_1():
 
 @pytest.fixture
 def few_words(monkeypatch):
-    monkeypatch.setattr(label_kinds, "_MOST_WORDS_OF_NUMBERS", 3)
+    monkeypatch.setattr(labels, "_MOST_WORDS_OF_NUMBERS", 3)
 
 
 def read(*batches, **settings):
-    labels = TextLabels("rows.csv, column 'y'", **settings)
+    labels = LabelColumn("rows.csv, column 'y'", **{"as_text": False, **settings})
     for batch in batches:
-        labels.add(batch)
+        labels.add_texts(batch)
     return labels.finish()
 
 

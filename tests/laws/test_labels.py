@@ -132,8 +132,7 @@ def test_every_command_keeps_text(home, reader, kind, tmp_path):
 
 def test_labels_too_wide_for_an_array_go_through_every_command(tmp_path, monkeypatch):
     """Many long labels are kept as references to words, an array of objects."""
-    for module in ("label_kinds", "labels"):
-        monkeypatch.setattr(f"chimap.data.{module}.WIDE_BYTES", 1)
+    monkeypatch.setattr("chimap.data.labels.WIDE_BYTES", 1)
     words = repeated(KINDS["long"])
     frame_of(words).to_csv(tmp_path / "rows.csv", index=False)
     assert open_source(tmp_path / "rows.csv", "site").labels().dtype == object

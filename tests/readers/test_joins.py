@@ -6,7 +6,7 @@ import pytest
 from chimap import HistogramClassifier, open_source
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.data.label_kinds import TextLabels
+from chimap.data.labels import LabelColumn
 
 from .small_sources import COUNTS, LABELS, N_ROWS
 
@@ -171,23 +171,23 @@ def test_tables_that_cannot_be_joined(tmp_path, table, message):
 
 
 def test_text_labels_are_encoded_as_they_are_read():
-    labels = TextLabels("y")
+    labels = LabelColumn("y")
     for _ in range(100):
-        labels.add(["x" * 5000, "y" * 5000] * 500)
+        labels.add_texts(["x" * 5000, "y" * 5000] * 500)
     y = labels.finish()
     assert y.dtype == object
     assert y.nbytes < 10**6
     assert y[1] == "y" * 5000
-    labels = TextLabels("rows.csv")
+    labels = LabelColumn("rows.csv")
     with pytest.raises(DataError, match=r"rows\.csv: more than 64 MiB of different labels"):
-        labels.add([f"{i:02d}" + "x" * 2**20 for i in range(65)])
+        labels.add_texts([f"{i:02d}" + "x" * 2**20 for i in range(65)])
 
 
 def test_whole_numbers_of_text_are_exact_and_bounded():
-    labels = TextLabels("y")
-    labels.add(["9007199254740993", "9007199254740992"])
+    labels = LabelColumn("y", as_text=False)
+    labels.add_texts(["9007199254740993", "9007199254740992"])
     assert labels.finish().tolist() == [9007199254740993, 9007199254740992]
-    labels.add(["99999999999999999999999"])
+    labels.add_texts(["99999999999999999999999"])
     assert labels.finish().tolist() == ["9007199254740993", "9007199254740992", "99999999999999999999999"]
     with pytest.raises(DataError, match="row 1: 18446744073709551615 does not fit in 64 bits"):
         open_source(np.eye(2), np.array([1, 2**64 - 1], np.uint64))

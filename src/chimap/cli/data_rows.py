@@ -22,7 +22,8 @@ from chimap.cli.show import busy
 from chimap.data.covariates import beside, columns_aside, covariate_names, table_of_columns, unwrapped
 from chimap.data.doubts import doubts_of_groups, repeated_rows
 from chimap.data.label_kinds import as_targets, check_binary, is_number, is_text, texts_of, why_text
-from chimap.data.labels import IGNORE_LABELS, NoLabelsError
+from chimap.data.labelled import NoLabelsError
+from chimap.data.labels import IGNORE_LABELS
 from chimap.data.split import held_out_structures, split_by, split_source
 from chimap.data.table import NoColumnError
 from chimap.data.views import fitted_names

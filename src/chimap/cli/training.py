@@ -19,7 +19,7 @@ from chimap.cli.data_rows import Parts, warn_of_repeats
 from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
 from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
-from chimap.data.labels import labels_of, with_numbers
+from chimap.data.labelled import labels_of, with_numbers
 from chimap.data.split import drawn_for_test
 from chimap.engines import Stopwatch
 from chimap.fit.checkpoint import Checkpoint

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._types import ArrayLike
-from chimap._unicode import composed, composed_texts
+from chimap._unicode import composed_texts
 from chimap._validation import DataError
 
 _END_OF_EXACT_FLOATS = 2.0**53  # up to here float64 holds every whole number
@@ -270,7 +270,7 @@ def why_text(words: Sequence[str]) -> tuple[str, str] | None:
             return word, "is no finite number"
         if not _PRINTED_NUMBER.fullmatch(word):
             return word, f"would be {number} as a number"
-        if isinstance(number, int) and not -_END_OF_INT64 <= number < _END_OF_INT64:
+        if isinstance(number, int) and not is_int64(number):
             return word, "does not fit in 64 bits"
         value = float(word)
         if has_fractions and isinstance(number, int) and int(value) != number:
@@ -335,6 +335,11 @@ def whole_numbers(y: np.ndarray, missing: np.ndarray | None = None) -> np.ndarra
     return (y if missing is None else np.where(missing, 0, y)).astype(np.int64)
 
 
+def is_int64(number: int) -> bool:
+    """Return whether a whole number fits in 64 bits."""
+    return -_END_OF_INT64 <= number < _END_OF_INT64
+
+
 def _is_finite(number: int | float) -> bool:
     return isinstance(number, int) or math.isfinite(number)
 
@@ -345,10 +350,6 @@ def is_missing(value: object) -> bool:
         return True
     return type(value).__name__ in ("NAType", "NaTType") or bool(isinstance(value, float) and value != value)
 
-
-_WORDS_BYTES = 2**26  # limit on all distinct labels together
-WIDE_BYTES = 2**27  # largest array of fixed-width text; larger arrays hold references to words instead
-_MOST_WORDS_OF_NUMBERS = 2**18  # so many different words that are numbers belong to a column of numbers
 
 # How tables write that a value is missing, in lower case. INSDC, "Missing value reporting", and the habits of R,
 # Python, spreadsheets and data bases.
@@ -390,175 +391,6 @@ def marks_of(missing: object) -> tuple[str, ...]:
         return (missing.strip(), *(part for part in parts if part)) if len(parts) > 1 else (missing.strip(),)
     several = missing if isinstance(missing, list | tuple | set | frozenset | np.ndarray) else [missing]
     return tuple(str(mark).strip() for mark in several)
-
-
-class TextLabels:
-    """Labels that come as text, in batches: numbers where each word prints back from its number, else words.
-
-    Each word is kept once, with a code per row. Empty text marks a missing label, NaN does so in a column of numbers,
-    and so does ``missing``.
-
-    Parameters
-    ----------
-    where : str
-        File and column, for errors.
-    missing : object, default=None
-        Further texts that mark a missing label, one or several.
-    as_text : bool, default=False
-        Whether the file says that the column is text, so that words that are numbers stay words.
-
-    Examples
-    --------
-    >>> labels = TextLabels("rows.csv")
-    >>> labels.add(["cat", "dog", "cat"])
-    >>> labels.finish().tolist()
-    ['cat', 'dog', 'cat']
-    """
-
-    def __init__(self, where: str, missing: object = None, *, as_text: bool = False) -> None:
-        self._where, self._marks, self._as_text = where, marks_of(missing), as_text
-        self._codes: dict[str, int] = {}
-        self._parts: list[np.ndarray] = []  # codes of words, -1 for missing ones; numbers, if ``_is_numbers``
-        self._is_numbers = False
-        self._n_rows = self._n_bytes = 0
-
-    def add(self, texts: Sequence[str | None]) -> None:
-        """Add the labels of the next rows."""
-        words: dict[str | None, int] = {}
-        codes = np.array([words.setdefault(text, len(words)) for text in texts], dtype=np.int64)
-        self.add_coded(list(words), codes)
-
-    def add_coded(self, words: Iterable[str | None], codes: np.ndarray) -> None:
-        """Add the labels of the next rows as distinct words and the position of each row's word, -1 if missing."""
-        plain = [self._plain(word) for word in words]
-        if self._is_numbers:
-            self._add_numbers(plain, codes)
-        else:
-            self._parts.append(np.append(self._places(plain), -1)[codes])
-        self._n_rows += len(codes)
-        if not self._is_numbers and not self._as_text and len(self._codes) > _MOST_WORDS_OF_NUMBERS:
-            self._take_for_numbers()
-
-    def finish(self) -> np.ndarray:
-        """Return all labels, of shape (n,): int64, float64 or text, masked where some are missing.
-
-        Raises DataError, naming the row, where a word for missing values stands among numbers.
-        """
-        if self._is_numbers:
-            return _as_labels(np.ma.concatenate(self._parts))
-        codes, words = np.concatenate([np.zeros(0, np.int64), *self._parts]), [*self._codes]
-        if not self._as_text and (numbers := self._numbers_printed(words, codes)) is not None:
-            return numbers
-        width = max(1, max((len(word) for word in words), default=1))
-        table = np.array([*words, ""], dtype=object if 4 * width * codes.size > WIDE_BYTES else f"<U{width}")
-        return masked(table[codes], codes < 0)
-
-    def _numbers_printed(self, words: list[str], codes: np.ndarray) -> np.ndarray | None:
-        """Return the numbers that the words print, masked where they are missing or NaN; None if the column is text."""
-        printed = [word for word in words if word.lower() != "nan"]
-        if words and why_text(printed) is None:
-            values = np.append(_values(0 if word.lower() == "nan" else as_number(word) for word in words), 0)
-            is_missing = np.array([word.lower() == "nan" for word in words] + [True])
-            return _as_labels(np.ma.MaskedArray(values[codes], is_missing[codes]))
-        odd = [word for word in printed if stands_for_missing(word) or _is_infinite(word)]
-        rest = [word for word in printed if word not in odd]
-        if odd and rest and why_text(rest) is None:
-            raise self._odd_word(odd[0], rest[0], int(np.flatnonzero(codes == self._codes[odd[0]])[0]))
-        return None
-
-    def _plain(self, word: str | None) -> str | None:
-        """Return a word without the blanks around it."""
-        text = "" if word is None else composed(str(word)).strip()
-        return None if not text or any(same_value(text, mark) for mark in self._marks) else text
-
-    def _places(self, plain: list[str | None]) -> np.ndarray:
-        """Return the place of each word among all words so far, -1 for missing ones."""
-        out = np.full(len(plain), -1)
-        for place, word in enumerate(plain):
-            if word is None:
-                continue
-            if word not in self._codes:
-                self._n_bytes += len(word)
-                if self._n_bytes > _WORDS_BYTES:
-                    raise DataError(
-                        f"{self._where}: more than {_WORDS_BYTES >> 20} MiB of different labels, such as "
-                        f"{word[:40]!r}. Labels are names of classes; is this the column of labels?"
-                    )
-            out[place] = self._codes.setdefault(word, len(self._codes))
-        return out
-
-    def _take_for_numbers(self) -> None:
-        """Keep numbers in place of words from here on, if all words so far are numbers: they would fill the memory."""
-        words = [*self._codes]
-        if all(word.lower() == "nan" or (is_number(word) and not _is_infinite(word)) for word in words):
-            codes, self._parts, self._n_rows = self._parts, [], 0
-            for part in codes:
-                self._add_numbers(list(words), part)
-                self._n_rows += part.size
-            self._is_numbers, self._codes = True, {words[0]: 0}
-
-    def _add_numbers(self, plain: Sequence[str | None], codes: np.ndarray) -> None:
-        numbers: list[int | float] = []
-        for place, word in enumerate(plain):
-            number = as_number(word or "nan")
-            if number is None or _is_infinite(word or ""):
-                raise self._odd_word(str(word), next(iter(self._codes)), self._row(place, codes))
-            if isinstance(number, int) and not -_END_OF_INT64 <= number < _END_OF_INT64:
-                raise DataError(
-                    f"{self._where}, row {self._row(place, codes)}: {word} does not fit in 64 bits. Write such labels "
-                    "as text, with a letter before them, or targets as 1.0e23."
-                )
-            numbers.append(0 if number != number else number)
-        is_missing = np.array([(word or "nan").lower() == "nan" for word in plain] + [True])
-        self._parts.append(np.ma.MaskedArray(np.append(_values(numbers), 0)[codes], is_missing[codes]))
-
-    def _row(self, place: int, codes: np.ndarray) -> int:
-        return self._n_rows + int(np.flatnonzero(np.asarray(codes) == place)[0])
-
-    def _odd_word(self, word: str, number: str, row: int) -> DataError:
-        """Return the error for a word among numbers."""
-        if _is_infinite(word):
-            return DataError(f"{self._where}, row {row}: {word} is no finite number. Mend it, or leave it empty.")
-        return DataError(
-            Message(
-                "{}, row {}: {!r} among numbers such as {!r}. Mend that line or, if it marks a missing label, say so "
-                "with {missing=}.",
-                self._where,
-                row,
-                word[:60],
-                number[:60],
-                word[:60],
-            )
-        )
-
-
-def numbers_or_text(
-    texts: Sequence[str | None], where: str, missing: object = None, *, as_text: bool = False
-) -> np.ndarray:
-    """Return labels from text, see ``TextLabels``: numbers if each word prints back from its number, else text.
-
-    >>> numbers_or_text(["1", "2"], "y"), numbers_or_text(["1", "02"], "y")
-    (array([1, 2]), array(['1', '02'], dtype='<U2'))
-    """
-    labels = TextLabels(where, missing, as_text=as_text)
-    labels.add(texts)
-    return labels.finish()
-
-
-def _values(numbers: Iterable[int | float | None]) -> np.ndarray:
-    """Return numbers as int64 if all are whole, else as float64."""
-    listed = [*numbers]
-    return np.array(listed, dtype=np.int64 if all(isinstance(n, int) for n in listed) else np.float64)
-
-
-def _is_infinite(word: str) -> bool:
-    return word.lower().lstrip("+-") in ("inf", "infinity")
-
-
-def _as_labels(numbers: np.ma.MaskedArray) -> np.ndarray:
-    """Return numbers as int64 if all that are there are whole, and masked only where some are missing."""
-    values, missing = np.ma.getdata(numbers), np.ma.getmaskarray(numbers)
-    return masked(values if values.dtype.kind == "i" else whole_numbers(values, missing), missing)
 
 
 def masked(y: np.ndarray, missing: np.ndarray) -> np.ndarray:

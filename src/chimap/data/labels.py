@@ -1,12 +1,9 @@
-"""Labels and targets as clean arrays, each missing one masked, and the rows of a source that have one."""
+"""Labels and targets of any type as clean arrays, each missing one masked."""
 
 from __future__ import annotations
 
-import numbers
 import os
-import shlex
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Real
@@ -17,15 +14,14 @@ import numpy as np
 from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import ArrayLike
-from chimap._unicode import composed_texts
+from chimap._unicode import composed
 from chimap._validation import DataError
 from chimap.data.label_kinds import (
-    WIDE_BYTES,
     as_array,
     as_number,
-    as_targets,
-    is_finite_number,
+    is_int64,
     is_missing,
+    is_number,
     is_text,
     marks_of,
     masked,
@@ -36,12 +32,9 @@ from chimap.data.label_kinds import (
     why_text,
 )
 from chimap.data.reading import readers
-from chimap.data.source import Source
-from chimap.data.views import ChosenRows, WithLabels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    from sklearn.base import BaseEstimator
 
 
 class IgnoreLabels(Enum):
@@ -143,74 +136,276 @@ def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
         )
     if values.ndim == 2:
         return clean_targets(values, values.shape[1], where)
-    mask, data = np.ma.getmaskarray(values), np.ma.getdata(values)
-    read = _from_objects if data.dtype.kind in "OT" else _clean
-    data, missing = read(data, mask, where)
-    return masked(data, missing)
+    column = LabelColumn(where)
+    column.add(values)
+    return column.finish()
 
 
-def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels in a plain type, and a mask of the missing ones."""
-    if y.dtype.kind == "b":
-        return y, missing
-    if y.dtype.kind == "S":
+def numbers_or_text(
+    texts: Sequence[str | None], where: str, missing: object = None, *, as_text: bool = False
+) -> np.ndarray:
+    """Return the labels of a column of a text file, see ``LabelColumn``.
+
+    >>> numbers_or_text(["1", "2"], "y"), numbers_or_text(["1", "02"], "y")
+    (array([1, 2]), array(['1', '02'], dtype='<U2'))
+    """
+    column = LabelColumn(where, missing, as_text=as_text)
+    column.add_texts(texts)
+    return column.finish()
+
+
+_WORDS_BYTES = 2**26  # limit on all distinct labels together
+WIDE_BYTES = 2**27  # largest array of fixed-width text; larger arrays hold references to words instead
+_MOST_WORDS_OF_NUMBERS = 2**18  # so many different words that are numbers belong to a column of numbers
+
+
+class LabelColumn:
+    """A column of labels, taken in batches of any type: whatever has labels, in memory or in a file, makes them by it.
+
+    Labels are numbers or words. Each word is kept once, with a code per row. None, NaN, masked values, empty text and
+    ``missing`` mark missing labels. A column of a text file holds numbers if each of its words prints back from its
+    number; NaN is missing there.
+
+    Parameters
+    ----------
+    where : str
+        Name of the labels, or file and column, for errors.
+    missing : object, default=None
+        Further texts that mark a missing label, one or several.
+    as_text : bool, default=True
+        Whether words that are numbers stay words. False for text files, which do not tell numbers from text.
+
+    Examples
+    --------
+    >>> labels = LabelColumn("rows.csv", as_text=False)
+    >>> labels.add(["7", "", "8"])
+    >>> labels.add_coded(["9"], np.array([0, -1]))
+    >>> labels.finish().tolist()
+    [7, None, 8, 9, None]
+    """
+
+    def __init__(self, where: str, missing: object = None, *, as_text: bool = True) -> None:
+        self._where, self._marks, self._as_text = where, marks_of(missing), as_text
+        self._codes: dict[str, int] = {}
+        self._parts: list[np.ndarray] = []  # codes of words, -1 for missing ones; masked numbers, if ``_is_numbers``
+        self._is_numbers = False
+        self.n_rows = self._n_bytes = 0
+
+    def add(self, values: ArrayLike) -> None:
+        """Add the labels of the next rows: numbers, text or objects, masked or not.
+
+        Raises DataError, naming the row, for infinity, numbers that exceed 64 bits, text among numbers, and what is no
+        single value.
+        """
+        values = as_array(values)
+        missing, y = np.ma.getmaskarray(values), np.ma.getdata(values)
+        y = as_array(y.astype(object)) if y.dtype.kind in "OT" else y
+        if y.dtype.kind == "O" and not {*map(type, y.tolist())} <= {str, type(None)}:
+            y, missing = self._plain_objects(y, missing)
+        elif y.dtype.kind == "S":
+            y = self._decoded(y)
+        elif y.dtype.kind == "f":
+            missing = missing | np.isnan(y)
+        if y.size and missing.all():
+            self.add_coded([], np.full(y.size, -1))
+        elif y.dtype.kind in "UO":
+            self.add_texts(np.where(missing, "", y).tolist())
+        else:
+            self._add_numbers(y, missing)
+
+    def add_texts(self, texts: Sequence[str | None]) -> None:
+        """Add the labels of the next rows as text."""
+        words: dict[str | None, int] = {}
+        codes = np.array([words.setdefault(text, len(words)) for text in texts], dtype=np.int64)
+        self.add_coded(list(words), codes)
+
+    def add_coded(self, words: Iterable[str | None], codes: np.ndarray) -> None:
+        """Add the labels of the next rows as distinct words and the position of each row's word, -1 if missing."""
+        plain = [self._plain(word) for word in words]
+        if self._is_numbers:
+            self._add_printed(plain, codes)
+            return
+        self._append(np.append(self._places(plain), -1)[codes])
+        is_long = not self._as_text and len(self._codes) > _MOST_WORDS_OF_NUMBERS  # its words would fill the memory
+        if is_long and all(is_number(word) and not _is_infinite(word) for word in self._codes):
+            self._take_for_numbers()
+
+    def finish(self) -> np.ndarray:
+        """Return all labels, of shape (n,): int64, float64, bool or text, masked where some are missing.
+
+        Raises DataError, naming the row, where a word for missing values stands among numbers of a text file.
+        """
+        if self._is_numbers:
+            numbers = self._parts[0] if len(self._parts) == 1 else np.ma.concatenate(self._parts)
+            return _as_labels(numbers, are_printed=bool(self._codes))
+        codes, words = np.concatenate([np.zeros(0, np.int64), *self._parts]), [*self._codes]
+        if not self._as_text and (numbers := self._numbers_printed(words, codes)) is not None:
+            return numbers
+        width = max(1, max((len(word) for word in words), default=1))
+        table = np.array([*words, ""], dtype=object if 4 * width * codes.size > WIDE_BYTES else f"<U{width}")
+        return masked(table[codes], codes < 0)
+
+    def _append(self, part: np.ndarray) -> None:
+        self._parts.append(part)
+        self.n_rows += len(part)
+
+    def _plain_objects(self, y: np.ndarray, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return objects that are all numbers as an array of these, or all text, and which of them are missing."""
+        missing = missing | np.array([is_missing(value) for value in y], dtype=bool)
+        present = np.flatnonzero(~missing)
+        label_type = str if present.size and isinstance(y[present[0]], str) else Real
+        for row in present:
+            if isinstance(y[row], list | tuple | set | dict | np.ndarray):
+                raise DataError(
+                    f"{self._where}, row {self.n_rows + row}: {type(y[row]).__name__}, {str(y[row])[:60]}. A label is "
+                    "a single value; give rows with several labels as a matrix of 0 and 1, with a column for each "
+                    "label."
+                )
+            if not isinstance(y[row], label_type):
+                raise self._of_another_type(y[row], int(row))
+        if label_type is str:
+            return y, missing
         try:
-            y = np.char.decode(y, "utf-8")
+            values = np.array(y[present].tolist())
+            if values.dtype == object:
+                raise OverflowError("a whole number that exceeds 64 bits")
+        except (OverflowError, ValueError) as error:
+            raise DataError(f"{self._where}: {error}. Labels that exceed 64 bits must be text.") from error
+        numbers = np.zeros(y.size, dtype=values.dtype)
+        numbers[present] = values
+        return numbers, missing
+
+    def _decoded(self, y: np.ndarray) -> np.ndarray:
+        try:
+            return np.char.decode(y, "utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(f"{where}: labels that are not text in UTF-8 ({error}). Write them again.") from error
-    if y.dtype.kind == "U":
-        y = composed_texts(y)
-        return y, missing | (y == "")
-    if y.dtype.kind in "iu":
+            raise DataError(f"{self._where}: labels that are not text in UTF-8 ({error}). Write them again.") from error
+
+    def _add_numbers(self, y: np.ndarray, missing: np.ndarray) -> None:
+        """Add labels that have a type of numbers."""
+        if y.dtype.kind not in "biuf":
+            raise DataError(f"{self._where}: expected numbers or text, got dtype {y.dtype}.")
+        if self._codes:
+            row = int(np.argmin(missing))
+            raise self._of_another_type(y[row].item(), row)
         if y.dtype.kind == "u" and y.size and y.max() > np.iinfo(np.int64).max:
             row = int(np.argmax(y))
-            raise DataError(f"{where}, row {row}: {y[row]} does not fit in 64 bits. Use text.")
-        return y.astype(np.int64), missing  # arithmetic on labels must not wrap around in 8 bits
-    if y.dtype.kind != "f":
-        raise DataError(f"{where}: expected numbers or text, got dtype {y.dtype}.")
-    missing = missing | np.isnan(y)
-    bad = np.flatnonzero(~np.isfinite(y) & ~missing)
-    if bad.size:
-        raise DataError(f"{where}, row {bad[0]}: {y[bad[0]]} is no finite number. Mend it, or leave it empty.")
-    y = y.astype(np.float64)
-    return (whole_numbers(y, missing) if missing.any() else y), missing
-
-
-def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels of Python objects, all text or all numbers, in a plain type, and a mask of the missing ones."""
-    y = as_array(y.astype(object))
-    missing = missing | np.array([is_missing(value) for value in y], dtype=bool)
-    present = np.flatnonzero(~missing)
-    label_type = str if present.size and isinstance(y[present[0]], str) else numbers.Real
-    for row in present:
-        if isinstance(y[row], list | tuple | set | dict | np.ndarray):
+            raise DataError(f"{self._where}, row {self.n_rows + row}: {y[row]} does not fit in 64 bits. Use text.")
+        bad = np.flatnonzero(~np.isfinite(y) & ~missing)
+        if bad.size:
             raise DataError(
-                f"{where}, row {row}: {type(y[row]).__name__}, {str(y[row])[:60]}. A label is a single value; give "
-                "rows with several labels as a matrix of 0 and 1, with a column for each label."
+                f"{self._where}, row {self.n_rows + bad[0]}: {y[bad[0]]} is no finite number. Mend it, or leave it "
+                "empty."
             )
-        if not isinstance(y[row], label_type):
-            raise DataError(
-                f"{where}, row {row}: {y[row]!r}. Labels must be all text or all numbers; mend that row or, if it "
-                "marks a missing label, say so with missing=."
+        if not self._is_numbers:
+            self._take_for_numbers()
+        kind = {"b": np.bool_, "f": np.float64}.get(y.dtype.kind, np.int64)  # arithmetic must not wrap around in 8 bits
+        self._append(np.ma.MaskedArray(y.astype(kind), missing))
+
+    def _numbers_printed(self, words: list[str], codes: np.ndarray) -> np.ndarray | None:
+        """Return the numbers that the words print, masked where they are missing or NaN; None if the column is text."""
+        printed = [word for word in words if word.lower() != "nan"]
+        if words and why_text(printed) is None:
+            values = np.append(_values(0 if word.lower() == "nan" else as_number(word) for word in words), 0)
+            is_missing = np.array([word.lower() == "nan" for word in words] + [True])
+            return _as_labels(np.ma.MaskedArray(values[codes], is_missing[codes]), are_printed=True)
+        odd = [word for word in printed if stands_for_missing(word) or _is_infinite(word)]
+        rest = [word for word in printed if word not in odd]
+        if odd and rest and why_text(rest) is None:
+            raise self._odd_word(odd[0], rest[0], int(np.flatnonzero(codes == self._codes[odd[0]])[0]))
+        return None
+
+    def _plain(self, word: str | None) -> str | None:
+        """Return a word without the blanks around it."""
+        text = "" if word is None else composed(str(word)).strip()
+        is_mark = bool(self._marks) and any(same_value(text, mark) for mark in self._marks)
+        return None if not text or is_mark else text
+
+    def _places(self, plain: list[str | None]) -> np.ndarray:
+        """Return the place of each word among all words so far, -1 for missing ones."""
+        out = np.full(len(plain), -1)
+        for place, word in enumerate(plain):
+            if word is None:
+                continue
+            if word not in self._codes:
+                self._n_bytes += len(word)
+                if self._n_bytes > _WORDS_BYTES:
+                    raise DataError(
+                        f"{self._where}: more than {_WORDS_BYTES >> 20} MiB of different labels, such as "
+                        f"{word[:40]!r}. Labels are names of classes; is this the column of labels?"
+                    )
+            out[place] = self._codes.setdefault(word, len(self._codes))
+        return out
+
+    def _take_for_numbers(self) -> None:
+        """Keep numbers in place of words, of which all so far are numbers, from here on."""
+        words, parts = [*self._codes], self._parts
+        self._parts, self.n_rows, self._is_numbers = [], 0, True
+        for part in parts:
+            self._add_printed(words, part)
+        self._codes = dict.fromkeys(words[:1], 0)
+
+    def _add_printed(self, plain: Sequence[str | None], codes: np.ndarray) -> None:
+        """Add labels as the numbers that words print, with the position of each row's word, -1 if missing."""
+        numbers: list[int | float] = []
+        for place, word in enumerate(plain):
+            number = as_number(word or "nan")
+            if word is not None and not self._codes:  # numbers that were not printed
+                raise self._of_another_type(word, self._first_row(place, codes) - self.n_rows)
+            if number is None or _is_infinite(word or ""):
+                raise self._odd_word(str(word), next(iter(self._codes)), self._first_row(place, codes))
+            if isinstance(number, int) and not is_int64(number):
+                raise DataError(
+                    f"{self._where}, row {self._first_row(place, codes)}: {word} does not fit in 64 bits. Write such "
+                    "labels as text, with a letter before them, or targets as 1.0e23."
+                )
+            numbers.append(0 if number != number else number)
+        is_missing = np.array([(word or "nan").lower() == "nan" for word in plain] + [True])
+        values = np.append(_values(numbers), 0) if numbers else np.zeros(1, dtype=bool)  # which any number may follow
+        self._append(np.ma.MaskedArray(values[codes], is_missing[codes]))
+
+    def _first_row(self, place: int, codes: np.ndarray) -> int:
+        return self.n_rows + int(np.flatnonzero(np.asarray(codes) == place)[0])
+
+    def _of_another_type(self, value: object, row: int) -> DataError:
+        """Return the error for a number among text, or text among numbers."""
+        return DataError(
+            f"{self._where}, row {self.n_rows + row}: {value!r}. Labels must be all text or all numbers; mend that row "
+            "or, if it marks a missing label, say so with missing=."
+        )
+
+    def _odd_word(self, word: str, number: str, row: int) -> DataError:
+        """Return the error for a word among numbers."""
+        if _is_infinite(word):
+            return DataError(f"{self._where}, row {row}: {word} is no finite number. Mend it, or leave it empty.")
+        return DataError(
+            Message(
+                "{}, row {}: {!r} among numbers such as {!r}. Mend that line or, if it marks a missing label, say so "
+                "with {missing=}.",
+                self._where,
+                row,
+                word[:60],
+                number[:60],
+                word[:60],
             )
-    if label_type is str:
-        return _narrow(composed_texts(np.where(missing, "", y))), missing
-    try:
-        values = np.array(y[present].tolist())
-        if values.dtype == object:
-            raise OverflowError("a whole number that exceeds 64 bits")
-    except (OverflowError, ValueError) as error:
-        raise DataError(f"{where}: {error}. Labels that exceed 64 bits must be text.") from error
-    clean, _ = _clean(values, np.zeros(values.size, dtype=bool), where)
-    full = np.zeros(y.size, dtype=clean.dtype)
-    full[present] = clean
-    return full, missing
+        )
 
 
-def _narrow(words: np.ndarray) -> np.ndarray:
-    """Return words as an array of text, or unchanged where a long word would make that array large."""
-    width = max((len(word) for word in words), default=1)
-    return words if 4 * width * words.size > WIDE_BYTES else words.astype(str)
+def _values(numbers: Iterable[int | float | None]) -> np.ndarray:
+    """Return numbers as int64 if all are whole, else as float64."""
+    listed = [*numbers]
+    return np.array(listed, dtype=np.int64 if all(isinstance(n, int) for n in listed) else np.float64)
+
+
+def _is_infinite(word: str) -> bool:
+    return word.lower().lstrip("+-") in ("inf", "infinity")
+
+
+def _as_labels(numbers: np.ndarray, *, are_printed: bool) -> np.ndarray:
+    """Return numbers, as int64 where all are whole and are floats because of a gap or as they were printed."""
+    values, missing = np.ma.getdata(numbers), np.ma.getmaskarray(numbers)
+    may_be_whole = values.dtype.kind == "f" and (are_printed or bool(missing.any()))
+    return masked(whole_numbers(values, missing) if may_be_whole else values, missing)
 
 
 def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
@@ -321,257 +516,3 @@ def _refuse_missing(is_missing: np.ndarray) -> None:
             f"y, row {missing[0]}: no label ({missing.size:,} of {is_missing.size:,} are missing). Leave these rows "
             "out, as open_source(X, y) and fit_source do."
         )
-
-
-class NoLabelsError(DataError):
-    """No row has a label."""
-
-
-def without_unlabelled(source: Source, missing: object = None) -> Source:
-    """Return the source with only the rows that have a label, or unchanged where all have one or none needs one.
-
-    Rows whose record could not be read are left out too, with a note that names the first of them.
-
-    Whole labels that contain a single negative value, -1 beside 0 and 1, get a note: -1 often marks a missing label,
-    but may be a class.
-
-    Parameters
-    ----------
-    source : Source
-        The rows.
-    missing : object, default=None
-        A value that marks a missing label, besides None, NaN and empty text.
-
-    Raises
-    ------
-    DataError
-        If no label is left, or most records could not be read.
-
-    Examples
-    --------
-    >>> from chimap.data import ArraySource
-    >>> source = without_unlabelled(ArraySource(np.eye(3), [0, -1, 1]), missing=-1)
-    >>> source.labels(), source.n_left_out
-    (array([0, 1]), 1)
-    """
-    y = source.labels()
-    if y is None:
-        return source
-    if source.unread:
-        return without_unlabelled(_readable(source, y), missing)
-    if y.ndim == 2:
-        return _with_entries(source, y, missing)
-    is_missing = np.ma.getmaskarray(y) | _marked(y, missing)
-    values = np.ma.getdata(y)
-    if not is_missing.any():
-        source.notes = (*source.notes, *(note for note in _doubts(source, values) if note not in source.notes))
-        return source
-    rows = np.flatnonzero(~is_missing)
-    if rows.size == 0:
-        raise NoLabelsError(
-            Message("{}: every label is missing. Name another column or file with {labels}.", source.name)
-        )
-    labels = _narrowed(values[rows])
-    kept = ChosenRows(source, rows, labels)
-    kept.unlabelled = ChosenRows(source, np.flatnonzero(is_missing), None)
-    kept.notes = (
-        *source.notes,
-        f"{source.name}: {source.n_rows - rows.size:,} of {source.n_rows:,} rows have no label and are left out.",
-        *_doubts(source, labels),
-    )
-    return kept
-
-
-_MOST_SHARE_UNREAD = 0.5  # beyond it, the column or the encoding is more likely at fault than the records
-
-
-def _readable(source: Source, y: np.ndarray) -> Source:
-    """Return the rows whose record could be read. Raises DataError where that is less than half of them."""
-    rows = np.setdiff1d(np.arange(source.n_rows), [*source.unread])
-    if len(source.unread) > _MOST_SHARE_UNREAD * source.n_rows:
-        raise DataError(f"{note_on_unread(source)}. Is this the column, and the encoding of the file, that you mean?")
-    kept = ChosenRows(source, rows, y[rows])
-    kept.n_unreadable += len(source.unread)
-    kept.notes = (*source.notes, f"{note_on_unread(source)}. They are left out.")
-    return kept
-
-
-_MOST_UNREAD_LISTED = 3
-
-
-def note_on_unread(source: Source) -> str:
-    """Return how many records could not be read, and the first of them, for messages."""
-    places = source.places_in_file()
-    first = [
-        f"{f'record {places[row]}' if source.row_ids is None else repr(str(source.row_ids[row]))} ({reason})"
-        for row, reason in [*source.unread.items()][:_MOST_UNREAD_LISTED]
-    ]
-    more = ", ..." if len(source.unread) > len(first) else ""
-    n_unread = f"{len(source.unread):,} of {source.n_rows:,} records"
-    return f"{source.name}: {n_unread} cannot be read: {', '.join(first)}{more}"
-
-
-def with_numbers(source: Source) -> Source:
-    """Return the source with text labels as the numbers that a regression needs.
-
-    Raises DataError, naming the row, for a label that is no number.
-
-    >>> from chimap.data import ArraySource
-    >>> with_numbers(ArraySource(np.eye(2), ["007", "1.50"])).labels()
-    array([7. , 1.5])
-    """
-    y = source.labels()
-    if y is None or not is_text(y):
-        return source
-    return WithLabels(source, as_targets(y, source.name, source.places_in_file()))
-
-
-def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:
-    """Return the rows that have a label in at least one task. Raises DataError where there is none."""
-    numbers = [number for number in map(as_number, marks_of(missing)) if number is not None]
-    y = np.where(np.isin(y, numbers), np.nan, y) if numbers else y
-    is_missing = np.isnan(y)
-    rows = np.flatnonzero(~is_missing.all(axis=1))
-    if rows.size == 0:
-        raise NoLabelsError(
-            Message("{}: every label is missing. Name other columns or another file with {labels}.", source.name)
-        )
-    if not numbers and rows.size == y.shape[0]:
-        return source
-    kept = ChosenRows(source, rows, y[rows])
-    kept.notes = source.notes
-    if rows.size < y.shape[0]:
-        kept.unlabelled = ChosenRows(source, np.flatnonzero(is_missing.all(axis=1)), None)
-        kept.notes = (
-            *source.notes,
-            f"{source.name}: {y.shape[0] - rows.size:,} of {y.shape[0]:,} rows have no label in any task and are left "
-            "out.",
-        )
-    return kept
-
-
-def _marked(y: np.ndarray, missing: object) -> np.ndarray:
-    """Return which labels, of shape (n,), are one of the values ``missing``."""
-    values, marks = np.ma.getdata(y), marks_of(missing)
-    if not marks:
-        return np.zeros(values.size, dtype=bool)
-    if is_text(values):
-        distinct, place = np.unique(values.astype(object), return_inverse=True)
-        marked = [any(same_value(str(word).strip(), mark) for mark in marks) for word in distinct]
-        return np.array(marked, dtype=bool)[place]
-    numbers = [number for number in map(as_number, marks) if number is not None]
-    return np.isin(values, numbers)  # a mark that is text was applied already, when the text was read
-
-
-def _narrowed(y: np.ndarray) -> np.ndarray:
-    """Return text no wider than its longest word; other labels unchanged."""
-    if y.dtype.kind == "U":
-        return y.astype(f"<U{max(1, int(np.char.str_len(y).max()))}")
-    return y
-
-
-def _doubts(source: Source, y: np.ndarray) -> Iterator[str]:
-    """Yield notes on labels that may not be what they seem.
-
-    They are words that often stand for a missing value, text beside numbers, and -1 beside 0, 1, ....
-    """
-    if is_text(y):
-        values, counts = np.unique(y, return_counts=True)
-        rows = dict(zip(values.tolist(), counts.tolist(), strict=True))
-        yield from _doubted_words(source.name, rows)
-        yield from notes_on_spellings(source.name, rows, "labels")
-        yield from _text_among_numbers(source, y, [*rows])
-        return
-    if y.dtype.kind != "i" or y.size == 0 or y.min() != -1:
-        return
-    values = np.unique(y)
-    if values.size >= 3 and np.array_equal(values, np.arange(-1, values.size - 1)):
-        yield Message(
-            "{}: the label -1, in {:,} rows, stands beside 0 to {} and is taken for a class. If it marks rows without "
-            "a label, say {missing=-1}.",
-            source.name,
-            np.count_nonzero(y == -1),
-            values[-1],
-        )
-
-
-_MOST_WORDS_LISTED = 8  # most words for missing values that a note lists
-
-
-def _doubted_words(name: str, rows: dict[str, int]) -> Iterator[str]:
-    """Yield a note on the labels that often stand for a missing value; ``rows`` counts the rows of each label."""
-    words = sorted(word for word in rows if stands_for_missing(word))
-    if not words or len(words) == len(rows):
-        return
-    if len(words) == 1:
-        yield Message(
-            "{}: the label {!r}, in {:,} rows, is taken for a class. If it marks rows without a label, say {missing=}.",
-            name,
-            words[0],
-            rows[words[0]],
-            words[0],
-        )
-        return
-    listed = ", ".join(f"{word!r} ({rows[word]:,} rows)" for word in words[:_MOST_WORDS_LISTED])
-    more = "" if len(words) <= _MOST_WORDS_LISTED else f" and {len(words) - _MOST_WORDS_LISTED} more"
-    yield Message(
-        "{}: the labels {}{} are taken for classes. If they mark rows without a label, say {missing=}.",
-        name,
-        listed,
-        more,
-        ",".join(words),
-    )
-
-
-def notes_on_spellings(name: str, rows: Mapping[str, int], what: str) -> Iterator[str]:
-    """Yield a note on labels or groups that differ in case or blanks only; ``rows`` counts the rows of each.
-
-    >>> next(notes_on_spellings("rows.csv", {"T": 40, "t": 2, "N": 41}, "labels")).split(", and ")[0]
-    "rows.csv: the labels 'T' (40 rows), 't' (2 rows) differ in case or blanks only"
-    """
-    spellings: dict[str, list[str]] = defaultdict(list)
-    for word in rows:
-        spellings["".join(word.split()).casefold()].append(word)
-    alike = [word for words in spellings.values() if len(words) > 1 for word in words]
-    if alike:
-        listed = ", ".join(f"{word!r} ({rows[word]:,} rows)" for word in alike[:_MOST_WORDS_LISTED])
-        more = "" if len(alike) <= _MOST_WORDS_LISTED else f" and {len(alike) - _MOST_WORDS_LISTED} more"
-        yield (
-            f"{name}: the {what} {listed}{more} differ in case or blanks only, and are taken for different ones. If "
-            "they mean the same, write them alike."
-        )
-
-
-def _text_among_numbers(source: Source, y: np.ndarray, words: list[str]) -> Iterator[str]:
-    """Yield a note where labels are text although some of them are numbers."""
-    why = why_text(words)
-    if why is None or not any(map(is_finite_number, words)):
-        return
-    row = source.places_in_file()[np.flatnonzero(y == why[0])[0]]
-    yield f"{source.name}: the labels are text, as {why[0]!r} in row {row} {why[1]}."
-
-
-def labels_of(source: Source, model: BaseEstimator | None = None) -> np.ndarray:
-    """Return the labels of a source. Raise DataError, which says how to name them, if it has none."""
-    return present(source.labels(), source.name, model)
-
-
-def present(y: np.ndarray | None, name: str, model: BaseEstimator | None = None) -> np.ndarray:
-    """Return labels. Raise DataError if there are none, with the labels that ``model``, if given, was fitted with."""
-    if y is not None:
-        return y
-    fitted_with = (getattr(model, "training_", None) or {}).get("labels")
-    if fitted_with is not None:
-        raise DataError(
-            Message(
-                "{} has no labels. Name them; the model was fitted with {labels=!s}.", name, shlex.quote(fitted_with)
-            )
-        )
-    raise DataError(
-        Message(
-            "{} has no labels. Name them with {labels}: a file (.npy, .csv, or text with one label per line), a column "
-            "of a table, TABLE::COLUMN of another table with the ids of the rows, or ::MEMBER of an .npz, .h5 or .zarr "
-            "file. An array or column called y is found without {labels}.",
-            name,
-        )
-    )

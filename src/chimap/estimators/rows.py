@@ -29,14 +29,8 @@ from chimap.data.covariates import (
 from chimap.data.doubts import doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.frames import FrameSource, frame_rows
 from chimap.data.label_kinds import as_array, is_text
-from chimap.data.labels import (
-    IGNORE_LABELS,
-    note_on_unread,
-    notes_on_spellings,
-    plain_labels,
-    with_numbers,
-    without_unlabelled,
-)
+from chimap.data.labelled import note_on_unread, notes_on_spellings, with_numbers, without_unlabelled
+from chimap.data.labels import IGNORE_LABELS, plain_labels
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import check_rows_order, opener_of, readers
 from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order

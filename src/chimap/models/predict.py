@@ -13,7 +13,7 @@ from chimap._types import Rows
 from chimap._validation import finite_outputs
 from chimap.data import Source
 from chimap.data.doubts import say
-from chimap.data.labels import note_on_unread
+from chimap.data.labelled import note_on_unread
 from chimap.data.source import chunks_ahead
 from chimap.data.units import RowTraits, Units
 from chimap.engines import Progress, Stopwatch

@@ -16,8 +16,7 @@ from chimap._types import JSON
 from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.gaps import are_gaps_kept
-from chimap.data.label_kinds import numbers_or_text
-from chimap.data.labels import IGNORE_LABELS, Labels
+from chimap.data.labels import IGNORE_LABELS, Labels, numbers_or_text
 from chimap.data.rows import check_distinct, chunk_dtype, digest
 from chimap.data.source import BLOCK_BYTES, SeekableStream
 from chimap.data.table import ColumnChoice

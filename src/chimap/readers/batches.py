@@ -17,14 +17,14 @@ from chimap._unicode import composed_names
 from chimap._validation import DataError, check_histograms
 from chimap.data.frames import checked_names_of, matrix_of, naming_index
 from chimap.data.label_kinds import is_text
-from chimap.data.labels import IGNORE_LABELS, IgnoreLabels, Labels, clean_labels
+from chimap.data.labels import IGNORE_LABELS, IgnoreLabels, LabelColumn, Labels, clean_labels
 from chimap.data.rows import check_distinct, chunk_dtype, csr_rows, digest, matrix_shape
 from chimap.data.source import Source, StreamSource
 from chimap.data.table import ColumnChoice, check_same_names, instead
 from chimap.data.views import select_columns
 from chimap.readers.arrow import FeatureColumns
 from chimap.readers.arrow_files import is_list
-from chimap.readers.columns import DataTable, LabelColumn, TableColumns
+from chimap.readers.columns import DataTable, TableColumns, add_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,13 +187,12 @@ def _joined(labels: list[np.ndarray], name: str, n_rows: int) -> np.ndarray | No
                 f"{name}, batch {number}: labels {y.dtype}, but {known[0].dtype} in the first batch. Labels must be "
                 "all text or all numbers."
             )
-    if not labels:
-        return None
-    kind = known[0].dtype if known else labels[0].dtype
-    nothing = (np.ma.MaskedArray(np.zeros(y.shape, kind), True) for y in labels)  # for a batch that has no labels
-    parts = [empty if np.ma.getmaskarray(y).all() else y for y, empty in zip(labels, nothing, strict=True)]
-    join = np.ma.concatenate if any(map(np.ma.is_masked, parts)) else np.concatenate
-    return clean_labels(join(parts), n_rows, name)
+    if not labels or labels[0].ndim == 2:
+        return clean_labels(np.concatenate(labels), n_rows, name) if labels else None
+    column = LabelColumn(name)
+    for y in labels:
+        column.add(y)
+    return column.finish()
 
 
 def _differ(y: np.ndarray | None, known: np.ndarray) -> bool:
@@ -292,8 +291,9 @@ class TableSource(BatchSource):
 
     def _labels(self, batch: pa.RecordBatch, where: str) -> np.ndarray:
         """Return the labels of a batch, masked where they are missing."""
-        labels = LabelColumn(f"{where}, column {self._label!r}")
-        labels.add(self._table.named(batch).column(0))
+        where = f"{where}, column {self._label!r}"
+        labels = LabelColumn(where)
+        add_column(labels, self._table.named(batch).column(0), where)
         return labels.finish()
 
 

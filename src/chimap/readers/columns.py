@@ -12,8 +12,8 @@ import numpy as np
 
 from chimap._messages import shown
 from chimap._validation import DataError
-from chimap.data.label_kinds import TextLabels, is_text
-from chimap.data.labels import Labels, clean_labels
+from chimap.data.label_kinds import is_text
+from chimap.data.labels import LabelColumn, Labels
 from chimap.data.rows import check_distinct
 from chimap.data.source import Stored
 from chimap.data.table import ColumnChoice, Roles, checked_ids, instead, named_rows, naming_note, roles_of
@@ -120,8 +120,12 @@ class DataTable(ABC):
             yield Values(lists, batch.num_rows)
 
     def label_column(self, name: str, missing: object) -> LabelColumn:
-        """Return what takes the batches of a column of labels; ``missing`` marks a missing label."""
-        return LabelColumn(self.where(name), missing, has_types=self.has_types)
+        """Return the labels of a column, before its first batch; ``missing`` marks a missing label."""
+        return LabelColumn(self.where(name), missing, as_text=self.has_types)
+
+    def add_labels(self, labels: LabelColumn, column: pa.Array, name: str) -> None:
+        """Add the values of a column in the next batch to its labels."""
+        add_column(labels, column, self.where(name))
 
     def ids(self, column: pa.Array, name: str) -> np.ndarray:
         """Return the values of a column of ids, None where one is missing."""
@@ -151,34 +155,14 @@ class DataTable(ABC):
         return None
 
 
-class LabelColumn:
-    """The labels in a column, batch by batch: text, encoded as it is read, or numbers, masked where they are null."""
-
-    def __init__(self, where: str, missing: object = None, *, has_types: bool = True) -> None:
-        self._where, self._texts = where, TextLabels(where, missing, as_text=has_types)
-        self._numbers: list[np.ma.MaskedArray] = []
-        self._kind: pa.DataType = None
-
-    def add(self, column: pa.Array) -> None:
-        """Take the labels of the next rows."""
-        from pyarrow import types
-
-        column = as_written(column, self._where)
-        if self._kind is not None and types.is_null(column.type):  # a batch without any label
-            column = column.cast(self._kind)
-        self._kind = column.type
-        if not is_text_type(column.type):
-            self._numbers.append(masked_values(column))
-            return
-        coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
-        self._texts.add_coded(coded.dictionary.to_pylist(), checked_codes(coded, self._where))
-
-    def finish(self) -> np.ndarray:
-        """Return all labels, of shape (n,), masked where some are missing."""
-        if not self._numbers:
-            return self._texts.finish()
-        values = np.ma.concatenate(self._numbers)
-        return clean_labels(values, len(values), self._where)
+def add_column(labels: LabelColumn, column: pa.Array, where: str) -> None:
+    """Add a column of Arrow, ``where``, to labels: text as it is encoded, or numbers, masked where they are null."""
+    column = as_written(column, where)
+    if not is_text_type(column.type):
+        labels.add(masked_values(column))
+        return
+    coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+    labels.add_coded(coded.dictionary.to_pylist(), checked_codes(coded, where))
 
 
 class TableColumns:
@@ -261,8 +245,8 @@ class TableColumns:
         is_open, knows_size = first is not None, table.n_rows is not None
         is_text_so_far: bool | None = None
         for batch in table.batches(wanted or table.names[:1]) if wanted or not knows_size else ():
-            if self._labels is not None:
-                self._labels.add(batch.column(self._label))
+            if self._labels is not None and self._label is not None:
+                table.add_labels(self._labels, batch.column(self._label), self._label)
             if self._id is not None:
                 self._ids.append(table.ids(batch.column(self._id), self._id))
             if is_open and first is not None:

@@ -19,15 +19,8 @@ from chimap._types import JSON
 from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
 from chimap.data.gaps import are_gaps_kept
-from chimap.data.label_kinds import (
-    as_number,
-    is_number,
-    is_text,
-    numbers_or_text,
-    stands_for_missing,
-    words_for_missing,
-)
-from chimap.data.labels import Labels
+from chimap.data.label_kinds import as_number, is_number, is_text, stands_for_missing, words_for_missing
+from chimap.data.labels import Labels, numbers_or_text
 from chimap.data.source import BLOCK_BYTES, StreamSource
 from chimap.data.table import ColumnChoice, readings_of
 from chimap.readers.columns import BATCH, DataTable, TableColumns, Values, text_or_undecoded

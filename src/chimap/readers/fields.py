@@ -71,7 +71,7 @@ class FieldReading(Reading):
             return None
         labels = records.label_column(name, None)
         for batch in records.batches([name]):
-            labels.add(batch.column(name))
+            records.add_labels(labels, batch.column(name), name)
         return labels.finish()
 
     def source(self, data: Any, labels: Labels = None, id: str | int | None = None) -> FieldSource:

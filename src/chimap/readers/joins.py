@@ -175,7 +175,7 @@ def _id_and_label(address: str, column: str, id: str | int | None, missing: obje
     values = table.label_column(names[1], missing)
     for batch in table.batches(names):
         ids.append(table.ids(batch.column(names[0]), names[0]))
-        values.add(batch.column(names[1]))
+        table.add_labels(values, batch.column(names[1]), names[1])
     if not ids:
         raise DataError(f"{address}: no rows, only a heading. Write it again.")
     return table.checked_ids(ids, names[0]), values.finish()

@@ -12,8 +12,8 @@ import numpy as np
 
 from chimap._messages import Message, shown
 from chimap._validation import DataError
-from chimap.data.label_kinds import is_number, numbers_or_text
-from chimap.data.labels import IGNORE_LABELS, Labels, MarkedLabels, clean_labels
+from chimap.data.label_kinds import is_number
+from chimap.data.labels import IGNORE_LABELS, Labels, MarkedLabels, clean_labels, numbers_or_text
 from chimap.data.source import Source
 from chimap.data.table import NoColumnError, instead, is_path
 from chimap.readers.io.encodings import as_utf8, encoding_of, first_fault

@@ -17,7 +17,8 @@ from chimap.data.arrays import ArraySource
 from chimap.data.frames import FrameSource
 from chimap.data.gaps import MISSING_COUNTS, gaps_kept, without_gaps
 from chimap.data.label_kinds import is_real
-from chimap.data.labels import IGNORE_LABELS, Labels, note_on_unread, without_unlabelled
+from chimap.data.labelled import note_on_unread, without_unlabelled
+from chimap.data.labels import IGNORE_LABELS, Labels
 from chimap.data.overlap import MISSING_COLUMNS
 from chimap.data.reading import Reading
 from chimap.data.source import Source

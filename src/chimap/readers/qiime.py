@@ -16,8 +16,8 @@ from chimap._messages import shown
 from chimap._types import JSON, Group
 from chimap._unicode import composed
 from chimap._validation import DataError
-from chimap.data.label_kinds import as_number, is_missing, numbers_or_text
-from chimap.data.labels import Labels
+from chimap.data.label_kinds import as_number, is_missing
+from chimap.data.labels import Labels, numbers_or_text
 from chimap.data.rows import check_distinct
 from chimap.data.source import Source
 from chimap.readers.biom import BiomJsonSource, BiomSource

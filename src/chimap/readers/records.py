@@ -16,8 +16,8 @@ from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.frames import checked_names_of, column_of, naming_index
-from chimap.data.label_kinds import is_missing, numbers_or_text, why_text
-from chimap.data.labels import clean_labels
+from chimap.data.label_kinds import is_missing, why_text
+from chimap.data.labels import LabelColumn
 from chimap.data.source import Stored
 from chimap.readers.arrow import ArrowTable
 from chimap.readers.arrow_files import IPC, PARQUET
@@ -96,9 +96,9 @@ def content_as_text(content: bytes) -> str | Undecoded:
         return Undecoded.at(content[error.start], error.start) if encoding is None else Undecoded(str(error))
 
 
-def refuse_undecoded(values: Iterable[Any], where: str) -> None:
-    """Refuse the values of a column, ``where``, of which one is not text."""
-    for record, value in enumerate(values):
+def refuse_undecoded(values: Iterable[Any], where: str, first: int = 0) -> None:
+    """Refuse the values of a column, ``where``, of which one is not text; ``first`` is the number of their record."""
+    for record, value in enumerate(values, first):
         if isinstance(value, Undecoded):
             raise DataError(Message("{}, record {}: {}. {}", where, record, value.reason, REMEDY))
 
@@ -117,9 +117,10 @@ class Records(DataTable):
     def batches(self, columns: list[str], n_rows: int = BATCH) -> Iterator[Values]:
         """Yield some fields of all records in order."""
 
-    def label_column(self, name: str, missing: object) -> LabelObjects:  # type: ignore[override]
-        """Return what takes the values of a field of labels."""
-        return LabelObjects(self.where(name), missing, has_types=self.has_types)
+    def add_labels(self, labels: LabelColumn, column: list[Any], name: str) -> None:
+        """Add the values of a field in the next batch to its labels."""
+        refuse_undecoded(column, self.where(name), labels.n_rows)
+        labels.add(as_objects(column))
 
     def ids(self, column: list[Any], name: str) -> np.ndarray:
         """Return the values of a field of ids."""
@@ -140,26 +141,6 @@ class Records(DataTable):
 def as_objects(values: Sequence[object]) -> np.ndarray:
     """Return values as an array of objects, of shape (n,)."""
     return np.fromiter(values, dtype=object, count=len(values))
-
-
-class LabelObjects:
-    """The labels in a field, batch by batch: numbers or text, as ``LabelColumn`` has them."""
-
-    def __init__(self, where: str, missing: object, *, has_types: bool) -> None:
-        self._where, self._missing, self._has_types = where, missing, has_types
-        self._values: list[Any] = []
-
-    def add(self, values: list[Any]) -> None:
-        """Take the labels of the next records."""
-        self._values += values
-
-    def finish(self) -> np.ndarray:
-        """Return all labels, of shape (n,), masked where some are missing."""
-        values = self._values
-        refuse_undecoded(values, self._where)
-        if all(value is None or isinstance(value, str) for value in values):
-            return numbers_or_text(values, self._where, self._missing, as_text=self._has_types)
-        return clean_labels(np.array(values, dtype=object), len(values), self._where)
 
 
 class TableRecords(Records):

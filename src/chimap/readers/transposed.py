@@ -14,8 +14,8 @@ from chimap._messages import Message, shown
 from chimap._unicode import composed, composed_names
 from chimap._validation import DataError
 from chimap.data.clades import rank_of
-from chimap.data.label_kinds import is_number, numbers_or_text, stands_for_missing, words_for_missing
-from chimap.data.labels import Labels
+from chimap.data.label_kinds import is_number, stands_for_missing, words_for_missing
+from chimap.data.labels import Labels, numbers_or_text
 from chimap.data.table import COUNTER, ColumnChoice, roles_of, unique_ids
 from chimap.readers.csv import TextTable, columns_of_program
 from chimap.readers.decimals import Marks, MarksInUse

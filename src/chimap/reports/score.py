@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from chimap._errors import DataError
 from chimap._messages import Message
 from chimap.data.label_kinds import as_targets, check_binary, known_labels
-from chimap.data.labels import labels_of
+from chimap.data.labelled import labels_of
 from chimap.estimators.targets import answers, class_scores, keeps_no_shares, loss_of_answers, task_names
 from chimap.models.unassigned import UNASSIGNED, checked_share, with_shares
 from chimap.reports.classification import classification_metrics

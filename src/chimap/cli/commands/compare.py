@@ -54,7 +54,7 @@ def compare(
     """
     from chimap._validation import DataError
     from chimap.cli import data_rows
-    from chimap.data.labels import labels_of
+    from chimap.data.labelled import labels_of
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
     settings.check()
@@ -90,7 +90,7 @@ def _raced(parts: Parts, settings: Settings, progress: Progress) -> Comparison:
 
     from chimap._validation import DataError
     from chimap.cli.data_rows import decide_task
-    from chimap.data.labels import labels_of, with_numbers
+    from chimap.data.labelled import labels_of, with_numbers
     from chimap.reports import compare
 
     source = parts.training

@@ -170,7 +170,7 @@ def measure(
     from chimap import load
     from chimap._validation import DataError
     from chimap.cli import data_rows
-    from chimap.data.labels import present
+    from chimap.data.labelled import present
     from chimap.reports import report
     from chimap.reports.score import as_answers, true_answers
     from chimap.reports.splits import check_splits, splits_of

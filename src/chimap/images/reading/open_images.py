@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chimap._validation import DataError
-from chimap.data.label_kinds import numbers_or_text
-from chimap.data.labels import Labels, check_labels
+from chimap.data.labels import Labels, check_labels, numbers_or_text
 from chimap.data.table import only_label
 from chimap.images.reading.decoding import ImageError
 from chimap.images.reading.files import FolderFiles, ImageFiles, open_files
