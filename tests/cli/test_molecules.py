@@ -87,7 +87,7 @@ def test_and_have_blank_predictions_with_a_reason(results):
 def test_the_description_of_a_model_names_the_version_of_rdkit(results):
     _, found = results
     version = pytest.importorskip("rdkit").__version__
-    assert f"MorganCounts of the column 'Smiles', by RDKit {version}" in " ".join(found["info"].out.split())
+    assert f"MoleculeBlocks of the column 'Smiles', by RDKit {version}" in " ".join(found["info"].out.split())
 
 
 def test_and_are_left_out_of_the_evaluation(results):
@@ -101,7 +101,7 @@ def test_fingerprints_have_names(results):
     for name in ("keys", "pairs"):
         assert found[name].code == 0, found[name].err
     assert found["unknown"].code == 2
-    assert "'morgan', 'morgan-keys', 'atom-pairs', 'torsions'" in " ".join(found["unknown"].err.split())
+    assert "'blocks', 'morgan', 'morgan-keys', 'atom-pairs', 'torsions'" in " ".join(found["unknown"].err.split())
     assert load(folder / "pairs.model").feature_names_in_[0] == "pair_0"
     assert load(folder / "pairs.model").reading_.salts == "largest"
     assert load(folder / "keys.model").reading_.radius == 1

@@ -187,7 +187,8 @@ def test_defaults_are_those_of_the_package(options, owner):
 
 def test_defaults_under_other_names_are_those_of_the_package():
     molecules, counted = defaults(MorganCounts), CountedColumn()
-    assert (counted.morgan_radius, counted.morgan_size) == (molecules["radius"], molecules["size"])
+    assert (counted.fingerprint, counted.morgan_radius) == (next(iter(FINGERPRINTS)), None)
+    assert counted.morgan_size == molecules["size"]
     assert inspect.signature(CountedColumn.reading).parameters["memory"].default == defaults(WordCounts)["memory"]
     assert defaults(fit.fit)["checkpoint_every"] == defaults(Checkpoint)["seconds"]
     learners = {"widths": FourierKernelLearner, "multiple": MultipleKernelLearner}

@@ -71,7 +71,13 @@ def test_atoms_of_each_occurrence(name):
     reading = fingerprint(name, column="smiles", radius=2, size=512)
     source = reading.source(SMILES)
     counts = counts_of(source)
-    sizes = {"morgan": range(1, 99), "morgan-keys": range(1, 99), "atom-pairs": (2,), "torsions": (4,)}[name]
+    sizes = {
+        "blocks": range(1, 99),
+        "morgan": range(1, 99),
+        "morgan-keys": range(1, 99),
+        "atom-pairs": (2,),
+        "torsions": (4,),
+    }[name]
     for row, smiles in enumerate(SMILES):
         molecule, atoms = source.reading.atoms_of_bins(smiles)
         found = {place: len(each) for place, each in atoms.items()}

@@ -87,7 +87,7 @@ def test_molecules_in_a_list_of_smiles(tmp_path, monkeypatch):
     pytest.importorskip("rdkit")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "all.smi").write_text("CCO ethanol\nc1ccccc1\tbenzene\n")
-    with pytest.raises(DataError, match=r"reading=MorganCounts\('smiles'\)") as caught:
+    with pytest.raises(DataError, match=r"reading=MoleculeBlocks\('smiles'\)") as caught:
         open_source(tmp_path / "all.smi")
     exec(remedy_in(str(caught.value), FILES[".smi"].replace("FILE", str(tmp_path / "all.smi"))), {"pandas": pandas})
     source = open_source(tmp_path / "rows.csv", reading=MorganCounts("smiles"))

@@ -27,7 +27,7 @@ from chimap.data.labels import IGNORE_LABELS
 from chimap.data.split import held_out_structures, split_by, split_source
 from chimap.data.table import NoColumnError
 from chimap.data.views import fitted_names
-from chimap.readers import MorganCounts, open_source
+from chimap.readers import MoleculeBlocks, open_source
 from chimap.readers.image_names import holds_images
 
 if TYPE_CHECKING:
@@ -401,7 +401,7 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     try:
         values = source.column(column)
     except NoColumnError as error:
-        if column not in MorganCounts.splits:
+        if column not in MoleculeBlocks.splits:
             raise
         raise NoColumnError(
             f"{error} To split molecules by {column}, name the column of their SMILES with --smiles."

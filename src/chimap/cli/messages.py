@@ -21,7 +21,7 @@ _FLAGS = {
     "random_state": "--seed",
 }
 # Readings of a column, by the name of their class,
-_READINGS = {"WordCounts": "--text", "MorganCounts": "--smiles"}
+_READINGS = {"WordCounts": "--text", "MoleculeBlocks": "--smiles"}
 # what stands for a value that is the absence of a flag, or has another word there,
 _SPELT = {
     "selection='auto'": "no --folds",

@@ -19,8 +19,10 @@ Engine: TypeAlias = Literal["local", "dask"]
 """A name of ``engines.ENGINES``."""
 Tokens: TypeAlias = Literal["words", "characters", "symbols"]
 """A name of ``readers.words.TOKENS``."""
-Fingerprint: TypeAlias = Literal["morgan", "morgan-keys", "atom-pairs", "torsions"]
+Fingerprint: TypeAlias = Literal["blocks", "morgan", "morgan-keys", "atom-pairs", "torsions"]
 """A name of ``readers.molecules.FINGERPRINTS``."""
+KEYS = ("blocks", "morgan-keys")
+"""Fingerprints that are not hashed."""
 Salts: TypeAlias = Literal["keep", "largest"]
 """A name of ``readers.molecules.SALTS``."""
 
@@ -173,15 +175,16 @@ class CountedColumn:
         How many neighbours --text counts together: 1,2 counts words and pairs of neighbours, 3 triples only. By
         default 1 for words, 1,2 for characters and 1,3 for symbols.
     min_count : N
-        In how many texts a word of --text, or in how many molecules a key of --fingerprint morgan-keys, must be to be
-        counted.
+        In how many texts a word of --text, or in how many molecules a substructure of --smiles that is not hashed, must
+        be to be counted.
     fingerprint : NAME
-        What --smiles counts: morgan, morgan-keys, atom-pairs or torsions. Morgan's neighbourhoods are hashed into bins,
-        unless morgan-keys gives each a bin of its own, see --min-count.
+        What --smiles counts: blocks, morgan, morgan-keys, atom-pairs or torsions. blocks counts neighbourhoods of
+        atoms, atom pairs and torsions side by side, each with a bin of its own (see --min-count), and so does
+        morgan-keys with neighbourhoods alone; the others are hashed into bins.
     salts : NAME
         Of a molecule of several fragments, such as a salt: keep all, or count the largest.
     morgan_radius : N
-        Radius of Morgan's neighbourhoods, in bonds.
+        Radius of Morgan's neighbourhoods, in bonds: by default 3 for blocks, and 2 for others.
     morgan_size : N
         Number of bins of the --smiles fingerprints, if they are hashed.
     """
@@ -191,9 +194,9 @@ class CountedColumn:
     tokens: Tokens = "words"
     ngrams: str | None = None
     min_count: int = 2
-    fingerprint: Fingerprint = "morgan"
+    fingerprint: Fingerprint = "blocks"
     salts: Salts = "keep"
-    morgan_radius: int = 2
+    morgan_radius: int | None = None
     morgan_size: int = 2048
 
     def given(self) -> JSON:
@@ -217,7 +220,7 @@ class CountedColumn:
                 "--text and --smiles name one column each, but only one can be read: leave one of them out."
             )
         check_positive(self.morgan_size, "morgan_size", integer=True)
-        if self.morgan_radius < 0:
+        if self.morgan_radius is not None and self.morgan_radius < 0:
             raise ParameterError("morgan_radius", self.morgan_radius, "a whole number, 0 or more")
         self._check_use()
         if self.text is not None:
@@ -240,15 +243,15 @@ class CountedColumn:
     def _check_use(self) -> None:
         """Raise InputError for a flag that the column does not use: of texts, of molecules or of one fingerprint."""
         kind, given = self.fingerprint, self.given()
-        of_texts = {"tokens": True, "ngrams": True, "min_count": self.smiles is None or kind != "morgan-keys"}
+        of_texts = {"tokens": True, "ngrams": True, "min_count": self.smiles is None or kind not in KEYS}
         unused = {
             "is for texts: name their column with --text": of_texts if self.text is None else {},
             "is for molecules: name the column of their SMILES with --smiles": (
                 dict.fromkeys(("fingerprint", "salts", "morgan_radius", "morgan_size"), self.smiles is None)
             ),
             f"is not used by --fingerprint {kind}: name another one": {
-                "morgan_radius": not kind.startswith("morgan"),
-                "morgan_size": kind == "morgan-keys",
+                "morgan_radius": not (kind.startswith("morgan") or kind in KEYS),
+                "morgan_size": kind in KEYS,
             },
         }
         for remedy, flags in unused.items():

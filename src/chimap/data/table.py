@@ -512,6 +512,30 @@ def named_blocks(blocks: Blocks, names: Sequence[str] | None) -> Blocks:
     return [_block(block, names) for block in blocks]
 
 
+BLOCK_SIGN = "::"
+"""What stands in the name of a column between that of its block and its own, such as "morgan::98513984"."""
+
+
+def declared_blocks(names: Sequence[str] | None) -> dict[str, slice | list[int]] | None:
+    """Return the blocks that the names of all columns declare, by ``BLOCK_SIGN``; None if there are not two of them.
+
+    >>> declared_blocks(["morgan::7", "pair::1", "pair::2"]), declared_blocks(["morgan::7", "mass"])
+    ({'morgan': slice(0, 1, None), 'pair': slice(1, 3, None)}, None)
+    """
+    blocks = dict[str, list[int]]()
+    for place, name in enumerate(names or ()):
+        block, sign, _ = name.partition(BLOCK_SIGN)
+        if not sign:
+            return None
+        blocks.setdefault(block, []).append(place)
+    if len(blocks) < 2:
+        return None
+    are_adjacent = all(places[-1] - places[0] == len(places) - 1 for places in blocks.values())
+    if not are_adjacent:
+        return {**blocks}
+    return {block: slice(places[0], places[-1] + 1) for block, places in blocks.items()}
+
+
 def _block(block: Any, names: Sequence[str] | None) -> Columns:
     is_named = isinstance(block, str) or (not isinstance(block, slice) and any(isinstance(each, str) for each in block))
     if not is_named:
@@ -533,13 +557,13 @@ def is_path(value: object) -> TypeIs[str | os.PathLike[str]]:
 
 
 def counting(kind: str, column: str) -> Setting:
-    """Return the setting that counts the words of a column ("WordCounts") or its molecules ("MorganCounts")."""
+    """Return the setting that counts the words of a column ("WordCounts") or its molecules ("MoleculeBlocks")."""
     return Setting("reading", (kind, column), f"{kind}({column!r})")
 
 
 def readings_of(column: str) -> tuple[Setting, Setting]:
     """Return the settings that count the words of a column, and its molecules."""
-    return counting("WordCounts", column), counting("MorganCounts", column)
+    return counting("WordCounts", column), counting("MoleculeBlocks", column)
 
 
 _FEWEST_COUNTED_ROWS = 3  # number of rows from which a counting column is no coincidence

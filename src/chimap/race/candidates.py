@@ -123,7 +123,12 @@ def on_device(entered: Sequence[KernelSpec], device: str) -> list[KernelSpec]:
 
 
 def _preference(spec: KernelSpec, traits: SampleTraits) -> int:
-    """Return the place of a machine of few rows in the list for the kind of table; others follow those listed."""
+    """Return the place of a machine of few rows in the list for the kind of table; others follow those listed.
+
+    Blocks that the table declares come first.
+    """
+    if spec.blocks is not None:
+        return -1
     order = PREFERRED_AMOUNTS if traits.has_log_shares and traits.has_tail else PREFERRED
     machine = spec.kernel, spec.normalize
     return order.index(machine) if machine in order else len(order)
@@ -211,6 +216,16 @@ def _shares_of_rows(traits: SampleTraits) -> list[KernelSpec]:
     return shares
 
 
+def _by_block(traits: SampleTraits) -> list[KernelSpec]:
+    """Return the min-max kernel of each of several descriptors, summed, where the columns are those of several.
+
+    One min-max kernel of all of them is that of the largest.
+    """
+    if traits.blocks is None or traits.is_signed:
+        return []
+    return [KernelSpec("minmax", None, blocks=traits.blocks)]
+
+
 def _exact_margins(traits: SampleTraits) -> list[KernelSpec]:
     """Return margins on kernel matrices, for more classes than LIBLINEAR takes.
 
@@ -234,6 +249,7 @@ ENTRANTS: tuple[Callable[[SampleTraits], list[KernelSpec]], ...] = (
     _additive,
     _exponential,
     _shares_of_rows,
+    _by_block,
     _exact_margins,
 )
 """What may enter a race, each a function of the traits of a sample, in the order of the table of candidates."""

@@ -176,7 +176,7 @@ class Race:
         n_classes = 0
         if self.asked.is_classifier:
             n_classes = np.unique(self.y).size if self.y.ndim == 1 else self.y.shape[1] + 1
-        return SampleTraits.of(self.rows, n_classes, self.leaves_out)
+        return SampleTraits.of(self.rows, n_classes, self.leaves_out, self.column_names)
 
     @property
     def by_error(self) -> bool:
@@ -310,7 +310,7 @@ class Race:
         has_many_classes = self.shared is not None and self.shared.has_many_classes
         if not self.leaves_out or has_many_classes or not self.asked.leaves_open("kernel"):
             return 0.0
-        return ERRORS_TO_OVERRULE_ORDER if self.by_error else ERRORS_TO_DROP_BEFORE_LAST_ROUND
+        return ERRORS_TO_OVERRULE_ORDER
 
     def judged(self, result: RaceResult, names: Sequence[str]) -> RaceResult:
         """Return the result led by the preferred candidate, with the score to expect of it on unseen rows.

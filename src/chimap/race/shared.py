@@ -22,13 +22,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays, _threads
 from chimap._types import Rows
-from chimap._validation import AUTO, DataError
+from chimap._validation import AUTO, DataError, check_blocks
 from chimap.data import ArraySource
 from chimap.features.exact import KeptRows, with_mean_gamma
 from chimap.features.over_map import fitted_map
 from chimap.features.scaled import Scale
 from chimap.features.weighted import weights_of
-from chimap.kernels import Exponential, Kernel
+from chimap.kernels import Exponential, Kernel, OnColumns, Sum
 from chimap.normalizations import Normalization
 from chimap.race.machines import (
     MAPPED_BYTES,
@@ -302,7 +302,8 @@ class SharedMachines:
         """Whether a candidate has a machine here: others are fitted one by one."""
         if recipe.features == "additive":
             return bool(recipe.loss == "hinge")
-        return recipe.is_exact and has_exact_machine(recipe.loss)
+        has_sum = recipe.blocks is None or recipe.exact_kernel.inner is None
+        return recipe.is_exact and has_sum and has_exact_machine(recipe.loss)
 
     def best(
         self,
@@ -385,6 +386,9 @@ class SharedMachines:
         """Return the products of each split, and the gamma of scaled and of unscaled rows, if the kernel has one."""
         kernel = recipe.exact_kernel
         base = kernel.inner or kernel
+        if recipe.blocks is not None:
+            _, columns = check_blocks(recipe.blocks, self.rows.shape[1])
+            base = Sum(tuple(OnColumns(base, block) for block in columns))
         scale, products = self._products(base, recipe, splits)
         gamma = unscaled_gamma = None
         if isinstance(kernel, Exponential):

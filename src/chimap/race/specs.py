@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chimap._types import Blocks
 from chimap._validation import AUTO
 from chimap.data import Source
 from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
@@ -99,6 +100,8 @@ class KernelSpec:
         Name for tables; empty for that of the kernel and the rows.
     is_baseline : bool, default=False
         See ``Candidate``.
+    blocks : blocks of columns, default=None
+        Columns that the kernel compares apart from each other; None for all columns at once.
     """
 
     kernel: str
@@ -106,11 +109,13 @@ class KernelSpec:
     way: Way = RIDGE
     title: str = ""
     is_baseline: bool = False
+    blocks: Blocks | None = None
 
     @property
     def name(self) -> str:
         """Name for tables."""
-        return self.title or name_of(self.kernel, self.normalize) + self.way.suffix
+        rows = "" if self.blocks is None else f", {len(self.blocks)} blocks"
+        return self.title or name_of(self.kernel, self.normalize) + rows + self.way.suffix
 
     @property
     def has_gamma(self) -> bool:
@@ -139,6 +144,8 @@ class KernelSpec:
         recipe = asked.with_raced(kernel=self.kernel, normalize=self.normalize, features=self.way.features, loss=loss)
         if self.has_gamma:
             recipe = recipe.with_raced(gamma=AUTO)
+        if self.blocks is not None:
+            recipe = recipe.with_raced(blocks=self.blocks)
         return Candidate(self.name, recipe, self.is_baseline, self.shares, self.family)
 
     def candidate_within(self, asked: Recipe) -> Candidate:

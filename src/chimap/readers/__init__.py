@@ -17,7 +17,14 @@ from chimap.readers.joins import table_of
 from chimap.readers.label_columns import task_words
 from chimap.readers.label_files import read_labels
 from chimap.readers.matrix_market import MatrixMarketSource
-from chimap.readers.molecules import FINGERPRINTS, AtomPairCounts, MorganCounts, MorganKeys, TorsionCounts
+from chimap.readers.molecules import (
+    FINGERPRINTS,
+    AtomPairCounts,
+    MoleculeBlocks,
+    MorganCounts,
+    MorganKeys,
+    TorsionCounts,
+)
 from chimap.readers.named_counts import NamedCounts
 from chimap.readers.npy import NpySource
 from chimap.readers.npz import NpzSource
@@ -42,6 +49,7 @@ __all__ = [
     "DaskSource",
     "SvmlightSource",
     "WordCounts",
+    "MoleculeBlocks",
     "MorganCounts",
     "MorganKeys",
     "AtomPairCounts",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import ModuleType
@@ -17,6 +17,7 @@ from chimap._messages import Message
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.label_kinds import is_missing
 from chimap.data.reading import Fields
+from chimap.data.table import BLOCK_SIGN
 from chimap.readers.fields import FieldReading
 from chimap.readers.io.files import needed
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 # Penicillin G as its sodium salt: rings, an aromatic one, stereo centres, charges, hetero atoms and two fragments.
 REFERENCE = "CC1(C)S[C@@H]2[C@H](NC(=O)Cc3ccccc3)C(=O)N2[C@H]1C(=O)[O-].[Na+]"
 SALTS = ("keep", "largest")
+
+
+Atoms = tuple[int, ...]
+"""The atoms of one occurrence of a substructure."""
 
 
 def _rdkit(module: str) -> ModuleType:
@@ -74,8 +79,24 @@ class MoleculeCounts(FieldReading):
         """Return how often each bin occurs, by its number in RDKit; ``output`` receives where."""
 
     @abstractmethod
-    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[tuple[int, ...]]]:
+    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[Atoms]]:
         """Return the atoms of each occurrence of each bin, by its number in RDKit, from what ``_bins_of`` wrote."""
+
+    def _unhashed(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
+        """Return how often each substructure occurs, by RDKit's number for it, which is not hashed into bins."""
+        return dict(self._generator.GetSparseCountFingerprint(molecule, additionalOutput=output).GetNonzeroElements())
+
+    def _located(self, molecule: Mol, count: Callable[[Mol, AdditionalOutput], object]) -> dict[int, list[Atoms]]:
+        """Return the atoms of each occurrence, by the numbers of ``count``: ``_bins_of`` or ``_unhashed``."""
+        output = _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
+        output.AllocateBitInfoMap()
+        output.AllocateBitPaths()
+        count(molecule, output)
+        return self._atoms_of(molecule, output)
+
+    def _occurrences(self, molecule: Mol) -> dict[int, list[Atoms]]:
+        """Return the atoms of each occurrence of each bin, by its number."""
+        return self._located(molecule, self._bins_of)
 
     @property
     def is_learned(self) -> bool:
@@ -214,7 +235,7 @@ class MoleculeCounts(FieldReading):
             f"rdkit=={self.rdkit}.",
         )
 
-    def atoms_of_bins(self, smiles: str) -> tuple[Mol, dict[int, list[tuple[int, ...]]]]:
+    def atoms_of_bins(self, smiles: str) -> tuple[Mol, dict[int, list[Atoms]]]:
         """Return a molecule, and the atoms of each occurrence of each bin by the place of the bin.
 
         Raises DataError for SMILES that RDKit does not read.
@@ -227,12 +248,7 @@ class MoleculeCounts(FieldReading):
         molecule, reason = self.molecule(smiles)
         if molecule is None:
             raise DataError(f"{self.column!r}: {reason}. Mend the SMILES.")
-        output = _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
-        output.AllocateBitInfoMap()
-        output.AllocateBitPaths()
-        self._bins_of(molecule, output)
-        atoms = self._atoms_of(molecule, output)
-        places = self._places
+        atoms, places = self._occurrences(molecule), self._places
         if places is None:
             return molecule, atoms
         return molecule, {places[key]: atoms[key] for key in atoms if key in places}
@@ -301,9 +317,9 @@ class _Neighbourhoods(MoleculeCounts):
         if self.radius != 0:
             check_positive(self.radius, "radius", integer=True)
 
-    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[tuple[int, ...]]]:
+    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[Atoms]]:
         chem = _rdkit("Chem")
-        found: dict[int, list[tuple[int, ...]]] = {}
+        found: dict[int, list[Atoms]] = {}
         for key, centres in output.GetBitInfoMap().items():
             for centre, radius in centres:
                 bonds = chem.FindAtomEnvironmentOfRadiusN(molecule, radius, centre) if radius else ()
@@ -360,7 +376,66 @@ class MorganCounts(_HashedCounts, _Neighbourhoods):
 
 
 @dataclass(frozen=True)
-class MorganKeys(_Neighbourhoods):
+class _LearnedKeys(MoleculeCounts):
+    """Counts with a bin for each substructure that molecules of the fit share; others are not counted."""
+
+    keys: tuple[int, ...] = ()
+    min_count: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "keys", tuple(map(int, self.keys)))
+        check_positive(self.min_count, "min_count", integer=True)
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether the substructures are known."""
+        return bool(self.keys)
+
+    def learned(self, fields: Iterator[Fields], where: str) -> Self:
+        """Return the reading with the substructures of the molecules, in the order of their numbers."""
+        rows_with = Counter[int]()
+        for smiles in _sample(smiles for batch in fields for smiles in batch):
+            molecule, _ = self.molecule(smiles)
+            if molecule is not None:
+                rows_with.update({*self._bins_of(molecule)})
+        keys = sorted(key for key, count in rows_with.items() if count >= self.min_count)
+        if not keys:
+            raise DataError(
+                Message(
+                    "{}, column {!r}: no substructure is in {} molecules or more. Is this the column of SMILES? For "
+                    "rarer substructures, lower {min_count}.",
+                    where,
+                    self.column,
+                    self.min_count,
+                )
+            )
+        return super(_LearnedKeys, replace(self, keys=tuple(keys))).learned(iter(()), where)
+
+    def _bins_of(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
+        return self._unhashed(molecule, output)
+
+    @cached_property
+    def _places(self) -> dict[int, int] | None:
+        return {key: place for place, key in enumerate(self.keys)}
+
+
+MOST_LEARNED = 50_000  # molecules that substructures are learned from; more would find rare ones of no other molecule
+
+
+def _sample(fields: Iterable[object]) -> list[object]:
+    """Return fields, or as many at random as are enough to learn from (reservoir sampling, the same at every call)."""
+    kept, rng = list[object](), np.random.default_rng(0)
+    for place, smiles in enumerate(fields):
+        if place < MOST_LEARNED:
+            kept.append(smiles)
+        elif (drawn := int(rng.integers(place + 1))) < MOST_LEARNED:
+            kept[drawn] = smiles
+    return kept
+
+
+@dataclass(frozen=True)
+class MorganKeys(_LearnedKeys, _Neighbourhoods):
     """How often each circular neighbourhood of atoms occurs, without hashing: a bin for each that the fit has seen.
 
     Parameters
@@ -395,54 +470,13 @@ class MorganKeys(_Neighbourhoods):
     (('morgan_2245384272', 'morgan_2246728737'), [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
     """
 
-    keys: tuple[int, ...] = ()
-    min_count: int = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "keys", tuple(map(int, self.keys)))
-        check_positive(self.min_count, "min_count", integer=True)
-
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the bins, with RDKit's number of the neighbourhood."""
         return tuple(f"{self.prefix}_{key}" for key in self.keys)
 
-    @property
-    def is_learned(self) -> bool:
-        """Whether the neighbourhoods are known."""
-        return bool(self.keys)
-
-    def learned(self, fields: Iterator[Fields], where: str) -> Self:
-        """Return the reading with the neighbourhoods of all molecules, in the order of their numbers."""
-        rows_with = Counter[int]()
-        for batch in fields:
-            for smiles in batch:
-                molecule, _ = self.molecule(smiles)
-                if molecule is not None:
-                    rows_with.update({*self._bins_of(molecule)})
-        keys = sorted(key for key, count in rows_with.items() if count >= self.min_count)
-        if not keys:
-            raise DataError(
-                Message(
-                    "{}, column {!r}: no substructure is in {} molecules or more. Is this the column of SMILES? For "
-                    "rarer substructures, lower {min_count}.",
-                    where,
-                    self.column,
-                    self.min_count,
-                )
-            )
-        return super(MorganKeys, replace(self, keys=tuple(keys))).learned(iter(()), where)
-
     def _made_generator(self) -> FingerprintGenerator64:
         return _rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=self.radius)
-
-    def _bins_of(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
-        return dict(self._generator.GetSparseCountFingerprint(molecule, additionalOutput=output).GetNonzeroElements())
-
-    @cached_property
-    def _places(self) -> dict[int, int] | None:
-        return {key: place for place, key in enumerate(self.keys)}
 
 
 @dataclass(frozen=True)
@@ -480,7 +514,7 @@ class AtomPairCounts(_HashedCounts):
     def _made_generator(self) -> FingerprintGenerator64:
         return _rdkit("Chem.rdFingerprintGenerator").GetAtomPairGenerator(fpSize=self.size)
 
-    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[tuple[int, ...]]]:
+    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[Atoms]]:
         return {key: [tuple(pair) for pair in pairs] for key, pairs in output.GetBitInfoMap().items()}
 
 
@@ -519,11 +553,88 @@ class TorsionCounts(_HashedCounts):
     def _made_generator(self) -> FingerprintGenerator64:
         return _rdkit("Chem.rdFingerprintGenerator").GetTopologicalTorsionGenerator(fpSize=self.size)
 
-    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[tuple[int, ...]]]:
+    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[Atoms]]:
         return {key: [tuple(path) for path in paths] for key, paths in output.GetBitPaths().items()}
 
 
+@dataclass(frozen=True)
+class MoleculeBlocks(_LearnedKeys):
+    """Morgan's neighbourhoods, atom pairs and torsions: three blocks of bins, none of them hashed.
+
+    Each substructure that two molecules of the fit have has a bin of its own. The bins are named "morgan::..",
+    "pair::.." and "torsion::..": by these names a race compares molecules block by block, by the mean of their
+    generalised Tanimoto similarities. Of a new molecule, substructures that the fit has not seen are not counted.
+    Counted as not shared, which is what the similarity of all substructures would do, they cost accuracy: on ESOL, five
+    splits by scaffold, an RMSE of 1.047 in place of 1.005.
+
+    Parameters
+    ----------
+    column : str, default="smiles"
+        Name of the column of SMILES; case does not matter where a single column is called so.
+    keys : tuple of int, default=()
+        The substructures that are counted: RDKit's number, below 2^64, plus the number of the block times 2^64. ()
+        learns them. Others are not counted.
+    min_count : int, default=2
+        Learn only substructures that occur in at least this many molecules: one of a single molecule says nothing
+        about others.
+    radius : int, default=3
+        Radius of Morgan's neighbourhoods in bonds.
+    salts, rdkit, reference : str, str, tuple of int
+        As for ``MorganCounts``.
+
+    Raises
+    ------
+    ImportError
+        Without RDKit.
+    DataError
+        Where no substructure occurs in so many molecules.
+
+    References
+    ----------
+    Ralaivola, Swamidass, Saigo and Baldi, "Graph kernels for chemical informatics", Neural Networks 18 (2005): the
+    min-max kernel of counts of substructures. See ``MorganCounts``, ``AtomPairCounts`` and ``TorsionCounts`` for these.
+
+    Examples
+    --------
+    >>> source = MoleculeBlocks(radius=0).source(["CCO", "CCN"])
+    >>> source.column_names, next(source.chunks(2)).X.toarray().tolist()
+    (('morgan::2245384272', 'morgan::2246728737', 'pair::558113'), [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
+    """
+
+    radius: int = 3
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the bins: that of the block, and RDKit's number of the substructure."""
+        prefixes = [kind.prefix for kind in self._kinds]
+        return tuple(f"{prefixes[key >> _BITS]}{BLOCK_SIGN}{key & (1 << _BITS) - 1}" for key in self.keys)
+
+    @cached_property
+    def _kinds(self) -> tuple[MoleculeCounts, ...]:
+        return MorganKeys(self.column, self.radius), AtomPairCounts(self.column), TorsionCounts(self.column)
+
+    def _made_generator(self) -> FingerprintGenerator64:
+        return self._kinds[0]._made_generator()
+
+    def _bins_of(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
+        counts = {}
+        for block, kind in enumerate(self._kinds):
+            counts.update({block << _BITS | key: count for key, count in kind._unhashed(molecule).items()})
+        return counts
+
+    def _occurrences(self, molecule: Mol) -> dict[int, list[Atoms]]:
+        located = (kind._located(molecule, kind._unhashed) for kind in self._kinds)
+        return {block << _BITS | key: atoms for block, own in enumerate(located) for key, atoms in own.items()}
+
+    def _atoms_of(self, molecule: Mol, output: AdditionalOutput) -> dict[int, list[Atoms]]:
+        return self._occurrences(molecule)
+
+
+_BITS = 64  # of RDKit's numbers
+
+
 FINGERPRINTS: dict[str, type[MoleculeCounts]] = {
+    "blocks": MoleculeBlocks,
     "morgan": MorganCounts,
     "morgan-keys": MorganKeys,
     "atom-pairs": AtomPairCounts,
@@ -533,11 +644,11 @@ FINGERPRINTS: dict[str, type[MoleculeCounts]] = {
 
 
 def fingerprint(name: str, **settings: object) -> MoleculeCounts:
-    """Return the reading of this name; settings that it does not have are left out.
+    """Return the reading of this name; settings that it does not have, and those that are None, are left out.
 
     >>> fingerprint("torsions", column="SMILES", radius=2, size=512).names[0]
     'torsion_0'
     """
     kind: Callable[..., MoleculeCounts] = FINGERPRINTS[name]
     known = {f.name for f in fields(FINGERPRINTS[name])}
-    return kind(**{setting: value for setting, value in settings.items() if setting in known})
+    return kind(**{setting: value for setting, value in settings.items() if setting in known and value is not None})

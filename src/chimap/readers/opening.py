@@ -112,7 +112,7 @@ def open_source(
         holds, as a prediction needs. None is True, but False where ``like`` is given and ``labels`` is not.
     reading : Reading, default=None
         How to make rows from one column of a table, from a folder of texts or from a list: ``WordCounts("review")``,
-        ``MorganCounts("smiles")`` or ``NamedCounts("counts")``.
+        ``MoleculeBlocks("smiles")`` or ``NamedCounts("counts")``.
     tokens : {"words", "characters", "symbols"}, default=None
         What is counted in texts. This and the next two are settings of ``WordCounts``; they change those of
         ``reading``, and without it texts are read from the column ``text`` or from a list.

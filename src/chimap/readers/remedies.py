@@ -82,7 +82,7 @@ def file_remedy(path: str) -> str | None:
         return None
     remedy = FILES[ending].replace("FILE", path)
     if ending in _MOLECULE_ENDINGS:
-        return Message("{}, and read the column with {}", remedy, counting("MorganCounts", "smiles"))
+        return Message("{}, and read the column with {}", remedy, counting("MoleculeBlocks", "smiles"))
     return remedy
 
 

@@ -1,0 +1,72 @@
+"""Columns of several descriptors, declared by their names, in a race: the min-max kernel of each, summed."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chimap import HistogramClassifier, HistogramRegressor, MinMax
+from chimap.data import ArraySource
+from chimap.models.race_result import Candidate, RaceResult
+from chimap.race.candidates import kernels_worth_trying
+from chimap.race.rounds import ERRORS_TO_OVERRULE_ORDER
+from chimap.race.runner import Race
+from chimap.race.traits import SampleTraits
+from chimap.race.trials import Outcome
+from chimap.recipe import Recipe
+from chimap.recipe.task import Task
+
+NAMES = [f"small::{i}" for i in range(6)] + [f"large::{i}" for i in range(30)]
+MACHINE = "minmax, raw rows, 2 blocks"
+
+
+def table(n, seed=0):
+    """Return rows, and targets that depend on how alike rows of few counts are, next to many that say nothing."""
+    rng = np.random.default_rng(seed)
+    X = np.hstack([rng.poisson(2, (n, 6)), rng.poisson(6, (n, 30))]).astype(float)
+    prototypes = np.random.default_rng(9).poisson(2, (8, 6)).astype(float)
+    return X, MinMax()(X[:, :6], prototypes) @ np.linspace(-1, 1, 8)
+
+
+def raced(model, X, y, names=NAMES):
+    return model.fit_source(ArraySource(sp.csr_matrix(X), y, column_names=names))
+
+
+def test_declared_blocks_enter_the_race_first_and_the_model_has_them():
+    X, y = table(150)
+    model = raced(HistogramRegressor(random_state=0), X, y)
+    assert model.race_.trials[0].candidate.name == MACHINE
+    new, targets = table(300, seed=1)
+    alone = raced(HistogramRegressor("minmax", random_state=0), X, y)
+    error, rivals = (np.square(each.predict(new) - targets).mean() for each in (model, alone))
+    assert error < 0.8 * rivals
+
+
+@pytest.mark.parametrize("names", [None, [*NAMES[:-1], "mass"], [f"one::{i}" for i in range(36)]])
+def test_columns_of_no_or_one_descriptor_have_no_blocks(names):
+    traits = SampleTraits.of(sp.csr_matrix(table(30)[0]), 0, True, names)
+    assert traits.blocks is None
+    assert all(spec.blocks is None for spec in kernels_worth_trying(traits))
+
+
+def test_signed_rows_have_none():
+    traits = SampleTraits.of(sp.csr_matrix(table(30)[0] - 1), 2, True, NAMES)
+    assert all(spec.blocks is None for spec in kernels_worth_trying(traits))
+
+
+@pytest.mark.parametrize("model", [HistogramClassifier(random_state=0), HistogramRegressor(random_state=0)])
+def test_few_targets_prefer_the_first_machine_within_two_errors(model):
+    """The best of two dozen machines leads by luck: numbers are judged as classes are."""
+    X, y = table(60)
+    y = np.where(y > np.median(y), "a", "b") if isinstance(model, HistogramClassifier) else y
+    source = ArraySource(sp.csr_matrix(X), y, column_names=NAMES)
+    asked = Recipe.of(model)
+    running = Race.on(asked, source, Task.of(source, asked)[0], None, lambda *given: None)
+    assert running.n_errors == ERRORS_TO_OVERRULE_ORDER
+    lucky, preferred = Outcome(0.9, deviations=(0.1, 0.1)), Outcome(0.65, deviations=(-0.05, -0.05))
+    trials = [
+        outcome.trial(Candidate(name, asked), 0, 60, 0.0)
+        for name, outcome in zip("ab", (lucky, preferred), strict=True)
+    ]
+    result = RaceResult(trials, "R2", 60, 0.0, trials)
+    assert running.judged(result, ["b", "a"]).trials[0].candidate.name == "b"
+    assert running.judged(result, ["a", "b"]).trials[0].candidate.name == "a"
