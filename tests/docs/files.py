@@ -175,7 +175,7 @@ def write_photos(folder: Path) -> None:
     images = pytest.importorskip("PIL.Image")
     pytest.importorskip("cv2")
     rng = np.random.default_rng(0)
-    for name, n_images in (("photos", 12), ("new-photos", 2), ("train", 12), ("test", 2)):
+    for name, n_images in (("photos", 12), ("new-photos", 2), ("train", 5), ("test", 2)):
         for label, period in (("stripes", 4), ("dots", 9)):
             (folder / name / label).mkdir(parents=True)
             for i in range(n_images):

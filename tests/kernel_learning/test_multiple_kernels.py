@@ -338,7 +338,7 @@ def test_joint_form_takes_kernels_that_have_widths():
 def test_memory_stays_within_the_budget(loss):
     # strengths at which the weights take few passes: what they hold is the same in each
     settings = SETTINGS | {"n_components": 384, "loss": loss, "alpha": [2000.0, 1000.0]}
-    rows, labels = np.tile(X, (4, 1)).astype(np.float32), np.tile(y % 2, 4)
+    rows, labels = np.tile(X, (2, 1)).astype(np.float32), np.tile(y % 2, 2)
     with pytest.raises(MemoryBudgetError) as caught:
         MultipleKernelLearner(**settings, memory="1MiB").fit(rows, labels)
     least = str(caught.value).split("memory='")[1].split("'")[0]

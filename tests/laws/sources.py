@@ -97,17 +97,18 @@ def passes_again(model):
 
 
 def covered(models: dict[str, BaseEstimator]) -> set[str]:
-    """Return the names of few models that show each machine, from sums and by passes, and each loss.
+    """Return the names of few models that show each machine, from sums and by passes, each loss and each estimator.
 
-    Of machines that are solved alike, another loss is another formula.
+    Of machines that are solved alike, another loss is another formula, and classes and targets are other columns.
     """
 
-    def way_and_loss(name, model):
+    def shown(name, model):
         way = "from sums" if model.loss == "square" else "by passes"
-        return (name.removesuffix(f", {model.loss}"), way), str(model.loss)
+        machine = name.removesuffix(f", {model.loss}").removeprefix("classifier, ").removeprefix("regressor, ")
+        return (machine.removesuffix(", regression"), way), str(model.loss), type(model).__name__
 
     names = [*models]
-    return {names[place] for place in covering([way_and_loss(*item) for item in models.items()], 1)}
+    return {names[place] for place in covering([shown(*item) for item in models.items()], 1)}
 
 
 def cases(models: dict[str, BaseEstimator]) -> list:

@@ -88,7 +88,7 @@ PASS = """
 import chimap, numpy as np
 import pyarrow.parquet, zarr, h5py, zarr.codecs  # libraries are not the file's memory
 def fitted(source):
-    model = chimap.HistogramClassifier("exp-chi2", n_components=64, memory=sys.argv[2], random_state=0, alpha=1.0)
+    model = chimap.HistogramClassifier("hellinger", features="additive", memory=sys.argv[2], random_state=0, alpha=1.0)
     return model.fit_source(source)
 rng = np.random.default_rng(0)
 fitted(chimap.open_source(rng.random((300, 500), dtype=np.float32), np.arange(300) % 2))  # compiles
