@@ -4,8 +4,9 @@
 The task says what the labels are, the facts what the rows are like. A race chooses what is open, the machine that the
 rows get gives the rest its value, and ``learn`` makes a model: the collector (``fit.collecting``) for what the
 objective needs plans the memory and draws a sample; the method fits the features on it; passes over the rows collect
-the evidence; and the objective chooses the strength and solves for the weights. ``improved`` goes on to a larger
-machine while that predicts better.
+the evidence; and the objective chooses the strength and solves for the weights. Machines of one pass (``fit.rivals``)
+learn first, and replace it where they predict as well; ``improved`` goes on to a larger machine while that predicts
+better.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from chimap.features.principal import PrincipalCoordinates
 from chimap.fit.checkpoint import Checkpoint, FittedOnSample, SavedState, resumable
 from chimap.fit.collecting import COLLECTORS, FitRun, Passes, Sample, check_request
 from chimap.fit.improve import ModelAndOutputs, improved
+from chimap.fit.rivals import Rivals
 from chimap.losses import Observed
 from chimap.machines.base import Facts, Plan, Request
 from chimap.machines.explicit import advised
@@ -108,10 +110,12 @@ def fit(
         plan = plan_for(raced.recipe, facts, recipe, groups, fit_candidate)
         with advised(plan), progress, engine_of(engine) as running, compilation(clock, progress):
             run = FitRun(running, progress, clock, request, log, raced.result, ends_at)
-            first = learn(plan, raced.rows, groups, task, run, shown, unlabelled)
             learn_more = partial(learn, task=task, run=replace(run, checkpoint=None, ends_at=None), shown=shown)
+            rivals = Rivals.of(plan, raced.result, task, raced.rows, groups, learn_more, progress)
+            first = learn(plan, raced.rows, groups, task, replace(run, watch=rivals.contest), shown, unlabelled)
+            first, plan, result = rivals.decided(first, raced.result, progress)
             model = improved(first, plan, task, raced.rows, groups, learn_more, progress)
-        return raced.finished(model, clock.seconds)
+        return replace(raced, result=result).finished(model, clock.seconds)
 
     n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
     with threads(suited(recipe.n_jobs, n_rows)), resumable(checkpoint, recipe) as (log, known):

@@ -264,6 +264,10 @@ class Machine(ABC):
     def cost(self, recipe: Recipe, facts: Facts) -> Cost:
         """Return what it takes for a resolved recipe."""
 
+    def meets_rivals(self, recipe: Recipe, facts: Facts) -> bool:
+        """Whether machines of one pass may replace it, or that of a recipe, where they predict better."""
+        return False
+
     def larger(self, plan: Plan, facts: Facts, n_features: int, gamma: float | None) -> Recipe | None:
         """Return the recipe of a larger machine that may predict better than the one of a plan; None if there is none.
 

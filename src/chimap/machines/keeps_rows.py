@@ -7,6 +7,7 @@ from functools import reduce
 from typing import ClassVar
 
 from chimap._messages import Message, Setting
+from chimap.backends import on_host
 from chimap.features.exact import MOST_ROWS
 from chimap.features.families import AutomaticFeatures, has_number
 from chimap.kernels import Exponential
@@ -53,6 +54,9 @@ class KeepsRows(Machine):
         "map values": _without_map,
     }
     declines: ClassVar[Collection[str]] = ("learner", "n_components", "sampling", "landmarks", "selection by sums")
+
+    def meets_rivals(self, recipe: Recipe, facts: Facts) -> bool:
+        return on_host(recipe.device) and not facts.request.has_checkpoint
 
     def raced(self, recipe: Recipe, facts: Facts, asked: Recipe, winner: Winner | None) -> Recipe:
         """See ``Machine``: where few rows were raced, or many are left, the race knows strength and gamma."""

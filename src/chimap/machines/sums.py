@@ -5,9 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+from chimap.backends import on_host
 from chimap.machines.base import Facts, Plan, Refusals
 from chimap.machines.block_plan import USUAL_SECONDS
-from chimap.machines.explicit import NO_SCORE, SHARE_OF_IMPROVING, Explicit, fits, landmarks_in, room_for
+from chimap.machines.explicit import (
+    NO_SCORE,
+    SHARE_OF_IMPROVING,
+    Explicit,
+    fits,
+    landmarks_in,
+    room_for,
+    takes_components,
+)
 from chimap.recipe import Recipe
 from chimap.solvers.base import Needs
 
@@ -20,6 +29,12 @@ class SumsOfFeatures(Explicit):
     name = "sums of features"
     needs: ClassVar[tuple[Needs, ...]] = ("moments",)
     refuses: ClassVar[Refusals] = {"several components' scoring": NO_SCORE["scoring"]}
+
+    def meets_rivals(self, recipe: Recipe, facts: Facts) -> bool:
+        """See ``Machine``: landmarks take too long to learn twice."""
+        request = facts.request
+        is_plain = not (request.has_checkpoint or request.has_unlabelled or request.has_curve or facts.has_gaps)
+        return is_plain and on_host(recipe.device) and not takes_components(recipe)
 
     def larger(self, plan: Plan, facts: Facts, n_features: int, gamma: float | None) -> Recipe | None:
         """See ``Machine``: twice as many landmarks, where their number was left to the fit and rows tell them apart."""

@@ -200,6 +200,47 @@ class Components:
     numbers: Sequence[int]
 
 
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """The score of a machine for rows that are watched.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows that it has learned from.
+    score : float
+        The score; greater is better.
+    deviations : array of shape (parts,)
+        Its jackknife deviations.
+    """
+
+    n_rows: int
+    score: float
+    deviations: np.ndarray
+
+    def error_to(self, other: Standing) -> float:
+        """Return the standard error of the difference of two scores; NaN if it is unknown."""
+        one, two = self.deviations, other.deviations
+        return float(np.linalg.norm(one - two)) if one.size and one.size == two.size else float("nan")
+
+
+class WatchedRows(Protocol):
+    """Rows that a sweep learns last, and whether it goes on by its outputs for them; see ``selection.contest``."""
+
+    @property
+    def places(self) -> np.ndarray:
+        """Places (m,) of the rows in the source."""
+        ...
+
+    def standing(self, outputs: np.ndarray, n_rows: int) -> Standing:
+        """Return the standing of a machine of so many rows, by its outputs (m, t) in the units of the targets."""
+        ...
+
+    def verdict(self, curve: Sequence[Standing], n_end: int, growth: Sequence[tuple[int, float]]) -> str:
+        """Return why the sweep ends before ``n_end`` rows, by its standings so far; empty if it goes on."""
+        ...
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What the passes over the rows have collected, as much of it as the solver needs.
@@ -224,6 +265,8 @@ class Evidence:
         Takes where such a sweep stands after each block; None if nothing keeps it.
     ends_at : float or None, default=None
         Time of ``time.monotonic`` after which such a sweep begins no block that would end later; None for no limit.
+    watch : WatchedRows or None, default=None
+        What ends such a sweep where more rows bring nothing; its rows are the last of ``kernel``.
     held : Held or None, default=None
         A place for the rows and factors of such a sweep on the workers that compute with them; None for this process.
     device : str, default="cpu"
@@ -258,6 +301,7 @@ class Evidence:
     begun: Swept | None = None
     reached: Callable[[Swept], None] | None = None
     ends_at: float | None = None
+    watch: WatchedRows | None = None
     held: Held | None = None
     device: str = "cpu"
     seed: int = 0

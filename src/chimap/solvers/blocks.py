@@ -70,7 +70,7 @@ from chimap.backends.base import BlockFactor, BlockKernel
 from chimap.losses import CATALOGUE, Loss, Square, check_loss
 from chimap.moments import of_rows
 from chimap.penalties import L2
-from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, Swept, required
+from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, Standing, Swept, WatchedRows, required
 from chimap.solvers.block_kernel import FactorRows, block_kernel
 from chimap.solvers.exact import STEPS, DualSolution
 from chimap.solvers.findings import Findings
@@ -111,7 +111,7 @@ class LatestBlock:
     """The block that was solved last, behind the rows of the core in its factor.
 
     ``residuals`` (m, t) are those before the step, ``step`` (m, t) the change of its weights in full, of which the
-    machine took ``length``.
+    machine took ``length``, and ``core_step`` that of the weights of the core.
     """
 
     block: slice
@@ -119,6 +119,7 @@ class LatestBlock:
     factor: BlockFactor
     residuals: np.ndarray
     step: np.ndarray
+    core_step: np.ndarray
     length: float
 
 
@@ -200,6 +201,13 @@ class BlockRidge:
         self._kernel.add_outputs(block, [(slice(0, self.n_seen), self.weights[: self.n_seen])], out)
         return out + self.intercept
 
+    def change_of_outputs(self, places: slice) -> np.ndarray:
+        """Return what the latest step adds to the outputs (m, t) of rows, but for the intercept."""
+        latest, out = self._latest, np.zeros((places.stop - places.start, self._Y.shape[1]))
+        by = [(slice(0, latest.n_core), latest.core_step), (latest.block, latest.step)]
+        self._kernel.add_outputs(places, [(rows, latest.length * step) for rows, step in by if step.size], out)
+        return out
+
     @property
     def length(self) -> float:
         """Length of the next step: the mean of those that were best so far; 1 before any is known."""
@@ -250,7 +258,7 @@ class BlockRidge:
             # A strength that rounding has raised says nothing of a lower one.
             self.step_by_strength = self._change_of_step(factor, rows, step if alpha == self.alpha else 0.0 * step)
         self.n_seen = max(self.n_seen, block.stop)
-        self._last = LatestBlock(block, core.size, factor, residuals, step[core.size :], length)
+        self._last = LatestBlock(block, core.size, factor, residuals, step[core.size :], step[: core.size], length)
         return outputs
 
     def _outputs_and_moves(
@@ -425,7 +433,8 @@ class Sweep:
 
     ``begun`` is where it begins, with the first block solved at least; ``reached``, if given, is told where it stands
     there and after each block. ``left_out`` are the outputs of the first block, each row left out alone, if it has just
-    been solved.
+    been solved. ``watch``, if given, ends it where more rows bring nothing; its rows are the last. ``growth`` are the
+    rows and scores of machines of parts of the first block.
 
     Attributes
     ----------
@@ -448,7 +457,13 @@ class Sweep:
         ends_at: float | None,
         reached: Callable[[Swept], None] | None = None,
         left_out: np.ndarray | None = None,
+        watch: WatchedRows | None = None,
+        growth: Sequence[tuple[int, float]] = (),
     ):
+        self._watch, self._growth, self._standings = watch, growth, list[Standing]()
+        n = rows.Y.shape[0]
+        self._watched = slice(n - (0 if watch is None else watch.places.size), n)
+        self._of_watched = np.zeros((0, rows.Y.shape[1]))  # outputs, but for the intercept
         self._machine, self._rows, self._progress, self._ends_at = machine, rows, progress, ends_at
         self._begun, self._reached, self._left_out_first = begun, reached, left_out
         self._blocks = [slice(int(a), int(b)) for a, b in pairwise(begun.borders)]
@@ -470,9 +485,13 @@ class Sweep:
         self._progress.advance(self._machine.n_seen)
         self._tell()
         try:
+            if self._is_watching:
+                self._of_watched = self._machine.outputs(self._watched) - self._machine.intercept
+            verdict = self._verdict()
             for block in [block for block in self._blocks if block.start >= self._machine.n_seen]:
-                if self._has_time_for(block):
+                if not verdict and self._has_time_for(block):
                     self._learn(block)
+                    verdict = self._verdict()
                     self._tell()
             self._leave_out()
             if self._ends_at is not None and self._machine.n_seen == self._blocks[-1].stop:
@@ -483,6 +502,25 @@ class Sweep:
             self._progress.note(f"interrupted: the machine has learned from {self._machine.n_seen:,} rows")
             if self.noise is None:
                 self._leave_out()
+
+    @property
+    def _is_watching(self) -> bool:
+        """Whether rows are watched, of which no block has come yet."""
+        return self._watch is not None and self._machine.n_seen <= self._watched.start
+
+    def _verdict(self) -> str:
+        """Return why the sweep ends here, by its outputs for the watched rows; empty if it goes on."""
+        machine, rows, watch, n_end = self._machine, self._rows, self._watch, self._blocks[-1].stop
+        if watch is None or not self._is_watching or machine.n_seen == n_end:
+            return ""
+        outputs = self.held_out[self._watched] = self._of_watched + machine.intercept
+        outputs = (outputs + rows.shift)[np.argsort(rows.order[self._watched])]
+        outputs = outputs if rows.units is None else outputs * rows.units
+        self._standings.append(watch.standing(outputs, machine.n_seen))
+        verdict = watch.verdict(self._standings, n_end, self._growth)
+        if verdict:
+            self._progress.note(f"the sweep ends after {machine.n_seen:,} of {n_end:,} rows: {verdict}")
+        return verdict
 
     def _sweep_again(self) -> None:
         """Learn all blocks again and again, while there is time; what was held out stays that of the first sweep."""
@@ -516,6 +554,8 @@ class Sweep:
         """Learn a block, and keep the outputs of its rows by the machine before it."""
         began, n_seen, alpha = time.monotonic(), self._machine.n_seen, self._machine.alpha
         outputs = self.held_out[block] = self._machine.learn(block)
+        if self._is_watching:
+            self._of_watched += self._machine.change_of_outputs(self._watched)
         self._scores.append((n_seen, self._score(outputs, block)))
         self._latest_seconds, self._latest_rows = time.monotonic() - began, block.stop
         self._most_seconds = max(self._most_seconds, self._latest_seconds)
@@ -683,7 +723,17 @@ class BlockProblem(Problem):
             starts=None if rows.groups is None else np.array([group[0] for group in rows.groups]),
         )
         left_out = None if self._begun is not None else self.chosen.held_out
-        sweep = Sweep(machine, rows, begun, evidence.progress, evidence.ends_at, evidence.reached, left_out)
+        sweep = Sweep(
+            machine,
+            rows,
+            begun,
+            evidence.progress,
+            evidence.ends_at,
+            evidence.reached,
+            left_out,
+            evidence.watch,
+            self.chosen.growth,
+        )
         sweep.run()
         self._sweep = sweep
         n = machine.n_seen

@@ -36,7 +36,7 @@ from chimap.models.race_result import RaceResult
 from chimap.moments import DealtFolds, Moments, RowWeights
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve
-from chimap.solvers.base import Evidence, Needs, Swept
+from chimap.solvers.base import Evidence, Needs, Swept, WatchedRows
 from chimap.solvers.held_out import HeldOut
 
 
@@ -60,6 +60,8 @@ class FitRun:
         The race that has chosen the recipe.
     ends_at : float or None, default=None
         Time of ``time.monotonic`` at which a solver that may stop early stops; None for no limit.
+    watch : WatchedRows or None, default=None
+        Rows that machines on the kernel matrix learn last, by which a sweep ends.
     """
 
     engine: Engine
@@ -69,6 +71,7 @@ class FitRun:
     checkpoint: Checkpoint | None = None
     race: RaceResult | None = None
     ends_at: float | None = None
+    watch: WatchedRows | None = None
 
     def resumed(self, method: Method, sources: Sequence[Source], plan: Plan) -> SavedState | None:
         """Return the state that the checkpoint has of the fit, if any; it keeps what the race has chosen."""

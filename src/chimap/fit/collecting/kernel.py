@@ -31,7 +31,7 @@ from chimap.machines.block_plan import BlockPlan, block_plan
 from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
 from chimap.moments import RowFolds, of_rows
-from chimap.solvers.base import Evidence, KernelRows, Needs
+from chimap.solvers.base import Evidence, KernelRows, Needs, WatchedRows
 from chimap.solvers.blocks import core_rows
 from chimap.solvers.exact import is_shared
 from chimap.solvers.held_out import HeldOut
@@ -121,7 +121,7 @@ class KernelCollector(RowsCollector):
                     whole_mebibytes(budget_for(needed)),
                 )
             )
-        return cls(method, rows, *order_of(rows.folds, n_rows, method.recipe.seed))
+        return cls(method, rows, *order_of(rows.folds, n_rows, method.recipe.seed, run.watch))
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """Return all rows, with their weights."""
@@ -141,16 +141,25 @@ class KernelCollector(RowsCollector):
         return Collected(Evidence(kernel=kernel, device=self.method.recipe.device, seed=self.method.recipe.seed))
 
 
-def order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
-    """Return a random order in which the rows of a fold are adjacent, and their places in it; None without folds."""
+def order_of(
+    folds: RowFolds, n_rows: int, seed: int, watch: WatchedRows | None = None
+) -> tuple[np.ndarray, list[np.ndarray] | None]:
+    """Return a random order in which the rows of a fold are adjacent, and their places in it; None without folds.
+
+    Rows that are watched, whole folds of them, come last.
+    """
     rng = np.random.default_rng(seed)
+    watched = np.zeros(n_rows, dtype=bool)
+    watched[[] if watch is None else watch.places] = True
     if folds.n_folds == 1:
-        return rng.permutation(n_rows), None
+        order = rng.permutation(n_rows)
+        return order[np.argsort(watched[order], kind="stable")], None
     fold_of_rows = folds(0, n_rows)
     sizes = np.bincount(fold_of_rows, minlength=folds.n_folds)
     members = np.split(np.argsort(fold_of_rows, kind="stable"), np.cumsum(sizes)[:-1])
     members = [rows for rows in members if rows.size]
     rng.shuffle(members)
+    members.sort(key=lambda rows: bool(watched[rows[0]]))
     edges = np.cumsum([0, *(rows.size for rows in members)])
     return np.concatenate(members), [np.arange(a, b) for a, b in pairwise(edges)]
 
@@ -165,10 +174,13 @@ class BlocksCollector(RowsCollector):
         See ``RowsCollector``.
     borders : array of shape (blocks + 1,)
         Where each block begins in that order, and the end of the last.
+    watch : WatchedRows or None
+        What ends the sweep where more rows bring nothing. Its rows are the last of the order.
     """
 
     needs: ClassVar[Needs] = "blocks"
     borders: np.ndarray
+    watch: WatchedRows | None
 
     @classmethod
     def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
@@ -203,13 +215,17 @@ class BlocksCollector(RowsCollector):
                     cost.n_rows,
                 )
             )
-        order, groups = order_of(rows.folds, source.n_rows, method.recipe.seed)
-        begun = None if saved is None else saved.swept
+        order, groups = order_of(rows.folds, source.n_rows, method.recipe.seed, run.watch)
+        begun, n_watched = None if saved is None else saved.swept, 0
+        if run.watch is not None and cost.n_rows < source.n_rows:  # the sweep does not come to those that it watches
+            n_watched = run.watch.places.size
+            cost = replace(cost, n_rows=cost.n_rows - n_watched)
         borders = block_borders(cost, source.n_rows, groups) if begun is None else begun.borders
         n = int(borders[-1])
         if groups is not None:
             groups = [group for group in groups if group[0] < n]
-        return cls(method, rows, order[:n], groups, borders)
+        order = np.concatenate([order[:n], order[order.size - n_watched :]])
+        return cls(method, rows, order, groups, borders, run.watch)
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """Return the rows of the first block, with their weights, to fit map and gamma on."""
@@ -255,6 +271,7 @@ class BlocksCollector(RowsCollector):
             seed=method.recipe.seed,
             begun=None if saved is None else saved.swept,
             reached=None if passes.run.checkpoint is None else partial(passes.swept, fitted, digest),
+            watch=self.watch,
             held=passes.run.engine.hold(),
             ends_at=passes.run.ends_at,
         )

@@ -1,0 +1,78 @@
+"""Machines that cost one pass over the rows, and are compared on all of them with what a race has chosen on a sample.
+
+A race on 3000 rows tells which rows and which additive kernel suit linear machines. Which of these machines is best on
+all rows, and whether a kernel machine is worth its time there, is decided by all rows (``fit.rivals``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from chimap.models.race_result import Candidate, RaceResult
+from chimap.race.candidates import HISTOGRAM_KERNELS, is_free
+from chimap.race.specs import LOGISTIC, SUMS, KernelSpec
+from chimap.recipe import Recipe
+
+_HOPELESS = 2.0  # times the errors of the winner, in the same round: more rows do not make up for that
+
+
+def linear(result: RaceResult, asked: Recipe) -> list[KernelSpec]:
+    """Return linear machines on the rows that suit them best: ridge, and logistic regression of classes."""
+    best = _best(result, ("linear",))
+    if best is None:
+        return []
+    rows = best[1]
+    name = "raw rows" if rows is None else "square roots" if rows == "sqrt" else f"{rows} rows"
+    ridge = KernelSpec("linear", rows, SUMS, f"linear ridge, {name}")
+    logistic = KernelSpec("linear", rows, LOGISTIC, f"linear logistic, {name}")
+    return [ridge, logistic] if asked.is_classifier else [ridge]
+
+
+def additive(result: RaceResult, asked: Recipe) -> list[KernelSpec]:
+    """Return machines on the map of the additive kernel that suits the rows best: ridge, and logistic regression."""
+    best = _best(result, HISTOGRAM_KERNELS)
+    ways = [SUMS, LOGISTIC] if asked.is_classifier else [SUMS]
+    return [] if best is None else [KernelSpec(*best, way) for way in ways]
+
+
+RIVALS: tuple[Callable[[RaceResult, Recipe], list[KernelSpec]], ...] = (linear, additive)
+"""Machines of one pass, simpler ones first: functions of the result of a race and of what was asked for."""
+
+
+def rivals_of(result: RaceResult | None, asked: Recipe) -> list[list[Candidate]]:
+    """Return the rivals of the winner of a race, the simpler ones first; those of one list are as simple.
+
+    There are none where the user named a setting that they do not share with the winner.
+    """
+    if result is None or not is_free(asked) or not asked.leaves_open("kernel", "features", "alpha", "selection"):
+        return []
+    if asked.time_limit is not None:
+        return []
+    winner = result.winner.recipe
+    entered = [[spec.candidate(asked) for spec in rivals(result, asked)] for rivals in RIVALS]
+    return [[each for each in same if not _is_same(each.recipe, winner)] for same in entered if same]
+
+
+def _best(result: RaceResult, kernels: Sequence[str]) -> tuple[str, str | None] | None:
+    """Return the best of some kernels by ridge, and its rows; None if it is far behind the winner."""
+    trials = [
+        trial
+        for trial in result.trials
+        if not trial.error
+        and trial.candidate.recipe.kernel in kernels
+        and trial.candidate.recipe.is_exact
+        and "bin_weights" not in trial.candidate.settings
+    ]
+    best = max(trials, key=lambda trial: (trial.round, trial.score), default=None)
+    if best is None:
+        return None
+    own = [t.score for t in result.history if t.candidate.name == result.winner.name and t.n_rows == best.n_rows]
+    if own and 1 - best.score > _HOPELESS * (1 - own[-1]):
+        return None
+    settings = best.candidate.settings
+    return settings["kernel"], settings["normalize"]
+
+
+def _is_same(recipe: Recipe, other: Recipe) -> bool:
+    """Whether two recipes differ in their features at most."""
+    return (recipe.kernel, recipe.normalize, recipe.loss) == (other.kernel, other.normalize, other.loss)

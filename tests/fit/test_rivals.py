@@ -1,0 +1,132 @@
+"""Machines of one pass become the model where they predict as well as what a race has chosen, and kernels where not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from chimap import HistogramClassifier
+from chimap.fit import rivals
+from chimap.fit.rivals import Entry, Rivals, watched_rows
+from chimap.machines import block_plan
+from chimap.models.race_result import Candidate, RaceResult, Trial
+from chimap.race.rivals import rivals_of
+from chimap.race.specs import KernelSpec
+from chimap.recipe import Recipe
+from chimap.solvers.base import Standing
+from chimap.solvers.blocks import Sweep
+
+N = 1600
+RNG = np.random.default_rng(0)
+COUNTS = RNG.poisson(2.0, (2 * N, 8)).astype(np.float32)
+LINEAR = (COUNTS @ RNG.normal(size=8) + RNG.normal(size=2 * N) > 0).astype(int)
+PAIRS = ((COUNTS[:, 0] > 1.5) ^ (COUNTS[:, 1] > 1.5)).astype(int)
+ASKED = Recipe("HistogramClassifier", True)
+
+
+@pytest.fixture
+def blocks(monkeypatch):
+    """Fits of so few rows have rivals, and machines in blocks."""
+    monkeypatch.setattr(rivals, "FEWEST_ROWS", N)
+    monkeypatch.setattr(rivals, "FEWEST_WATCHED", 300)
+    monkeypatch.setattr("chimap.machines.keeps_rows.MOST_ROWS", 500)
+    monkeypatch.setattr(block_plan, "MOST_BLOCK_ROWS", 500)
+    monkeypatch.setattr(block_plan, "FEWEST_BLOCK_ROWS", 400)
+    monkeypatch.setattr("chimap.machines.matrix.FEWEST_BLOCK_ROWS", 400)
+    monkeypatch.setattr("chimap.machines.blocks.FEWEST_BLOCK_ROWS", 400)
+
+
+def result_of(*kernels, n_rows=500):
+    """Return the result of a race that the first of some machines (kernel, score) has won."""
+    trials = [
+        Trial(KernelSpec(kernel, None).candidate(ASKED), 0, n_rows, score, 0.1, learned={"alpha": 1.0, "gamma": 0.1})
+        for kernel, score in kernels
+    ]
+    return RaceResult(trials, "accuracy", 100, 1.0, trials)
+
+
+def fitted(y, monkeypatch, result=None, **settings):
+    """Return the model of counts, chosen by a race whose result is given, and the rows that a sweep learned from."""
+    swept = []
+    run = Sweep.run
+    monkeypatch.setattr(Sweep, "run", lambda self: (run(self), swept.append(self.n_seen))[0])
+    recipe = result.winner.recipe
+    monkeypatch.setattr("chimap.race.choose._raced", lambda *given: [(recipe, result)])
+    model = HistogramClassifier(random_state=0, **settings).fit(COUNTS[:N], y[:N])
+    return model, swept
+
+
+def test_a_linear_truth_gets_a_linear_machine_of_all_rows(blocks, monkeypatch):
+    model, swept = fitted(LINEAR, monkeypatch, result_of(("gaussian", 0.85), ("linear", 0.8), ("chi2", 0.8)))
+    assert model.kernel_.name == "linear"
+    assert model.n_rows_ == N
+    assert swept[0] < N  # the sweep ended
+    first = model.race_.table()[0]
+    assert first["name"].startswith("linear")
+    assert first["n_rows"] == N - 300
+    assert first["round"] == 1
+    alike = HistogramClassifier(random_state=0, **model.chosen_).fit(COUNTS[:N], LINEAR[:N])
+    np.testing.assert_array_equal(model.decision_function(COUNTS[N:]), alike.decision_function(COUNTS[N:]))
+
+
+def test_a_truth_of_pairs_gets_the_kernel_machine_of_all_rows(blocks, monkeypatch):
+    model, swept = fitted(PAIRS, monkeypatch, result_of(("gaussian", 0.85), ("linear", 0.8), ("chi2", 0.8)))
+    assert model.kernel_.name == "gaussian"
+    assert model.n_rows_ == N
+    assert swept == [N]
+    assert model.score(COUNTS[N:], PAIRS[N:]) > 0.9
+
+
+def test_a_cheap_winner_meets_the_same_rivals(blocks, monkeypatch):
+    additive = (np.abs(COUNTS[:, 0] - 2) + np.abs(COUNTS[:, 1] - 2) > 2).astype(int)
+    model, swept = fitted(additive, monkeypatch, result_of(("linear", 0.8), ("chi2", 0.7)))
+    assert model.kernel_.name == "chi2"
+    assert not swept
+
+
+def test_no_row_is_watched_where_settings_are_named_or_rivals_are_hopeless():
+    near, far = (result_of(("gaussian", 0.95), ("linear", score)) for score in (0.92, 0.85))
+    assert [[each.recipe.loss for each in same] for same in rivals_of(near, ASKED)] == [["square", "logistic"]]
+    assert not any(rivals_of(far, ASKED))
+    assert not any(rivals_of(None, ASKED))
+    assert [len(same) for same in rivals_of(near, replace(ASKED, is_classifier=False))] == [1]
+    named = {"kernel": "gaussian", "features": "exact", "alpha": 1.0, "loss": "hinge", "time_limit": 9.0, "gamma": 2.0}
+    for name, value in named.items():
+        assert not any(rivals_of(near, replace(ASKED, **{name: value}))), name
+
+
+def test_the_winner_of_a_race_is_no_rival_of_itself():
+    recipes = [each.recipe for same in rivals_of(result_of(("linear", 0.9)), ASKED) for each in same]
+    assert [recipe.loss for recipe in recipes] == ["logistic"]
+
+
+@pytest.mark.parametrize("group_rows", [1, 7, 900])
+def test_watched_rows_are_whole_groups(group_rows):
+    groups = RNG.permutation(np.arange(9000) // group_rows)
+    watched = watched_rows(9000, None if group_rows == 1 else groups, 3)
+    inside = np.isin(np.arange(9000), watched)
+    assert 800 <= watched.size <= 1000
+    if group_rows > 1:
+        assert not np.intersect1d(groups[inside], groups[~inside]).size
+    assert watched_rows(10**6, None, 3).size == rivals.MOST_WATCHED
+
+
+def decided(own, *others, keeps_rows):
+    """Return the name of the rival that wins, with scores whose differences have an error of .014; None for none."""
+    sides = np.eye(10) / 100
+    recipe = replace(ASKED, features="exact" if keeps_rows else "additive")
+    entries = [
+        Entry(Candidate(str(k), ASKED), Standing(9, score, sides[k + 1]), 1.0, k // 2) for k, score in enumerate(others)
+    ]
+    plan = type("Plan", (), {"recipe": recipe})
+    found = Rivals(plan, None, None, None, None, None, entries, 0.0).winner(Standing(9, own, sides[0]))
+    return None if found is None else found.candidate.name
+
+
+def test_the_simplest_rival_within_an_error_of_the_best_wins():
+    assert decided(0.9, 0.85, 0.88, keeps_rows=True) is None
+    assert decided(0.9, 0.88, 0.89, 0.95, keeps_rows=True) == "2"
+    assert decided(0.9, 0.895, 0.89, 0.9, keeps_rows=True) == "0"
+    assert decided(0.9, 0.89, 0.895, 0.9, keeps_rows=True) == "1"  # the better of two that are as simple
+    assert decided(0.9, 0.895, 0.89, 0.91, keeps_rows=False) is None  # a cheap machine stays unless one is better
+    assert decided(0.9, 0.91, 0.92, 0.91, keeps_rows=False) == "1"
