@@ -14,7 +14,6 @@ from chimap.data.label_kinds import (
     is_text,
     known_labels,
     label_type,
-    numbers_of,
     places_among,
     stands_for_missing,
     texts_of,
@@ -123,8 +122,9 @@ def test_alike_leaves_what_can_be_compared():
 
 
 def test_targets_from_text():
-    assert numbers_of(np.array(["1e3", "007"])).tolist() == [1000, 7]
-    assert numbers_of(np.array(["nan", "1"])) is None
+    assert as_targets(np.array(["1e3", "007"]), "y").tolist() == [1000, 7]
+    with pytest.raises(DataError, match="y, row 0: label 'nan'"):
+        as_targets(np.array(["nan", "1"]), "y")
     assert as_targets(np.array([True]), "y").dtype == bool
     with pytest.raises(DataError, match="y, row 4: label 'cat'"):
         as_targets(np.array(["1", "cat"]), "y", np.array([3, 4]))

@@ -14,7 +14,10 @@ from chimap import HistogramClassifier, open_source
 from chimap.readers import csv, row_file
 from chimap.readers.io.files import DataFile
 
+from ..cli.terminal import run_here
+
 ROWS = np.random.default_rng(0).poisson(3.0, (90, 6)) * np.array([1.0, 1.0, 300.0, 0.5, 0.1, -1.0])
+PADDING = "." * 30_000  # so that looks at some bytes are a small share of the file
 SITES = np.where(np.arange(90) % 2, "fish", "tree")
 
 
@@ -23,11 +26,26 @@ class Counted(io.BytesIO):
 
     def __init__(self, content, shares):
         super().__init__(content)
-        self.shares = shares
+        self.shares, self.n_read = shares, 0
+
+    def read(self, size=-1):
+        content = super().read(size)
+        self.n_read += len(content)
+        return content
+
+    def readinto(self, buffer):
+        n_read = super().readinto(buffer)
+        self.n_read += n_read
+        return n_read
+
+    def readline(self, size=-1):
+        line = super().readline(size)
+        self.n_read += len(line)
+        return line
 
     def close(self):
         if not self.closed:
-            self.shares.append(self.tell() / len(self.getvalue()))
+            self.shares.append(self.n_read / len(self.getvalue()))
         super().close()
 
 
@@ -36,7 +54,10 @@ def table(tmp_path, monkeypatch):
     """Write a table of many blocks; return its path, and the shares of it that were read."""
     monkeypatch.setattr(csv, "BLOCK_BYTES", 256)
     path = tmp_path / "rows.csv"
-    lines = [f"s{i},{site}," + ",".join(map(str, row)) for i, (site, row) in enumerate(zip(SITES, ROWS, strict=True))]
+    lines = [
+        f"s{i}{PADDING},{site}," + ",".join(map(str, row))
+        for i, (site, row) in enumerate(zip(SITES, ROWS, strict=True))
+    ]
     path.write_text("\n".join(["id,site,a,b,c,d,e,f", *lines, ""]))
     shares, opened = [], DataFile.open
 
@@ -55,9 +76,23 @@ def n_reads(shares):
     return sum(share > 0.5 for share in shares)
 
 
-def test_a_fit_that_chooses_alpha_reads_the_file_twice(table):
+def fit(path, **settings):
+    HistogramClassifier(random_state=0, **settings).fit_source(open_source(path, "site"))
+
+
+def fit_by_command(path):
+    model = path.with_suffix(".model")
+    result = run_here("fit", path, "--labels", "site", "--kernel", "linear", "-o", model, cwd=path.parent)
+    assert result.code == 0, result.err
+
+
+FITS = {"chooses alpha": lambda path: fit(path, kernel="linear"), "command": fit_by_command, "default": fit}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_reads_the_file_twice(table, name):
     path, shares = table
-    HistogramClassifier("linear", random_state=0).fit_source(open_source(path, "site"))
+    FITS[name](path)
     assert n_reads(shares) == 2
 
 

@@ -26,7 +26,7 @@ from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import in_flags
 from chimap.cli.options import AS_IT_IS, TableOptions
 from chimap.data.label_kinds import label_type
-from chimap.readers.label_columns import text_columns
+from chimap.readers.opening import text_columns
 
 if TYPE_CHECKING:
     from chimap._types import JSON

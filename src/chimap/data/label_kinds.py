@@ -177,42 +177,26 @@ def _text(value: object) -> str:
     return str(int(value)) if is_whole else str(value)  # type: ignore[call-overload]
 
 
-def numbers_of(texts: np.ndarray) -> np.ndarray | None:
-    """Return text labels as numbers, for whoever needs numbers; None if one of them is no finite number.
-
-    >>> numbers_of(np.array(["1E5", "007"])), numbers_of(np.array(["1", "x"]))
-    (array([100000,      7]), None)
-    """
-    words, place = np.unique(texts, return_inverse=True)
-    if first_without_number(words) is not None:
-        return None
-    return whole_numbers(np.array([float(word) for word in words.tolist()]))[place]
-
-
-def first_without_number(texts: np.ndarray) -> int | None:
-    """Return the first place of text that is no finite number, or None."""
-    return next((place for place, text in enumerate(texts.tolist()) if not is_finite_number(text)), None)
-
-
 def as_targets(y: np.ndarray, where: str, rows: np.ndarray | None = None) -> np.ndarray:
     """Return labels as the numbers that a regression needs. Raises DataError, naming the row, for other text.
 
     ``rows`` are the numbers of the rows in the file, (n,); without them rows are counted from 0.
 
-    >>> as_targets(np.array(["0.50", "1e3"]), "y")
-    array([5.e-01, 1.e+03])
+    >>> as_targets(np.array(["0.50", "1e3"]), "y"), as_targets(np.array(["1E5", "007"]), "y")
+    (array([5.e-01, 1.e+03]), array([100000,      7]))
     """
     if not is_text(y):
         return y
-    numbers = numbers_of(y)
-    if numbers is None:
-        place = first_without_number(y)
-        row = place if rows is None else rows[place]
+    words, place = np.unique(y, return_inverse=True)
+    others = {word for word in words.tolist() if not is_finite_number(word)}
+    if others:
+        first = next(i for i, text in enumerate(y.tolist()) if text in others)
+        row = first if rows is None else rows[first]
         raise DataError(
-            f"{where}, row {row}: label {str(y[place])[:60]!r}, but a regression needs numbers as targets. Give "
+            f"{where}, row {row}: label {str(y[first])[:60]!r}, but a regression needs numbers as targets. Give "
             "numbers, or use a classifier."
         )
-    return numbers
+    return whole_numbers(np.array([float(word) for word in words.tolist()]))[place]
 
 
 def places_among(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -64,26 +64,24 @@ def without_unlabelled(source: Source, missing: object = None) -> Source:
         return source
     if source.unread:
         return without_unlabelled(_readable(source, y), missing)
-    if y.ndim == 2:
-        return _with_entries(source, y, missing)
-    is_missing = np.ma.getmaskarray(y) | _marked(y, missing)
-    values = np.ma.getdata(y)
-    if not is_missing.any():
-        source.notes = (*source.notes, *(note for note in _doubts(source, values) if note not in source.notes))
-        return source
+    values, is_missing = _without_marks(y, missing)
+    notes = () if y.ndim == 2 else (*_doubts(source, values[~is_missing]),)
     rows = np.flatnonzero(~is_missing)
+    if rows.size == y.shape[0] and (y.ndim == 1 or values is y):
+        source.notes = (*source.notes, *(note for note in notes if note not in source.notes))
+        return source
     if rows.size == 0:
-        raise NoLabelsError(
-            Message("{}: every label is missing. Name another column or file with {labels}.", source.name)
+        others = "another column or file" if y.ndim == 1 else "other columns or another file"
+        raise NoLabelsError(Message("{}: every label is missing. Name {} with {labels}.", source.name, others))
+    kept = ChosenRows(source, rows, _narrowed(values[rows]))
+    left_out: tuple[str, ...] = ()
+    if is_missing.any():
+        kept.unlabelled = ChosenRows(source, np.flatnonzero(is_missing), None)
+        anywhere = "" if y.ndim == 1 else " in any task"
+        left_out = (
+            f"{source.name}: {is_missing.sum():,} of {source.n_rows:,} rows have no label{anywhere} and are left out.",
         )
-    labels = _narrowed(values[rows])
-    kept = ChosenRows(source, rows, labels)
-    kept.unlabelled = ChosenRows(source, np.flatnonzero(is_missing), None)
-    kept.notes = (
-        *source.notes,
-        f"{source.name}: {source.n_rows - rows.size:,} of {source.n_rows:,} rows have no label and are left out.",
-        *_doubts(source, labels),
-    )
+    kept.notes = (*source.notes, *left_out, *notes)
     return kept
 
 
@@ -131,41 +129,20 @@ def with_numbers(source: Source) -> Source:
     return WithLabels(source, as_targets(y, source.name, source.places_in_file()))
 
 
-def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:
-    """Return the rows that have a label in at least one task. Raises DataError where there is none."""
-    numbers = [number for number in map(as_number, marks_of(missing)) if number is not None]
-    y = np.where(np.isin(y, numbers), np.nan, y) if numbers else y
-    is_missing = np.isnan(y)
-    rows = np.flatnonzero(~is_missing.all(axis=1))
-    if rows.size == 0:
-        raise NoLabelsError(
-            Message("{}: every label is missing. Name other columns or another file with {labels}.", source.name)
-        )
-    if not numbers and rows.size == y.shape[0]:
-        return source
-    kept = ChosenRows(source, rows, y[rows])
-    kept.notes = source.notes
-    if rows.size < y.shape[0]:
-        kept.unlabelled = ChosenRows(source, np.flatnonzero(is_missing.all(axis=1)), None)
-        kept.notes = (
-            *source.notes,
-            f"{source.name}: {y.shape[0] - rows.size:,} of {y.shape[0]:,} rows have no label in any task and are left "
-            "out.",
-        )
-    return kept
-
-
-def _marked(y: np.ndarray, missing: object) -> np.ndarray:
-    """Return which labels, of shape (n,), are one of the values ``missing``."""
-    values, marks = np.ma.getdata(y), marks_of(missing)
-    if not marks:
-        return np.zeros(values.size, dtype=bool)
-    if is_text(values):
-        distinct, place = np.unique(values.astype(object), return_inverse=True)
-        marked = [any(same_value(str(word).strip(), mark) for mark in marks) for word in distinct]
-        return np.array(marked, dtype=bool)[place]
+def _without_marks(y: np.ndarray, missing: object) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of labels, for several tasks with NaN where ``missing`` marks one, and which rows have none."""
+    marks = marks_of(missing)
     numbers = [number for number in map(as_number, marks) if number is not None]
-    return np.isin(values, numbers)  # a mark that is text was applied already, when the text was read
+    if y.ndim == 2:
+        values = np.where(np.isin(y, numbers), np.nan, y) if numbers else y
+        return values, np.asarray(np.isnan(values).all(axis=1))
+    values = np.ma.getdata(y)
+    if marks and is_text(values):
+        distinct, place = np.unique(values.astype(object), return_inverse=True)
+        is_mark = [any(same_value(str(word).strip(), mark) for mark in marks) for word in distinct]
+        return values, np.ma.getmaskarray(y) | np.array(is_mark, dtype=bool)[place]
+    # A mark that is text was applied already, when the text was read.
+    return values, np.ma.getmaskarray(y) | np.isin(values, numbers)
 
 
 def _narrowed(y: np.ndarray) -> np.ndarray:
@@ -217,15 +194,18 @@ def _doubted_words(name: str, rows: dict[str, int]) -> Iterator[str]:
             words[0],
         )
         return
-    listed = ", ".join(f"{word!r} ({rows[word]:,} rows)" for word in words[:_MOST_WORDS_LISTED])
-    more = "" if len(words) <= _MOST_WORDS_LISTED else f" and {len(words) - _MOST_WORDS_LISTED} more"
     yield Message(
-        "{}: the labels {}{} are taken for classes. If they mark rows without a label, say {missing=}.",
+        "{}: the labels {} are taken for classes. If they mark rows without a label, say {missing=}.",
         name,
-        listed,
-        more,
+        _listed(words, rows),
         ",".join(words),
     )
+
+
+def _listed(words: list[str], rows: Mapping[str, int]) -> str:
+    """Return the first words, with the number of rows of each, for notes."""
+    listed = ", ".join(f"{word!r} ({rows[word]:,} rows)" for word in words[:_MOST_WORDS_LISTED])
+    return listed if len(words) <= _MOST_WORDS_LISTED else f"{listed} and {len(words) - _MOST_WORDS_LISTED} more"
 
 
 def notes_on_spellings(name: str, rows: Mapping[str, int], what: str) -> Iterator[str]:
@@ -239,11 +219,9 @@ def notes_on_spellings(name: str, rows: Mapping[str, int], what: str) -> Iterato
         spellings["".join(word.split()).casefold()].append(word)
     alike = [word for words in spellings.values() if len(words) > 1 for word in words]
     if alike:
-        listed = ", ".join(f"{word!r} ({rows[word]:,} rows)" for word in alike[:_MOST_WORDS_LISTED])
-        more = "" if len(alike) <= _MOST_WORDS_LISTED else f" and {len(alike) - _MOST_WORDS_LISTED} more"
         yield (
-            f"{name}: the {what} {listed}{more} differ in case or blanks only, and are taken for different ones. If "
-            "they mean the same, write them alike."
+            f"{name}: the {what} {_listed(alike, rows)} differ in case or blanks only, and are taken for different "
+            "ones. If they mean the same, write them alike."
         )
 
 

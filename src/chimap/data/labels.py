@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -46,24 +45,8 @@ class IgnoreLabels(Enum):
 IGNORE_LABELS = IgnoreLabels.IGNORE_LABELS
 
 
-Labels: TypeAlias = "str | int | os.PathLike[str] | npt.ArrayLike | MarkedLabels | IgnoreLabels | None"
+Labels: TypeAlias = "str | int | os.PathLike[str] | npt.ArrayLike | IgnoreLabels | None"
 """Labels as users give them: one label per row, or the column or file that holds them; None looks for them."""
-
-
-@dataclass(frozen=True)
-class MarkedLabels:
-    """Labels as ``read_labels`` takes them, and the value that marks missing ones.
-
-    Parameters
-    ----------
-    labels : str or path
-        The labels.
-    missing : object
-        The value that marks a missing label.
-    """
-
-    labels: str | os.PathLike[str]
-    missing: object
 
 
 def given_labels(labels: Labels, n_rows: int) -> np.ndarray | None:
@@ -73,7 +56,7 @@ def given_labels(labels: Labels, n_rows: int) -> np.ndarray | None:
     """
     if labels is None or labels is IGNORE_LABELS:
         return None
-    if isinstance(labels, str | os.PathLike | MarkedLabels):
+    if isinstance(labels, str | os.PathLike):
         return readers().read_labels(labels, n_rows)
     return clean_labels(labels, n_rows, "labels")
 
@@ -141,15 +124,13 @@ def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
     return column.finish()
 
 
-def numbers_or_text(
-    texts: Sequence[str | None], where: str, missing: object = None, *, as_text: bool = False
-) -> np.ndarray:
+def numbers_or_text(texts: Sequence[str | None], where: str, missing: object = None) -> np.ndarray:
     """Return the labels of a column of a text file, see ``LabelColumn``.
 
     >>> numbers_or_text(["1", "2"], "y"), numbers_or_text(["1", "02"], "y")
     (array([1, 2]), array(['1', '02'], dtype='<U2'))
     """
-    column = LabelColumn(where, missing, as_text=as_text)
+    column = LabelColumn(where, missing, as_text=False)
     column.add_texts(texts)
     return column.finish()
 
@@ -490,29 +471,24 @@ def plain_labels(y: Any, X: object) -> ArrayLike:
             f"y={y!r} names a column of a data frame; X is {type(X).__name__}. Give the labels as an array (n,)."
         )
     dtype = getattr(y, "dtype", None)
+    kind = getattr(dtype, "kind", "")
     if hasattr(y, "to_pylist") or hasattr(dtype, "is_temporal"):  # Arrow and polars
         y = as_array(y)
-    if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
-        if isinstance(y, list | tuple):
-            _check_none_missing(np.array(y, dtype=object))  # objects, because NaN converted to text would be a class
-        elif isinstance(y, np.ndarray) or getattr(dtype, "kind", "") == "O":
-            _check_none_missing(np.asarray(y))
-        return y.astype(object) if getattr(dtype, "kind", "") == "T" else y
-    _refuse_missing(np.asarray(y.isna()))
+    is_typed = hasattr(dtype, "na_value") and hasattr(y, "isna")
+    missing = np.zeros(0, dtype=bool)
+    if is_typed:
+        missing = np.asarray(y.isna())
+    elif isinstance(y, list | tuple | np.ndarray) or kind == "O":
+        # Lists as objects, because NaN converted to text would be a class.
+        values = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+        if values.ndim == 1 and is_text(values):
+            missing = np.array([is_missing(value) for value in values], dtype=bool)
+    if missing.any():
+        raise DataError(
+            f"y, row {np.argmax(missing)}: no label ({missing.sum():,} of {missing.size:,} are missing). Leave these "
+            "rows out, as open_source(X, y) and fit_source do."
+        )
+    if not is_typed:
+        return y.astype(object) if kind == "T" else y
     plain = getattr(dtype, "numpy_dtype", np.dtype(object))
     return np.asarray(y.to_numpy(dtype=plain if plain.kind in "iufb" else object))
-
-
-def _check_none_missing(y: np.ndarray) -> None:
-    """Refuse text and objects, of shape (n,), in which a label is missing: None, NaN and empty text."""
-    if y.ndim == 1 and is_text(y):
-        _refuse_missing(np.array([is_missing(value) for value in y], dtype=bool))
-
-
-def _refuse_missing(is_missing: np.ndarray) -> None:
-    missing = np.flatnonzero(is_missing)
-    if missing.size:
-        raise DataError(
-            f"y, row {missing[0]}: no label ({missing.size:,} of {is_missing.size:,} are missing). Leave these rows "
-            "out, as open_source(X, y) and fit_source do."
-        )

@@ -14,7 +14,6 @@ from chimap.readers.catalogue import READERS, Reader, check_rows_order, of_file,
 from chimap.readers.csv import CsvSource
 from chimap.readers.dask import DaskSource
 from chimap.readers.joins import table_of
-from chimap.readers.label_columns import task_words
 from chimap.readers.label_files import read_labels
 from chimap.readers.matrix_market import MatrixMarketSource
 from chimap.readers.molecules import (
@@ -28,7 +27,7 @@ from chimap.readers.molecules import (
 from chimap.readers.named_counts import NamedCounts
 from chimap.readers.npy import NpySource
 from chimap.readers.npz import NpzSource
-from chimap.readers.opening import open_source
+from chimap.readers.opening import open_source, task_words
 from chimap.readers.stored_arrays import Hdf5Source, ZarrSource
 from chimap.readers.svmlight import SvmlightSource
 from chimap.readers.words import WordCounts

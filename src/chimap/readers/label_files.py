@@ -6,23 +6,40 @@ import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
 from chimap._messages import Message, shown
 from chimap._validation import DataError
 from chimap.data.label_kinds import is_number
-from chimap.data.labels import IGNORE_LABELS, Labels, MarkedLabels, clean_labels, numbers_or_text
+from chimap.data.labels import IGNORE_LABELS, Labels, clean_labels, given_labels, numbers_or_text
 from chimap.data.source import Source
 from chimap.data.table import NoColumnError, instead, is_path
 from chimap.readers.io.encodings import as_utf8, encoding_of, first_fault
-from chimap.readers.io.files import DataFile, existing_file, is_address, is_folder, split_member, uncompressed_name
+from chimap.readers.io.files import DataFile, existing_file, is_folder, split_member, uncompressed_name
 from chimap.readers.io.numpy_files import Archive, fill, read_header
 from chimap.readers.remedies import remedy_after
 
+_MISSING: ContextVar[object] = ContextVar("what marks a missing label in files of labels", default=None)
 
-def read_labels(labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile | None = None) -> np.ndarray | None:
+
+@contextmanager
+def missing_in_files(missing: object) -> Iterator[None]:
+    """Read the files of labels that are opened in the block with further texts that mark a missing label.
+
+    A file must be read with them in mind, because it decides whether the labels are numbers.
+    """
+    token = _MISSING.set(missing)
+    try:
+        yield
+    finally:
+        _MISSING.reset(token)
+
+
+def read_labels(labels: Labels, n_rows: int, data_path: DataFile | None = None) -> np.ndarray | None:
     """Return labels from an array or a file, of shape (n_rows,) or (n_rows, t), masked where some are missing.
 
     A text file holds numbers if each of its words prints back from its number: int64 if all are whole, else float64.
@@ -30,12 +47,12 @@ def read_labels(labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile 
 
     Parameters
     ----------
-    labels : array, str, path, MarkedLabels or None
+    labels : array, str, path or None
         An array of labels, or a file. A ``.npy`` file holds an array. ``file.npz::member`` names an array of an
         archive, ``::member`` one of the data file itself, and no member stands for ``y``. A trailing ``[2]`` takes that
         column of a matrix. A ``.csv`` or ``.tsv`` file has a single column, with or without a heading. Any other ending
-        is text with one label per line. Text may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``).
-        ``MarkedLabels`` also gives the value that marks missing labels. None stays None.
+        is text with one label per line. Text may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``). None
+        stays None.
     n_rows : int
         Number of rows.
     data_path : DataFile, default=None
@@ -57,13 +74,8 @@ def read_labels(labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile 
     >>> read_labels(["a", "b", "a"], n_rows=3).tolist()
     ['a', 'b', 'a']
     """
-    if labels is None or labels is IGNORE_LABELS:
-        return None
-    missing = None
-    if isinstance(labels, MarkedLabels):
-        missing, labels = labels.missing, labels.labels
     if not is_path(labels):
-        return clean_labels(labels, n_rows, "labels")
+        return given_labels(labels, n_rows)
     address, member = split_member(labels)
     if address == "":
         if data_path is None:
@@ -90,36 +102,51 @@ def read_labels(labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile 
         )
     if path.suffix == ".npy":
         return clean_labels(one_column(read_npy(path), column, str(labels)), n_rows, where)
-    return clean_labels(numbers_or_text(_texts_in(path, n_rows), where, missing), n_rows, where)
+    texts = _texts_in(path)
+    if _delimiter(path.name) is None:
+        while len(texts) > n_rows and not texts[-1]:
+            texts.pop()
+    elif len(texts) == n_rows + 1:
+        texts = texts[1:]  # below a heading
+    return clean_labels(numbers_or_text(texts, where, _MISSING.get()), n_rows, where)
 
 
-def _texts_in(path: DataFile, n_rows: int) -> list[str]:
-    """Return the labels in a text file, without a heading above those of a table, and blank lines below the others."""
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(uncompressed_name(path.name)[-4:])
-    if delimiter is not None:
-        texts = read_table(path, delimiter)
-        return texts[1:] if len(texts) == n_rows + 1 else texts
-    texts = read_lines(path)
-    while len(texts) > n_rows and not texts[-1]:
-        texts.pop()
-    return texts
+def _delimiter(name: str) -> str | None:
+    """Return what stands between the fields of a table; None for other text, a label a line."""
+    return {".csv": ",", ".tsv": "\t"}.get(uncompressed_name(name)[-4:])
 
 
-def tells_of_heading(labels: Labels | MarkedLabels, n_rows: int) -> bool:
+def _texts_in(path: DataFile) -> list[str]:
+    """Return the lines of a text file, or the fields of a table with its heading, without surrounding blanks.
+
+    Raises DataError, naming the line, where there are several columns.
+    """
+    text, delimiter = _read_text(path), _delimiter(path.name)
+    if delimiter is None:
+        records = [line.strip().split("\t") for line in text.splitlines()]
+    else:
+        records = list(csv.reader(text.rstrip("\r\n").splitlines(), delimiter=delimiter))
+    for line, record in enumerate(records, 1):
+        if len(record) > 1:
+            raise DataError(
+                f"labels in {path}, line {line}: {len(record)} columns; expected a single one. Name the column as "
+                f"{path}::COLUMN, which joins its rows by their ids, or keep only the column of labels."
+            )
+    return ["".join(record).strip() for record in records]
+
+
+def tells_of_heading(labels: Labels, n_rows: int) -> bool:
     """Return whether a file of labels says that the first of so many rows of numbers is a heading.
 
     It does with one label less than there are rows, and with a heading of its own: a word that is no label of any other
     row, above labels that all occur twice or more, or that are numbers.
     """
-    if isinstance(labels, MarkedLabels):
-        labels = labels.labels
     if not is_path(labels):
         return False
     address, member = split_member(labels)
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(uncompressed_name(str(address))[-4:])
-    if member is not None or delimiter is None or not os.path.isfile(address):
+    if member is not None or _delimiter(str(address)) is None or not os.path.isfile(address):
         return False
-    texts = read_table(existing_file(address), delimiter)
+    texts = _texts_in(existing_file(address))
     first, others = texts[:1], Counter(texts[1:])
     if len(texts) != n_rows:
         return len(texts) == n_rows - 1
@@ -158,30 +185,6 @@ def read_npy(path: DataFile) -> np.ndarray:
     return values
 
 
-def read_lines(path: DataFile) -> list[str]:
-    """Return the lines of a text file without surrounding blanks; a blank line is a missing label."""
-    lines = [line.strip() for line in _read_text(path).splitlines()]
-    for line, label in enumerate(lines, 1):
-        _check_single(label.split("\t"), path, line)
-    return lines
-
-
-def read_table(path: DataFile, delimiter: str) -> list[str]:
-    """Return the fields of a text table with a single column."""
-    records = list(csv.reader(_read_text(path).rstrip("\r\n").splitlines(), delimiter=delimiter))
-    for line, record in enumerate(records, 1):
-        _check_single(record, path, line)
-    return ["".join(record).strip() for record in records]
-
-
-def _check_single(record: list[str], path: DataFile, line: int) -> None:
-    if len(record) > 1:
-        raise DataError(
-            f"labels in {path}, line {line}: {len(record)} columns; expected a single one. Name the column as "
-            f"{path}::COLUMN, which joins its rows by their ids, or keep only the column of labels."
-        )
-
-
 def _read_text(path: DataFile) -> str:
     try:
         encoding = encoding_of(path)
@@ -197,18 +200,18 @@ def _read_text(path: DataFile) -> str:
 
 def labels_elsewhere(labels: Labels, n_rows: int, where: str, columns: Sequence[str]) -> np.ndarray | None:
     """Return labels from an array or a file, see ``read_labels``; refuse a name that is neither a file nor a column."""
-    name = labels.labels if isinstance(labels, MarkedLabels) else labels
-    if isinstance(name, str):
+    if isinstance(labels, str):
         try:
-            existing_file(split_member(name)[0])
+            existing_file(split_member(labels)[0])
         except FileNotFoundError as error:
             remedy = (
                 f"columns are {shown(columns)}. Name one of them, or a file with one value per row."
                 if columns
                 else "it holds only counts. If another table gives labels by the ids of the rows, name that table "
-                f"and its column: metadata.tsv::{name}."
+                f"and its column: metadata.tsv::{labels}."
             )
-            raise NoColumnError(f"{where}: no column and no file {name!r}{instead(name, columns, remedy)}") from error
+            there = instead(labels, columns, remedy)
+            raise NoColumnError(f"{where}: no column and no file {labels!r}{there}") from error
     return read_labels(labels, n_rows)
 
 
@@ -223,13 +226,12 @@ def with_label_hints(
     try:
         return read(labels)
     except FileNotFoundError as error:
-        name = labels.labels if isinstance(labels, MarkedLabels) else labels
-        if not is_path(data) or not isinstance(name, str) or os.sep in name or "." in name:
+        if not is_path(data) or not isinstance(labels, str) or os.sep in labels or "." in labels:
             raise
         path = split_member(str(data))[0]
         if not is_folder(path):
             existing_file(path)
-        raise _not_there(read, path, name, has_arrays(path)) from error
+        raise _not_there(read, path, labels, has_arrays(path)) from error
 
 
 def _not_there(read: Callable[[Labels], Source], path: str, name: str, has_arrays: bool) -> NoColumnError:
@@ -245,15 +247,3 @@ def _not_there(read: Callable[[Labels], Source], path: str, name: str, has_array
             f"{prefix}. If a table gives labels by the ids of the rows, name it and its column: metadata.tsv::{name}."
         )
     return NoColumnError(f"{prefix}. Name a file with one value per row: text, .npy or .npz.")
-
-
-def marked(labels: Labels, missing: object) -> Labels | MarkedLabels:
-    """Return labels together with the value that marks missing ones, if they are in a text file.
-
-    A text file must be read with that value in mind, because it decides whether the labels are numbers.
-    """
-    if missing is None or not is_path(labels):
-        return labels
-    text = os.fspath(labels)
-    is_text = not text.lower().endswith((".npy", ".npz")) and (is_address(text) or os.path.isfile(text))
-    return MarkedLabels(text, missing) if is_text else labels

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chimap._errors import InputError
-from chimap._frames import is_frame
+from chimap._frames import is_frame, names_of
 from chimap._messages import Message
 from chimap._types import Columns, Parameters
 from chimap._validation import DataError, check_choice
@@ -18,21 +20,24 @@ from chimap.data.frames import FrameSource
 from chimap.data.gaps import MISSING_COUNTS, gaps_kept, without_gaps
 from chimap.data.label_kinds import is_real
 from chimap.data.labelled import note_on_unread, without_unlabelled
-from chimap.data.labels import IGNORE_LABELS, Labels
+from chimap.data.labels import IGNORE_LABELS, Labels, task_column
 from chimap.data.overlap import MISSING_COLUMNS
 from chimap.data.reading import Reading
 from chimap.data.source import Source
-from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, words_of
+from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, places_of, words_of
 from chimap.data.totals import without_margins
-from chimap.data.views import choice_like, fitted_names, matched, select_columns
-from chimap.readers.batches import BatchSource
-from chimap.readers.catalogue import has_columns, reader_of, reader_of_path
+from chimap.data.views import WithLabels, choice_like, fitted_names, matched, select_columns
+from chimap.readers.arrow_files import IPC, PARQUET, find_parts, may_be_classes
+from chimap.readers.batches import BatchSource, stream_columns
+from chimap.readers.catalogue import READERS, has_columns, reader_of, reader_of_path
+from chimap.readers.csv import CsvSource, TextTable
 from chimap.readers.io.encodings import text_in
-from chimap.readers.io.files import split_member
+from chimap.readers.io.files import existing_file, is_address, split_member, uncompressed_name
 from chimap.readers.joins import NoSharedIdsError, is_join, joined, values_by_id
-from chimap.readers.label_columns import task_words, with_tasks
-from chimap.readers.label_files import marked, with_label_hints
-from chimap.readers.text_tables import text_table
+from chimap.readers.label_files import missing_in_files, with_label_hints
+from chimap.readers.mothur import is_shared
+from chimap.readers.records import LINES, has_records, records_of
+from chimap.readers.text_tables import is_transposed, text_table
 from chimap.readers.words import WordCounts
 
 
@@ -162,7 +167,7 @@ def open_source(
     words = task_words(path_or_array, labels)
     if missing_counts is not None:
         check_choice(missing_counts, "missing_counts", MISSING_COUNTS)
-    with text_in(encoding), gaps_kept(missing_counts):
+    with text_in(encoding), gaps_kept(missing_counts), missing_in_files(missing):
         source = opening.with_labels(labels) if words is None else opening.with_tasks(words)
     source = without_gaps(source, missing_counts)
     source = _matched(source, like, missing_columns)
@@ -216,6 +221,39 @@ def _check_target(source: Source) -> None:
         )
 
 
+def task_words(data: object, labels: object) -> str | list[str] | None:
+    """Return the names or the glob by which ``labels`` means several columns of a table, or None for any other labels.
+
+    Several columns are a glob, or names with commas between them; in a data frame also a list of names.
+
+    >>> task_words("rows.csv", "task_*"), task_words("rows.csv", "species"), task_words("rows.csv", "b.csv::c")
+    ('task_*', None, None)
+    """
+    if is_frame(data) and isinstance(labels, list | tuple) and labels:
+        names = {str(name) for name in names_of(data)}
+        return list(labels) if all(isinstance(word, str) and word in names for word in labels) else None
+    if not isinstance(labels, str) or "::" in labels or not any(mark in labels for mark in "*?,"):
+        return None
+    return labels if has_columns(data) and not os.path.exists(labels) else None
+
+
+def text_columns(path: str) -> list[str]:
+    """Return the names of the text columns of a CSV, TSV, Parquet or Feather file, without a column of ids.
+
+    The list is empty for other kinds of files, for tables of samples as columns, and for folders and addresses. Raises
+    DataError for a file that cannot be read.
+    """
+    if is_address(path) or not os.path.isfile(path):
+        return []
+    if path.lower().endswith(READERS["text"].endings):
+        table = TextTable(existing_file(path))
+        is_upright = not is_shared(table) and not is_transposed(table, None, ColumnChoice())
+        return CsvSource(path, table=table).text_columns() if is_upright else []
+    if not path.lower().endswith(PARQUET + IPC):
+        return []
+    return [field.name for field in find_parts(path)[0].schema if may_be_classes(field.type)]
+
+
 @dataclass(frozen=True)
 class _Opening:
     """Data and how they are opened; ``source`` may be asked again, with another column as the labels."""
@@ -237,18 +275,59 @@ class _Opening:
 
     def _with_labels(self, labels: Labels) -> Source:
         join = labels if is_join(labels) else None
-        inside = None if join else marked(labels, self.choice.missing)
+        inside = None if join else labels
         source = with_label_hints(self.source, inside, self.data, lambda path: reader_of_path(path).has_arrays)
         if has_columns(self.data):
             source.read_column = _ColumnReader(replace(self, reading=source.reading), labels)
         return source if join is None else joined(source, str(join), self.choice.id, self.choice.missing)
 
     def with_tasks(self, words: Columns) -> Source:
-        """Return all rows of the data, with several columns as labels, one a task."""
-        source = with_tasks(self.source, self.data, words, self.choice, self.reading)
+        """Return all rows of the data, with several columns as labels, one a task; ``words`` name them.
+
+        Raises DataError if the data have no named columns, or a word names none of them.
+        """
+        columns, are_bins, where = self._candidates()
+        names = [columns[i] for i in places_of(columns, words, where, "labels")]
+
+        def labelled_by(name: str) -> Source:
+            others = tuple(other for other in names if other != name) if are_bins else ()
+            return self.source(name, replace(self.choice, aside=(*self.choice.aside, *others)))
+
+        # The labels are given by name. Otherwise a column called y or label would be taken for them instead of a bin.
+        source = labelled_by(names[0])
+        if len(names) > 1:
+            tasks = []
+            for name in names:
+                values = (source if name == names[0] else labelled_by(name)).labels()
+                assert values is not None  # the labels are named
+                tasks.append(task_column(values, f"{where}, column {name!r}"))
+            source = WithLabels(source, np.column_stack(tasks), tuple(names))
         choice = replace(self.choice, aside=(*self.choice.aside, *(source.task_names or ())))
         source.read_column = _ColumnReader(replace(self, choice=choice, reading=source.reading), None)
         return source
+
+    def _candidates(self) -> tuple[Sequence[str], bool, str]:
+        """Return the columns that labels may name, whether they would be bins otherwise, and the name of the data.
+
+        They are read without any row where the kind of data allows it.
+        """
+        data, reading = self.data, self.reading
+        columns = [str(name) for name in names_of(data)] if is_frame(data) else stream_columns(data)
+        if columns is not None:
+            return columns, True, type(data).__name__
+        address = os.fspath(data) if is_path(data) else ""
+        is_arrow = uncompressed_name(address).endswith(PARQUET + IPC)
+        if is_arrow or uncompressed_name(address).endswith(LINES) or (reading is not None and has_records(address)):
+            return records_of(address).names, is_arrow, address
+        opened = self.source(IGNORE_LABELS, replace(self.choice, names=None, columns=None, exclude=None))
+        if opened.metadata:
+            return opened.metadata, False, opened.name
+        if opened.column_names is None:
+            raise DataError(
+                f"{opened.name}: its columns have no names, so none of them can be named as labels. Give the labels as "
+                "a matrix."
+            )
+        return opened.column_names, True, opened.name
 
     def source(self, labels: Labels, choice: ColumnChoice | None = None) -> Source:
         """Return the source of the data with all of its rows, labelled or not, and the columns that were chosen."""
