@@ -76,6 +76,9 @@ def data(
         "other_matrices": [*source.matrices],
         "plan": plan,
     }
+    bad = [
+        f"{n:,} {what}" for n, what in ((facts["negative"], "negative"), (facts["not_finite"], "NaN or infinite")) if n
+    ]
     return facts, {
         "rows": f"{source.n_rows:,}{left_out_in_words(source.n_left_out, source.n_unreadable)}",
         "ids": None if source.row_ids is None else ", ".join(map(str, source.row_ids[:3])) + ", ...",
@@ -86,7 +89,7 @@ def data(
         "range": f"{facts['least']:.6g} to {facts['most']:.6g}",
         "sums": _sums_line(facts["least_sum"], facts["most_sum"]),
         "empty rows": f"{facts['empty_rows']:,}" if facts["empty_rows"] else None,
-        "bad entries": _bad_line(facts["negative"], facts["not_finite"]),
+        "bad entries": f"{' and '.join(bad)}: 'chimap fit' will refuse them" if bad else None,
         "labels": _labels_line(facts["labels"]),
         "text columns": _text_line(texts),
         "other columns": _metadata_lines(facts["metadata"], source.metadata[_MOST_METADATA:]),
@@ -247,11 +250,6 @@ def _plan_line(plan: JSON) -> str:
     else:
         reads = f"a fit with {plan['components']:,} landmarks reads {plan['chunk_rows']:,} rows at a time"
     return f"{reads} and peaks at {show.size(plan['peak_bytes'])} of {show.size(plan['memory_bytes'])}, {besides}"
-
-
-def _bad_line(negative: int, not_finite: int) -> str | None:
-    bad = [f"{n:,} {what}" for n, what in ((negative, "negative"), (not_finite, "NaN or infinite")) if n]
-    return f"{' and '.join(bad)}: 'chimap fit' will refuse them" if bad else None
 
 
 def _labels_line(labels: JSON | None) -> str:

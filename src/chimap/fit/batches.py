@@ -97,11 +97,7 @@ def first_batches(recipe: Recipe, task: Task, first: Source) -> Batches:
             )
         )
     plan = plan_for(taken[0], Facts.of(first, task, None, request), recipe, None, fit_candidate)
-    return batches_of(Method.of(plan.recipe, first.column_names), task, first)
-
-
-def batches_of(method: Method, task: Task, first: Source) -> Batches:
-    """Return batches of the kind that the objective needs, fitted on the first batch; it is not added yet."""
+    method = Method.of(plan.recipe, first.column_names)
     kind = KeptBatches if method.objective.solver.needs == "blocks" else SummedBatches
     return kind(method, task, first)
 

@@ -118,10 +118,6 @@ def _of_selection(state: JSON, sizes: dict[str, int]) -> Agreeing:
     ]
 
 
-def _of_curve(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    return [("scores", np.shape(state["scores"]), np.shape(state["rows"]))]
-
-
 def _of_kept_rows(state: JSON, sizes: dict[str, int]) -> Agreeing:
     shape = (sizes["n"], state["n_columns"])
     sp.csc_matrix((state["data"], state["rows"], state["starts"]), shape).check_format(full_check=True)
@@ -141,7 +137,7 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "ExactFeatures": _of_exact,
     "ExactBlocks": _of_exact_blocks,
     "KeptRows": _of_kept_rows,
-    "LearningCurve": _of_curve,
+    "LearningCurve": lambda state, sizes: [("scores", np.shape(state["scores"]), np.shape(state["rows"]))],
     "SelectionResult": _of_selection,
 }
 """Functions by class name; each takes the state of an object and the sizes of its axes."""

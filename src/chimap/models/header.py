@@ -42,6 +42,7 @@ def header_of(path: Path) -> JSON:
             chosen = fitted.get("chosen_") or {}  # settings that the race chose
             blocks, seconds = fitted.get("block_rows_"), fitted.get("stage_seconds_")
             weights, of_classes = fitted.get("bin_weights_"), fitted.get("class_weight_")
+            setting: str = fitted.get("precision", "float32")
             return {
                 "version": meta["version"],
                 "bytes": path.stat().st_size,
@@ -54,7 +55,7 @@ def header_of(path: Path) -> JSON:
                 "bins": state["n_features_in_"],
                 "reading": _reading(state.get("reading_")),
                 "normalize": chosen.get("normalize", fitted.get("normalize")),
-                "precision": _precision(fitted),
+                "precision": (fitted.get("_taken") or {}).get("precision", "float32") if setting == "auto" else setting,
                 "rows": fitted.get("n_rows_"),
                 "block_rows": None if blocks is None else file.get_tensor(blocks["array"]).tolist(),
                 "unlearned": fitted.get("n_unlearned_", 0),
@@ -72,12 +73,6 @@ def header_of(path: Path) -> JSON:
             }
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{path} is damaged: {error!r}. Fit the model again.") from error
-
-
-def _precision(fitted: JSON) -> str:
-    """Return the precision of the fit: as given, or what "auto" resolved to."""
-    setting: str = fitted.get("precision", "float32")
-    return (fitted.get("_taken") or {}).get("precision", "float32") if setting == "auto" else setting
 
 
 def _tables(state: JSON, file: safe_open) -> JSON | None:

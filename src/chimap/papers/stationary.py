@@ -28,7 +28,6 @@ from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import STATIONARY, Kernel
 from chimap.kernels.base import paired_rows
 from chimap.model_files import register
-from chimap.model_files.restoring import Agreeing
 
 # The spectrum is integrated panel by panel between these edges, and then over the rest of the line; in units of
 # 1 / width.
@@ -636,8 +635,4 @@ class StationaryMap(Features):
         return self.array_features
 
 
-def _agreeing(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    return [("terms", state["n_terms"], 2 * sizes["harmonics"] - 1)]
-
-
-register(StationaryMap, agreeing=_agreeing)
+register(StationaryMap, agreeing=lambda state, sizes: [("terms", state["n_terms"], 2 * sizes["harmonics"] - 1)])

@@ -286,8 +286,4 @@ def is_free(recipe: Recipe, or_named: bool = False) -> bool:
     named = named_settings(recipe).keys() & REFUSED
     if or_named and not recipe.leaves_open("kernel"):
         named -= {"gamma"}
-    return not named and (_is_word(recipe.loss, "square") or is_iterated(recipe.loss))
-
-
-def _is_word(value: object, word: str) -> bool:
-    return isinstance(value, str) and value == word
+    return not named and ((isinstance(recipe.loss, str) and recipe.loss == "square") or is_iterated(recipe.loss))

@@ -15,7 +15,6 @@ import numpy as np
 from chimap._memory import budgets, room_in
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._types import ArrayLike
 from chimap._validation import MemoryBudgetError, check_choice, check_positive, checked_weights
 from chimap.data import Source
 from chimap.data.doubts import say
@@ -151,21 +150,16 @@ def raced_recipes(
         return [(asked, None)]
     if asked.time_limit is not None:
         check_positive(asked.time_limit, "time_limit")
-    check_bin_weights(asked.bin_weights, source.n_features)
+    if isinstance(asked.bin_weights, str):
+        check_choice(asked.bin_weights, "bin_weights", ("auto", "learn"))
+    elif asked.bin_weights is not None:
+        checked_weights(asked.bin_weights, source.n_features, "bin", "bin_weights", "None, 'auto', 'learn' or numbers")
     with threads(asked.n_jobs), progress:
         if asked.leaves_open("kernel") or not isinstance(asked.normalize, str | None):
             return _raced(asked, source, task, groups, fit, progress, request)
         if isinstance(asked.bin_weights, str) and asked.bin_weights == "learn":
             return [weigh_bins(asked, source, task, groups, fit, progress)]
     return [(asked, None)]
-
-
-def check_bin_weights(bin_weights: str | ArrayLike | None, n_bins: int) -> None:
-    """Raise ValueError, or DataError for a wrong number, unless these are weights of bins or a word for them."""
-    if isinstance(bin_weights, str):
-        check_choice(bin_weights, "bin_weights", ("auto", "learn"))
-    elif bin_weights is not None:
-        checked_weights(bin_weights, n_bins, "bin", "bin_weights", "None, 'auto', 'learn' or numbers")
 
 
 def _raced(

@@ -250,7 +250,10 @@ def expected_score(compared: Sequence[Sequence[Outcome]], n_errors: float) -> tu
     (n_parts,) = sizes
     values = []
     for part in range(n_parts):
-        chosen = [max((_without(outcome, part) for outcome in tried), key=_score_without) for tried in compared]
+        chosen = [
+            max((_without(outcome, part) for outcome in tried), key=lambda chosen: chosen[0].score)
+            for tried in compared
+        ]
         place = preferred([rest for rest, _ in chosen], n_errors)
         values.append(chosen[place][1])
     score = float(np.mean(values))
@@ -267,7 +270,3 @@ def _without(outcome: Outcome, part: int) -> tuple[Outcome, float]:
     score = outcome.score + deviations[part] * np.sqrt(n_parts / (n_parts - 1))
     rest = Outcome(score, deviations=tuple(np.delete(deviations, part).tolist()))
     return rest, n_parts * outcome.score - (n_parts - 1) * score
-
-
-def _score_without(chosen: tuple[Outcome, float]) -> float:
-    return chosen[0].score

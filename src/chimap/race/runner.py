@@ -290,15 +290,14 @@ class Race:
         self.best[candidate.name] = fitted.setting
         self._starts.setdefault(candidate.family or candidate.name, fitted.setting)
         outcome = self.outcome_of(fitted, splits)
-        self.compared.setdefault(n_rows, {})[candidate.name] = self._tried(fitted, splits)
+        # the settings among which the score chose: one if the squared error did
+        tried = [trial for trial in fitted.tried if not self.by_error or trial.outputs is fitted.outputs]
+        self.compared.setdefault(n_rows, {})[candidate.name] = [
+            self._outcome(trial.score, trial.outputs, splits) for trial in tried
+        ]
         if n_rows not in self.leaders or outcome.score > self.leaders[n_rows].score:
             self.leaders[n_rows] = outcome
         return outcome
-
-    def _tried(self, fitted: BestSetting, splits: list[Split]) -> list[Outcome]:
-        """Return the outcomes of the settings among which the score chose: one if the squared error did."""
-        tried = [trial for trial in fitted.tried if not self.by_error or trial.outputs is fitted.outputs]
-        return [self._outcome(trial.score, trial.outputs, splits) for trial in tried]
 
     @property
     def n_errors(self) -> float:

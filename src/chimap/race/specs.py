@@ -120,11 +120,6 @@ class KernelSpec:
         return self.title or name_of(self.kernel, self.normalize) + rows + self.way.suffix
 
     @property
-    def has_gamma(self) -> bool:
-        """Whether the machine chooses the width of its kernel."""
-        return self.kernel.startswith(("exp-", "gaussian"))
-
-    @property
     def shares(self) -> str:
         """The additive kernel, normalisation and features, whose maps and products candidates share."""
         base = "linear" if self.kernel == "gaussian" else self.kernel.removeprefix("exp-")
@@ -144,7 +139,7 @@ class KernelSpec:
         """Return the candidate of a race for this recipe."""
         loss = ridge_loss(asked) if self.way.loss is None else self.way.loss
         recipe = asked.with_raced(kernel=self.kernel, normalize=self.normalize, features=self.way.features, loss=loss)
-        if self.has_gamma:
+        if self.kernel.startswith(("exp-", "gaussian")):
             recipe = recipe.with_raced(gamma=AUTO)
         if self.blocks is not None:
             recipe = recipe.with_raced(blocks=self.blocks)

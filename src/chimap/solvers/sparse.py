@@ -113,9 +113,15 @@ def elastic_net(moments: Moments, alphas: np.ndarray, l1_ratio: float = 1.0) -> 
         ],
         axis=1,
     )  # (D, t, s)
-    gradients = _gradients(moments, coefs)
+    flat = coefs.reshape(coefs.shape[0], -1)
+    pulled = moments.scatter_product(flat).reshape(coefs.shape) - moments.cross_scatter()[:, :, None]
+    gradients = pulled / moments.count  # (Hc w - Vc) / n
     shrunk = alphas * (1 - l1_ratio) * coefs
-    residuals = np.abs(_outside(gradients + shrunk, coefs, alphas * l1_ratio)).max(axis=(0, 1)) / alphas
+    gradient = gradients + shrunk
+    bound = alphas * l1_ratio
+    # minus the gradient, less the nearest of the subdifferential of bound |w|_1, entry by entry
+    at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - bound, 0)
+    residuals = np.abs(np.where(coefs == 0, at_zero, gradient + bound * np.sign(coefs))).max(axis=(0, 1)) / alphas
     solutions = [solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(alphas[s])) for s in range(alphas.size)]
     return SparsePath(alphas, solutions, residuals)
 
@@ -132,19 +138,6 @@ def held_out_error(fold: Moments, solution: LinearSolution) -> float:
     within += fold.target_scatter()
     bias = fold.mean @ W + solution.intercept - fold.target_mean
     return float((within / fold.count + bias**2).sum())
-
-
-def _gradients(moments: Moments, coefs: np.ndarray) -> np.ndarray:
-    """Return (Hc w - Vc) / n for weights (D, t, s)."""
-    flat = coefs.reshape(coefs.shape[0], -1)
-    pulled = moments.scatter_product(flat).reshape(coefs.shape) - moments.cross_scatter()[:, :, None]
-    return pulled / moments.count
-
-
-def _outside(gradient: np.ndarray, coefs: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """Return the distance of minus the gradient from the subdifferential of bound |w|_1, entry by entry and signed."""
-    at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - bound, 0)
-    return np.where(coefs == 0, at_zero, gradient + bound * np.sign(coefs))
 
 
 register(LinearSolution, SparsePath)

@@ -64,7 +64,8 @@ class WideRidgeProblem(KeptProblem):
 
     def fit_part(self, alpha: float, rows: slice | np.ndarray, tolerance: float) -> LinearSolution:
         scatter = _Rows(*self.kept.of(rows), self.kept.weights[rows])
-        V = scatter.scatter_with(scatter.Y - scatter.target_mean)
+        R = scatter.Y - scatter.target_mean
+        V = np.asarray(scatter.Z.T @ (scatter.weights[:, None] * R)) - np.outer(scatter.mean, scatter.weights @ R)
         # Weights of the learning rows are a start for these and for all rows. Other starts would know the rows that the
         # outputs are wanted for, and a search that ends early would reveal them.
         W = np.zeros_like(V) if self._last is None or not isinstance(rows, slice) else self._last
@@ -106,10 +107,6 @@ class _Rows:
         self.count = float(weights.sum())
         self.mean = np.asarray(Z.T @ weights) / self.count
         self.target_mean = weights @ self.Y / self.count
-
-    def scatter_with(self, R: np.ndarray) -> np.ndarray:
-        """Return sum_i w_i (z_i - m) r_i' for R (n, t)."""
-        return np.asarray(self.Z.T @ (self.weights[:, None] * R)) - np.outer(self.mean, self.weights @ R)
 
     def scatter_times(self, P: np.ndarray) -> np.ndarray:
         """Return sum_i w_i (z_i - m)(z_i - m)'P for P (D, t)."""

@@ -78,7 +78,8 @@ def explain(
     from chimap.reports.score import as_answers, true_answers
 
     check_choice(kind, "--kind", ("auto", *KINDS))
-    _check_output(output)
+    if output is not None and output.suffix.lower() not in (".html", ".htm", *_ARRAY_ENDINGS):
+        raise InputError(f"--output must end in .html (a page) or .npz (arrays); got {str(output)!r}.")
     if data is None and (rows is not None or labels is not None):
         raise InputError("--rows and --labels need DATA; name it after MODEL.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
@@ -120,11 +121,6 @@ def explain(
             "Next, write a page with the functions of the bins and explained rows:",
             f"chimap explain {show.quoted(model)}{data_argument or ' DATA'} --output why.html",
         )
-
-
-def _check_output(output: Path | None) -> None:
-    if output is not None and output.suffix.lower() not in (".html", ".htm", *_ARRAY_ENDINGS):
-        raise InputError(f"--output must end in .html (a page) or .npz (arrays); got {str(output)!r}.")
 
 
 def _chosen(

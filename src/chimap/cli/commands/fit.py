@@ -198,6 +198,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     n_features = model.coef_.shape[1]
     about = model.describe()
     in_precision = "" if model.precision == "float32" else f" in {model.precision_}"
+    covariates = model.fitted.recipe.covariate_columns
     return {
         "data": source.name,
         "rows": rows,
@@ -209,7 +210,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "features": f"{n_features:,}{in_precision}: {about['features']}",
         "loss": loss_line(model),
         "alpha": f"{model.alpha_:.4g} ({choice_of_alpha(model)})",
-        "covariates": covariates_line(model),
+        "covariates": None if covariates is None else covariates_in_words(covariates.describe()),
         "bin weights": bin_weights_line(model),
         "weights": weights_line(fitted),
         "positive": None if model.positive_ is None else str(model.positive_),
@@ -298,12 +299,6 @@ def bin_weights_line(model: BaseEstimator) -> str | None:
     if isinstance(model.bin_weights, str) and model.bin_weights == "learn" and model.fitted.learned.race is None:
         return "equal, as --memory is too small to learn them"
     return bin_weights_in_words(model.bin_weights_, model.fitted.columns)
-
-
-def covariates_line(model: BaseEstimator) -> str | None:
-    """Return the covariates, their kernel, and what they and the counts add to each other; None without any."""
-    covariates = model.fitted.recipe.covariate_columns
-    return None if covariates is None else covariates_in_words(covariates.describe())
 
 
 def weights_line(fitted: FittedModel) -> str | None:

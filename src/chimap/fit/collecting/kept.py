@@ -17,7 +17,7 @@ from chimap.machines.base import Plan, Request
 from chimap.machines.jobs import PassPlan, keeping_job, planned_job
 from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
-from chimap.moments import DealtFolds, RowFolds
+from chimap.moments import DealtFolds
 from chimap.moments.kept import KeptFeatures
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Evidence, Needs
@@ -75,7 +75,8 @@ class KeptCollector(Collector):
 
     def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         method, rows = self.method, self.rows
-        rows = replace(rows, folds=_folds_kept(rows))
+        n_folds = min(USUAL_FOLDS, rows.source.n_rows // 2)  # to hold out, even where nothing is to be chosen
+        rows = replace(rows, folds=rows.folds if rows.n_folds > 1 or n_folds < 2 else DealtFolds(n_folds, rows.seed))
         held_folds = rows.folds_to_hold_out()
         job = keeping_job(self.plan.job, rows.source, sample.drawn, features, method.objective, len(held_folds) > 1)
         kept = KeptFeatures(rows.folds, rows.codec.shift)
@@ -92,9 +93,3 @@ class KeptCollector(Collector):
             unit=rows.unit,
         )
         return Collected(evidence)
-
-
-def _folds_kept(rows: PreparedRows) -> RowFolds:
-    """Return the folds of kept features; there are folds to hold out even where nothing is to be chosen."""
-    n_folds = min(USUAL_FOLDS, rows.source.n_rows // 2)
-    return rows.folds if rows.n_folds > 1 or n_folds < 2 else DealtFolds(n_folds, rows.seed)
