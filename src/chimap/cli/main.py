@@ -95,6 +95,7 @@ app = Commands(
     More:
       chimap compare data.npz
       chimap learn-kernel data.npz --blocks a=0:300,b=300:500 --output my.model
+      chimap compress my.model --rows 4000 --output small.model
       chimap export my.model --output my.onnx
 
     Data formats: CSV, .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, AnnData, BIOM, Zarr, HDF5, Matrix

@@ -6,6 +6,7 @@ forwards to it whatever is asked.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -68,6 +69,7 @@ from chimap.machines.method import Method
 from chimap.model_files import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.attributes import attributes_of, model_of
+from chimap.models.compress import compress
 from chimap.models.explain import effects, explain, importance, nearest
 from chimap.models.model import Model
 from chimap.normalizations import Normalization
@@ -450,6 +452,53 @@ class HistogramModel(BaseEstimator):
 
         self._refresh()
         return compiled(self, tolerance, memory)
+
+    def compress(self, n_rows: int, seed: int = 0) -> Self:
+        """Return this exact machine with few rows, which have learned its outputs; see ``models.compress``.
+
+        A prediction takes a product with all rows that a machine keeps. Centres of k-means, or rows where the kernel
+        has no map, learn its outputs by ridge; probabilities, sets and intervals are learned again.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows to keep, at most four fifths of those of the machine.
+        seed : int, default=0
+            Seed of the choice of the rows, and of the labels by which probabilities are learned.
+
+        Returns
+        -------
+        HistogramModel
+            A fitted estimator with the same parameters.
+
+        Raises
+        ------
+        ValueError
+            If the model is no exact machine, or has too few rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from chimap import HistogramClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> model = HistogramClassifier("exp-chi2", features="exact", alpha=0.1).fit(X[:1200], y[:1200])
+        >>> small = model.compress(300)
+        >>> bool(small.score(X[1200:], y[1200:]) > model.score(X[1200:], y[1200:]) - 0.03)
+        True
+        """
+        return self.with_model(compress(self.fitted, n_rows, seed))
+
+    def with_model(self, model: Model) -> Self:
+        """Return an estimator with the same parameters and columns, and another model.
+
+        Parameters
+        ----------
+        model : Model
+            The model, for rows with the same bins.
+        """
+        other = copy(self)
+        other.model_ = model
+        return other
 
     @property
     def is_additive(self) -> bool:

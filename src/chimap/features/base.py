@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
@@ -23,6 +23,8 @@ from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+    from chimap.features.exact.row_kernel import RowKernel
 
 
 class FittedFeatures(ABC):
@@ -202,6 +204,21 @@ class FittedFeatures(ABC):
             Places among the kept rows.
         """
         raise NotImplementedError(f"{type(self).__name__} does not keep the training rows")
+
+    @property
+    def row_kernel(self) -> RowKernel | None:
+        """The kernel and the rows of an exact machine, which features are the values with; None for other features."""
+        return None
+
+    def with_row_kernel(self, kernel: RowKernel) -> FittedFeatures:
+        """Return features of an exact machine with other rows.
+
+        Parameters
+        ----------
+        kernel : RowKernel
+            The ``row_kernel`` of these features with other rows.
+        """
+        return cast(FittedFeatures, kernel)
 
     def contributions(self, rows: Rows, reference: np.ndarray, coef: np.ndarray) -> np.ndarray | None:
         """Return what each bin adds to z(x) . coef, relative to a reference row, where no mapped rows serve instead.

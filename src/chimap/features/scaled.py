@@ -13,6 +13,7 @@ from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayMap, MatrixLike, Rows, Transformed
 from chimap.backends.base import RowFeatures
 from chimap.features.base import FittedFeatures, LinearForm
+from chimap.features.exact.row_kernel import RowKernel
 from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.features import FourierFeatures
 from chimap.features.fourier.skewed import SkewedFourierFeatures
@@ -116,6 +117,16 @@ class ScaledFeatures(FittedFeatures):
     def take(self, rows: np.ndarray | slice) -> ScaledFeatures:
         """Return features with the training rows at the places ``rows`` alone, of features that keep them."""
         return ScaledFeatures(self.features.take(rows), self.scale)
+
+    @property
+    def row_kernel(self) -> RowKernel | None:
+        """See ``FittedFeatures``: the kernel of scaled rows."""
+        kernel: RowKernel | None = self.features.row_kernel
+        return kernel
+
+    def with_row_kernel(self, kernel: RowKernel) -> ScaledFeatures:
+        """See ``FittedFeatures``."""
+        return ScaledFeatures(kernel, self.scale)
 
     def transform_sparse(self, rows: CSR) -> CSR:
         return self.features.transform_sparse(self.scale.rows(rows))

@@ -139,6 +139,34 @@ class KeptRows:
             subset.data, subset.rows, subset.starts = (rare_subset.data, rare_subset.indices, rare_subset.indptr)
         return subset
 
+    def clustered(self, centres: KeptRows, rounds: int) -> KeptRows:
+        """Return the means of the rows that are nearest to each of the centres, after some of Lloyd's rounds.
+
+        A centre that no row is nearest to stays.
+        """
+        for _ in range(rounds):
+            nearest = np.concatenate([centres._nearest_to(part, self) for part in _arrays.slices(self.n_rows, _ROWS)])
+            counts = np.bincount(nearest, minlength=centres.n_rows)
+            entries = (1 / counts[nearest]).astype(self.dense.dtype), (nearest, np.arange(self.n_rows))
+            means = sp.csr_matrix(entries, shape=(centres.n_rows, self.n_rows))
+            stays = sp.diags_array((counts == 0).astype(self.dense.dtype), format="csr")
+            moved = copy(self)
+            moved.__dict__.pop("_made", None)
+            moved.dense = np.asarray(means @ self.dense + stays @ centres.dense)
+            rare = sp.csc_matrix(means @ self._rare + stays @ centres._rare)
+            moved.data, moved.rows, moved.starts = rare.data, rare.indices, rare.indptr
+            moved.squares = _arrays.row_squares(moved.dense) + _arrays.row_squares(rare)
+            centres = moved
+        return centres
+
+    def _nearest_to(self, places: slice, others: KeptRows) -> np.ndarray:
+        """Return the places (m,) of these rows that are nearest to some of the others, about the same means."""
+        some = others.at(places)
+        values = np.empty((some.squares.size, self.n_rows), self.squares.dtype)
+        self.values_of(some, None, values)
+        values -= self.squares / 2
+        return values.argmax(axis=1)
+
     def first_equal(self) -> np.ndarray:
         """Return the place of the first row that equals each row, (n,)."""
         rare = self._rare_rows

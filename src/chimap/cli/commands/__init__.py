@@ -7,7 +7,19 @@ from importlib import import_module
 
 from chimap.cli.parser import Command, command_of
 
-NAMES = ("demo", "features", "fit", "predict", "evaluate", "explain", "compare", "learn-kernel", "export", "info")
+NAMES = (
+    "demo",
+    "features",
+    "fit",
+    "predict",
+    "evaluate",
+    "explain",
+    "compare",
+    "learn-kernel",
+    "compress",
+    "export",
+    "info",
+)
 """The commands in the order of ``chimap --help``."""
 
 

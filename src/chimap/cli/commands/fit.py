@@ -257,7 +257,7 @@ def prediction_line(model: BaseEstimator, source: Source) -> str | None:
     began = time.perf_counter()
     model.predict_source(rows)
     seconds = (time.perf_counter() - began) * 1000 / rows.n_rows
-    return f"1,000 rows in {show.duration(seconds)}; --features landmarks makes a smaller model"
+    return f"1,000 rows in {show.duration(seconds)}; chimap compress makes a smaller model"
 
 
 def race_lines(model: BaseEstimator) -> str | None:

@@ -146,6 +146,14 @@ class ExactBlocks(Features):
         subset.features_ = [fitted.take(rows) for fitted in self.features_]
         return subset
 
+    @property
+    def row_kernel(self) -> ExactBlocks:
+        return self
+
+    def centres(self, rows: np.ndarray, rounds: int) -> ExactBlocks:
+        """Return the same features with the training rows at the places ``rows``: centres would be of one block."""
+        return self.take(rows)
+
     def keep(self, rows: np.ndarray | slice) -> None:
         """Keep the training rows at the places ``rows`` alone."""
         for fitted in self.features_:

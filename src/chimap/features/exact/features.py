@@ -254,6 +254,17 @@ class ExactFeatures(FeaturesOverMap):
         subset.keep(rows)
         return subset
 
+    @property
+    def row_kernel(self) -> ExactFeatures:
+        return self
+
+    def centres(self, rows: np.ndarray, rounds: int) -> ExactFeatures:
+        """Return the same features with centres of k-means, from the training rows at the places ``rows`` on."""
+        subset = self.take(rows)
+        if self.map_ is not None:
+            subset.rows_ = self.rows_.clustered(subset.rows_, rounds)
+        return subset
+
     def keep(self, rows: np.ndarray | slice) -> None:
         """Keep the training rows at the places ``rows`` alone."""
         self.rows_ = self.rows_.take(rows) if self.map_ is not None else _arrays.take_rows(self.rows_, rows)

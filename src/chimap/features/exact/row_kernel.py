@@ -56,6 +56,13 @@ class RowKernel(RowFeatures, Protocol):
         """Return the same features with the training rows at the places ``rows`` alone."""
         ...
 
+    def centres(self, rows: np.ndarray, rounds: int) -> Self:
+        """Return the same features with centres of k-means, from the training rows at the places ``rows`` on.
+
+        These rows themselves where a kernel has no map, or is a sum over blocks.
+        """
+        ...
+
     def keep(self, rows: np.ndarray | slice) -> None:
         """Keep the training rows at the places ``rows`` alone."""
         ...

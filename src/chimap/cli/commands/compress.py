@@ -1,0 +1,101 @@
+"""``chimap compress``: write an exact machine again with few of the rows that it keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chimap.cli import flag_values, messages, outputs, show
+
+if TYPE_CHECKING:
+    from chimap.models.compress import Compressed
+
+
+def compress(
+    model: Path,
+    *,
+    rows: int,
+    output: Path | None = None,
+    jobs: int | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    json: bool = False,
+) -> None:
+    """Compress MODEL, an exact machine, to few rows.
+
+    A prediction takes a product with every row that an exact machine keeps. Fewer rows learn its outputs, and their
+    probabilities, sets and intervals are learned again. A table shows, for a quarter and a half of the rows and for all
+    of them, how often their answers are those of the exact machine on rows that were left out, and the time of a
+    prediction.
+
+    Parameters
+    ----------
+    rows : N
+        Rows to keep, at most four fifths of those of MODEL.
+    output : FILE
+        File to write. Without it, only the table is printed.
+
+    \b
+    Examples:
+      chimap compress my.model --rows 4000
+      chimap compress my.model --rows 4000 --output small.model
+    """
+    from chimap import load
+    from chimap.models.compress import compressions, exact_row
+
+    flag_values.check_least(rows, "--rows", 1)
+    outputs.check_outputs({"--output": output}, (model,), overwrite)
+    fitted = load(model, kind="model").set_params(n_jobs=jobs)
+    kept, expected, took = exact_row(fitted.fitted)
+    sizes = sorted({max(1, rows // 4), max(1, rows // 2), rows})
+    found = compressions(fitted.fitted, sizes, seed, show.progress(json))
+    n_bytes = None
+    if output is not None:
+        fitted.with_model(found[-1].model).set_params(n_jobs=None).save(output, overwrite=True)
+        messages.written.append(str(output))
+        n_bytes = output.stat().st_size
+    if json:
+        show.as_json(
+            {
+                "command": "compress",
+                "model": str(model),
+                "output": None if output is None else str(output),
+                "output_bytes": n_bytes,
+                "exact": {"rows": kept, "expected_accuracy": expected, "microseconds": took},
+                "compressed": [_values(one) for one in found],
+            }
+        )
+        return
+    has_classes = found[-1].expected is not None
+    heads = ["rows", "like all rows" if fitted.fitted.recipe.is_classifier else "R² of all rows' outputs"]
+    lines = [[f"{kept:,}", "", _share(expected), f"{took:,.1f}"], *map(_line, found)]
+    heads += ["expected accuracy", "µs a row"]
+    if not has_classes:
+        heads, lines = [*heads[:2], heads[3]], [[*line[:2], line[3]] for line in lines]
+    show.table(f"Compressed {model}", (), heads, lines)
+    if output is not None:
+        print(f"Wrote {rows:,} of {kept:,} rows to {output} ({show.size(n_bytes)}; {model}: {_size(model)})")
+        return
+    small = show.quoted(model.with_stem(f"{model.stem}-small"))
+    show.next_commands("Next, write it:", f"chimap compress {show.quoted(model)} --rows {rows} --output {small}")
+
+
+def _values(one: Compressed) -> dict[str, float | None]:
+    return {
+        "rows": one.n_rows,
+        "agreement": one.agreement,
+        "expected_accuracy": one.expected,
+        "microseconds": one.microseconds,
+    }
+
+
+def _line(one: Compressed) -> list[str]:
+    return [f"{one.n_rows:,}", f"{one.agreement:.4f}", _share(one.expected), f"{one.microseconds:,.1f}"]
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _size(path: Path) -> str | None:
+    return show.size(path.stat().st_size)
