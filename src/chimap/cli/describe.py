@@ -203,12 +203,8 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
 
     Raise MemoryBudgetError if the budget is too small.
     """
-    from chimap.engines import chunk_rows_within
     from chimap.machines.base import Facts, Request
-    from chimap.machines.block_plan import BlockPlan
     from chimap.machines.catalogue import machine_for
-    from chimap.machines.jobs import largest_job
-    from chimap.machines.method import Method
     from chimap.recipe import Recipe
     from chimap.recipe.codecs import RealCodec
     from chimap.recipe.task import Task
@@ -222,18 +218,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     targets = Task(RealCodec(0.0)) if y is None else Task.of(source, recipe)[0]  # without labels, one target
     plan = machine_for(recipe, Facts.of(source, targets, None, Request(can_keep=True)))
     cost, budget = plan.cost, parse_memory(memory)
-    facts: JSON = {"memory_bytes": budget, "library_bytes": libraries, "peak_bytes": cost.n_bytes}
-    if isinstance(cost, BlockPlan):
-        seconds = cost.first_seconds + cost.seconds
-        sizes = {"components": cost.n_rows, "features": "exact", "chunk_rows": cost.block_rows, "seconds": seconds}
-    elif plan.recipe.is_exact:
-        sizes = {"components": source.n_rows, "features": "exact", "chunk_rows": source.n_rows}
-    else:
-        method = Method.of(plan.recipe, source.column_names, has_gaps=targets.has_gaps)
-        job = largest_job(method, source, targets.n_targets)
-        chunk_rows = min(chunk_rows_within(job, budget), source.n_rows)
-        sizes = {"components": job.n_features, "features": "landmarks", "chunk_rows": chunk_rows}
-    return facts | sizes
+    return {"memory_bytes": budget, "library_bytes": libraries, "peak_bytes": cost.n_bytes} | cost.sizes
 
 
 def _plan_line(plan: JSON) -> str:

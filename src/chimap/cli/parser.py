@@ -43,9 +43,9 @@ PANELS = {
 _ORDER = ("Arguments", "Data", "Model", "Images", "Output and runtime")
 _COMMON = """
     output labels groups test_fraction splits kernel loss method blocks time_limit descriptors report page memory seed
-    overwrite
+    overwrite scores probabilities sets intervals coverage unassigned rows kind
 """
-_MOST_IN_SHORT_HELP = 26  # commands with more parameters have a short and a long help
+_MOST_IN_SHORT_HELP = 18  # commands with more parameters have a short and a long help
 _EXAMPLES_SHOWN = 5  # examples in the short help
 EVERYTHING = "--help-all"  # ``main`` turns it into --help, with True for the context's object
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chimap import _threads
-from chimap._types import Blocks
+from chimap._types import JSON, Blocks
 from chimap._validation import check_blocks
 from chimap.backends import backend_of, on_host
 from chimap.data import Source
@@ -90,6 +90,10 @@ class BlockPlan(Cost):
     def fits(self, room: int) -> bool:
         """Return whether ``room`` bytes, and the device, hold the rows and a block."""
         return self.is_held and self.n_bytes <= room
+
+    @property
+    def sizes(self) -> JSON:
+        return super().sizes | {"chunk_rows": self.block_rows, "seconds": self.first_seconds + self.seconds}
 
     @property
     def first_seconds(self) -> float:

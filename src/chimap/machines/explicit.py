@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from chimap._messages import Message
+from chimap._types import JSON
 from chimap._validation import MemoryBudgetError
 from chimap.engines import chunk_rows_within
 from chimap.engines.rates import RATES
@@ -57,6 +58,18 @@ HOST_ALONE: Refusals = {**NO_SCORE, "gaps on a device": _gaps_on_device, "device
 """What machines refuse that pass over rows, or keep them."""
 
 
+@dataclass(frozen=True)
+class PassCost(Cost):
+    """What passes over explicit features take: so many features, of chunks of so many rows."""
+
+    n_features: int
+    chunk_rows: int
+
+    @property
+    def sizes(self) -> JSON:
+        return {"components": self.n_features, "features": "landmarks", "chunk_rows": self.chunk_rows}
+
+
 class Explicit(Machine):
     """A machine that is solved from explicit features of the rows."""
 
@@ -89,7 +102,8 @@ class Explicit(Machine):
         method = Method.of(recipe, facts.source.column_names, has_gaps=facts.has_gaps)
         job = largest_job(method, facts.source, facts.n_targets)
         seconds = facts.n_rows * job.n_features**2 / RATES.sums
-        return Cost(job.peak_bytes(chunk_rows_within(job, recipe.budget)), seconds, facts.n_rows)
+        rows = chunk_rows_within(job, recipe.budget)
+        return PassCost(job.peak_bytes(rows), seconds, facts.n_rows, job.n_features, min(rows, facts.n_rows))
 
 
 def with_explicit_features(recipe: Recipe, facts: Facts, asked: Recipe, winner: Winner | None) -> Recipe:
