@@ -74,14 +74,13 @@ class Held(Protocol):
         ...
 
 
-class PiecesHere:
+class PiecesHere(RowPieces):
     """Pieces of at most ``size`` rows in the memory of this process."""
 
     def __init__(self, rows: Rows, size: int):
         self._rows, self._size = rows, size
 
     def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
-        """See ``RowPieces``."""
         # Products of a piece stay on one thread, here as on a worker: more threads would round them in another order.
         parts = pieces_of(self._rows, self._size)
         return _threads.tasks(parts, lambda part: function(_arrays.take_rows(self._rows, part), shared))

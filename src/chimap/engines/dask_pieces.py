@@ -12,7 +12,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._messages import Message
-from chimap._pieces import Result, Shared, pieces_of
+from chimap._pieces import Held, Piece, Result, RowPieces, Shared, pieces_of
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.engines.dask_tasks import computed, computed_alone, summed
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-class HeldOnWorkers:
+class HeldOnWorkers(Held):
     """Values that are sent to one worker each, to all in turn; see ``_pieces.Held``.
 
     What a worker that dies held is sent or computed again.
@@ -50,16 +50,13 @@ class HeldOnWorkers:
 
     @property
     def n_holders(self) -> int:
-        """See ``Held``."""
         return len(self.workers.threads())
 
     @property
     def n_threads(self) -> int:
-        """See ``Held``."""
         return len(self.workers.of_threads())
 
     def put(self, makers: Sequence[Callable[[], object]], first: int = 0) -> list[PieceOnWorkers]:
-        """See ``Held``."""
         sent = Again(self, lambda: self.workers.dealt([make() for make in makers], first))
         self.repeated(sent)
 
@@ -149,7 +146,7 @@ class Again(Generic[Value]):
         return self._latest[1]
 
 
-class PieceOnWorkers:
+class PieceOnWorkers(Piece):
     """A value that a worker holds; see ``_pieces.Piece``.
 
     ``placed`` returns it, and has it sent or computed if it is not there.
@@ -159,12 +156,10 @@ class PieceOnWorkers:
         self._held, self.placed = held, placed
 
     def call(self, function: Callable[..., Result], *arguments: object) -> Result:
-        """See ``Piece``."""
         result: Result = self._held.repeated(lambda: self._submitted(function, arguments).future.result())
         return result
 
     def made(self, function: Callable[..., object], *arguments: object) -> PieceOnWorkers:
-        """See ``Piece``."""
         made = PieceOnWorkers(self._held, Again(self._held, partial(self._submitted, function, arguments)))
         self._held.repeated(made.placed)
         return made
@@ -176,7 +171,7 @@ class PieceOnWorkers:
         return place._replace(future=future)
 
 
-class PiecesOnWorkers:
+class PiecesOnWorkers(RowPieces):
     """Pieces of at most ``size`` rows, each sent to one worker; see ``RowPieces``."""
 
     def __init__(self, workers: Workers, rows: Rows, size: int):
@@ -185,5 +180,4 @@ class PiecesOnWorkers:
         self._pieces = self._held.put([partial(_arrays.take_rows, rows, part) for part in pieces_of(rows, size)])
 
     def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
-        """See ``RowPieces``."""
         return self._held.map(function, self._pieces, shared)

@@ -14,13 +14,14 @@ from chimap.backends.base import HostSums
 from chimap.data import RowsInChunks
 from chimap.engines.local import Engine, Pass
 from chimap.losses import LossAt, LossSums
+from chimap.losses.sums import FeatureRows
 from chimap.moments import Targets, split
 
 _ROWS = 1024  # kept rows of a chunk: enough for fast products, few enough to stay in cache between them
 _PARTS = 8  # parts of the chunks, each for a thread; fixed, so that sums do not depend on the machine
 
 
-class RowsInMemory:
+class RowsInMemory(FeatureRows):
     """Features, targets and weights in memory, with the rows of each fold together.
 
     ``counts`` (K,) holds the number of rows of each fold.
@@ -53,7 +54,6 @@ class RowsInMemory:
                 yield self.Z[chunk], self.Y[chunk], None if self.weights is None else self.weights[chunk]
 
     def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
-        """See ``FeatureRows``."""
         chunks = list(self.chunks(folds))
 
         def of_part(part: int) -> LossSums:
@@ -68,7 +68,7 @@ class RowsInMemory:
         return sums
 
 
-class ReplayedRows:
+class ReplayedRows(FeatureRows):
     """Features that are computed again from the source in each pass, by the engine of the first pass."""
 
     def __init__(self, work: Pass[HostSums], source: RowsInChunks, chunk_rows: int, engine: Engine):
@@ -77,7 +77,6 @@ class ReplayedRows:
         self._source, self._chunk_rows, self._engine = source, chunk_rows, engine
 
     def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
-        """See ``FeatureRows``."""
         work = LossPass(self._work, at, tuple(folds), at.empty())
         self._engine.run(work, self._source, self._chunk_rows, Progress(), "passes", 0, _go_on)
         return work.moments

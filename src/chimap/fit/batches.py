@@ -7,8 +7,8 @@ objective as ``fit.fit``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
@@ -56,31 +56,32 @@ from chimap.solvers.observed import ObservedMoments
 GATHERED_ROWS = 2000
 
 
-class Batches(Protocol):
-    """The rows so far, in a form that batches can be added to."""
+class Batches(ABC):
+    """The rows so far, in a form that batches can be added to.
+
+    Attributes
+    ----------
+    method : Method
+        How the first batch is fitted.
+    task : Task
+        The targets of all batches.
+    """
+
+    method: Method
+    task: Task
 
     @property
-    def method(self) -> Method:
-        """How the first batch is fitted."""
-        ...
-
-    @property
-    def task(self) -> Task:
-        """The targets of all batches."""
-        ...
-
-    @property
+    @abstractmethod
     def count(self) -> int:
         """Number of rows so far."""
-        ...
 
+    @abstractmethod
     def add(self, source: Source) -> None:
         """Add a batch. Raise DataError, naming the row, if rows or labels cannot be used."""
-        ...
 
+    @abstractmethod
     def result(self) -> Model:
         """Return the features, and their weights learned from all rows so far."""
-        ...
 
 
 def first_batches(recipe: Recipe, task: Task, first: Source) -> Batches:
@@ -102,7 +103,7 @@ def first_batches(recipe: Recipe, task: Task, first: Source) -> Batches:
     return kind(method, task, first)
 
 
-class SummedBatches:
+class SummedBatches(Batches):
     """Moments of the rows so far, of features that the first batch fixes.
 
     Parameters
@@ -146,7 +147,6 @@ class SummedBatches:
 
     @property
     def count(self) -> int:
-        """Number of rows so far."""
         return self.moments.n_rows
 
     def add(self, source: Source) -> None:
@@ -173,7 +173,6 @@ class SummedBatches:
         self._observed.release_buffers()
 
     def result(self) -> Model:
-        """Return the features, and their weights learned from all rows so far."""
         clock, method, objective = Stopwatch(), self.method, self.method.objective
         if self._observed.gaps:
             objective = PenalisedLoss(Observed(Square()), OpenSettings(checked_alpha(method.recipe.alpha)))
@@ -203,7 +202,7 @@ class SummedBatches:
         )
 
 
-class KeptBatches:
+class KeptBatches(Batches):
     """Rows so far, and an exact machine that learns them block by block (``solvers.blocks``).
 
     The first batch fixes map and gamma. Batches are gathered until they are worth a factor, ``GATHERED_ROWS``, and are
@@ -260,7 +259,6 @@ class KeptBatches:
 
     @property
     def count(self) -> int:
-        """See ``Batches``."""
         return int(self._labels.shape[0])
 
     def add(self, source: Source) -> None:
@@ -300,7 +298,6 @@ class KeptBatches:
             self._learn(self._borders)
 
     def result(self) -> Model:
-        """See ``Batches``."""
         clock, rows = Stopwatch(), self._rows
         if self._latest is None or self._latest[1].n_rows < self.count:
             self._learn([*self._borders, self.count], clock)

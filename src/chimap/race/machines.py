@@ -172,7 +172,7 @@ class ProductValues:
             exponentials_below(square, self.products.squares, self.gamma * 2.0**after)
 
 
-class KernelMachine:
+class KernelMachine(TrialMachine):
     """An exact machine on the matrix of an additive kernel or, if gamma is given, of its exponential form.
 
     It is the machine of ``solvers.kernel_matrix``, with rows to score.
@@ -206,7 +206,6 @@ class KernelMachine:
 
     @property
     def begins_at(self) -> int:
-        """See ``TrialMachine``."""
         return self._at(0).begins_at
 
     def scale(self) -> float:
@@ -214,7 +213,6 @@ class KernelMachine:
         return max(self._at(0).scale(), float(np.finfo(np.float32).eps))
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
-        """See ``TrialMachine``."""
         ridge = self._at(octaves)
         before = ridge.operations
         solution = ridge.solve(alpha)
@@ -344,7 +342,6 @@ class LeftOutMachine(KernelMachine):
             self._shifts = np.zeros_like(Y)
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
-        """See ``TrialMachine``."""
         ridge = self._at(octaves)
         before = ridge.operations
         solution = ridge.solve(alpha)
@@ -363,7 +360,7 @@ class LeftOutMachine(KernelMachine):
         return np.concatenate(ridge.leave_out(solution, self._groups))
 
 
-class MarginMachine:
+class MarginMachine(TrialMachine):
     """LIBLINEAR on explicit features ``Z``, applied to the features ``others`` of the rows to score."""
 
     begins_at: ClassVar[int] = 0  # LIBLINEAR takes many times as long at smaller strengths
@@ -378,7 +375,6 @@ class MarginMachine:
         return usual_alpha(self.Z, self.row_weights)
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray:
-        """See ``TrialMachine``."""
         outputs = margins(self.Z, self.Y, self.row_weights, alpha, SEARCH_TOLERANCE, self.seed, self._count)
         began = time.perf_counter()
         out = np.asarray(self.others @ outputs.coef + outputs.intercept, dtype=np.float64)
@@ -386,7 +382,6 @@ class MarginMachine:
         return out
 
     def relevance(self, alpha: float, octaves: int, seed: int) -> Relevance:
-        """See ``TrialMachine``."""
         raise TypeError("bins can only be weighted by a machine on a kernel matrix")
 
     def _count(self, passes: int) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from chimap._pieces import Held, Piece, Result
 from chimap.backends import backend_of
-from chimap.backends.base import BlockKernel, WeightedRows
+from chimap.backends.base import BlockFactor, BlockKernel, WeightedRows
 from chimap.features.exact import RowKernel
 from chimap.solvers.exact import DualRidge
 
@@ -45,7 +45,7 @@ class HeldRows:
     factor: Piece
 
 
-class KernelHere:
+class KernelHere(BlockKernel):
     """See ``backends.base.BlockKernel``: the values among the rows of a block have one memory, which blocks share."""
 
     def __init__(self, features: RowKernel, most_rows: int, dtype: np.dtype):
@@ -53,17 +53,15 @@ class KernelHere:
         self._memory = np.empty(most_rows**2, dtype)
 
     def add_outputs(self, places: slice, by: Sequence[WeightedRows], out: np.ndarray) -> None:
-        """See ``BlockKernel``."""
         for others, weights in by:
             self._features.add_outputs(places, others, weights.astype(self._dtype), out[:, : weights.shape[1]])
 
     def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> DualRidge:
-        """See ``BlockKernel``."""
         m = rows.size
         return _ridge(self._features.take(rows), self._memory[: m * m].reshape(m, m), row_weights)
 
 
-class HeldKernel:
+class HeldKernel(BlockKernel):
     """See ``backends.base.BlockKernel``: each holder has a share of the rows, and the factor of one block at a time.
 
     Parameters
@@ -122,7 +120,6 @@ class HeldKernel:
                 self._shares += zip(shares, pieces, strict=True)
 
     def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> HeldFactor:
-        """See ``BlockKernel``."""
         return HeldFactor(self, FactorRows(rows, row_weights))
 
     def diagonal(self, rows: FactorRows) -> np.ndarray:
@@ -152,7 +149,7 @@ class HeldKernel:
         return self._held.put([partial(self._features.take, rows.places)], first=holder)[0]
 
 
-class HeldFactor:
+class HeldFactor(BlockFactor):
     """See ``backends.base.BlockFactor``: what is asked of the factor is computed where it is held."""
 
     def __init__(self, kernel: HeldKernel, rows: FactorRows):
@@ -161,35 +158,28 @@ class HeldFactor:
 
     @cached_property
     def diagonal(self) -> np.ndarray:
-        """See ``BlockFactor``."""
         return self._kernel.diagonal(self._rows)
 
     def lift(self, constant: float) -> None:
-        """See ``BlockFactor``."""
         self._lift = constant
 
     def factorise(self, alpha: float) -> bool:
-        """See ``BlockFactor``."""
         self._factor = None  # frees the memory of another strength
         self._factor = self._kernel.factor(self._rows, alpha, self._lift)
         return self._there.call(_is_definite)
 
     def outputs_by_first(self, weights: np.ndarray) -> np.ndarray:
-        """See ``BlockFactor``."""
         return self._there.call(DualRidge.outputs_by_first, weights)
 
     def solve_for(self, right: np.ndarray, steps: int) -> np.ndarray | None:
-        """See ``BlockFactor``."""
         return self._there.call(DualRidge.solve_for, right, steps)
 
     def inverse_diagonal(self, first: int) -> np.ndarray:
-        """See ``BlockFactor``."""
         return self._there.call(DualRidge.inverse_diagonal, first)
 
     def of_inverse_blocks(
         self, groups: Sequence[np.ndarray], call: Callable[[int, np.ndarray], Result]
     ) -> list[Result]:
-        """See ``BlockFactor``."""
         return self._there.call(DualRidge.of_inverse_blocks, groups, call)
 
     @property
