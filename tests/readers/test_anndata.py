@@ -191,7 +191,7 @@ def wrong_column(file):
         (remove("obs/_index"), r"obs: no index '_index'; there are cell_type"),
         (remove("X"), r"cells\.h5ad: X is empty\. Write the counts of the genes as X"),
         (lambda file: file["X"].attrs.modify("encoding-type", "coo_matrix"), "::X: stored as 'coo_matrix'"),
-        (lambda file: file["X"].attrs.modify("shape", (9, 12)), "indptr has 138 entries, expected 10"),
+        (lambda file: file["X"].attrs.modify("shape", (9, 12)), "indptr: 138 entries for 9 rows; expected 10"),
     ],
 )
 def test_what_is_missing_or_wrong(tmp_path, edit, message):

@@ -63,7 +63,7 @@ def test_names_of_rows_and_labels(write):
         ({"a": COUNTS}, None, None, r"no array 'X'; it holds a\. Name the rows as '.*::a'"),
         ({"X": COUNTS}, "Z", None, r"no array 'Z'; it holds X\."),
         ({"X": LABELS}, None, None, r"2 axes or more, got shape \(137,\)"),
-        ({"X": COUNTS}, None, "::z", r"labels '::z': no array 'z'; there are X"),
+        ({"X": COUNTS}, None, "::z", r"no array 'z'; it holds X\."),
         ({"X": COUNTS, "y": LABELS[1:]}, None, None, "::y: 136 labels for 137 rows"),
         ({"X": COUNTS, "y": np.where(LABELS > 0, np.inf, 0)}, None, None, r"::y, row \d+: inf"),
         ({"X": COUNTS.astype(complex)}, None, None, "::X: expected numbers, got dtype complex128"),

@@ -39,7 +39,7 @@ def missing_in_files(missing: object) -> Iterator[None]:
         _MISSING.reset(token)
 
 
-def read_labels(labels: Labels, n_rows: int, data_path: DataFile | None = None) -> np.ndarray | None:
+def read_labels(labels: Labels, n_rows: int) -> np.ndarray | None:
     """Return labels from an array or a file, of shape (n_rows,) or (n_rows, t), masked where some are missing.
 
     A text file holds numbers if each of its words prints back from its number: int64 if all are whole, else float64.
@@ -55,9 +55,6 @@ def read_labels(labels: Labels, n_rows: int, data_path: DataFile | None = None) 
         stays None.
     n_rows : int
         Number of rows.
-    data_path : DataFile, default=None
-        The data file, for ``::member``.
-
     Returns
     -------
     ndarray or masked array, or None
@@ -78,9 +75,7 @@ def read_labels(labels: Labels, n_rows: int, data_path: DataFile | None = None) 
         return given_labels(labels, n_rows)
     address, member = split_member(labels)
     if address == "":
-        if data_path is None:
-            raise DataError(f"labels {labels!r} name a member of the data, but the data are not an .npz file.")
-        address = data_path.address
+        raise DataError(f"labels {labels!r} name a member of the data, but the data are not an .npz file.")
     column = None
     if member is None:
         address, column = split_column(address)

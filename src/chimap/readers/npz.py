@@ -10,13 +10,14 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import Rows
 from chimap._validation import DataError
-from chimap.data.labels import Labels
+from chimap.data.labels import Labels, clean_labels
 from chimap.data.rows import check_columns, chunk_dtype, csr_row_bytes, csr_rows, matrix_shape, row_ranges
 from chimap.data.source import Chunk, StoredSource
 from chimap.readers.io.files import split_member
 from chimap.readers.io.numpy_files import Archive
-from chimap.readers.label_files import read_labels
-from chimap.readers.stored_arrays import label_beside, named_array, names_beside
+from chimap.readers.label_files import one_column, read_labels
+from chimap.readers.stored_arrays import label_beside, names_beside
+from chimap.readers.stored_matrices import check_borders
 
 CSR_PARTS = ("data", "indices", "indptr", "shape")
 
@@ -79,15 +80,16 @@ class NpzSource(StoredSource):
         self.column_names, self.row_ids = names_beside(
             archive.members, archive.read, (self.n_rows, self.n_features), str(self.path), id
         )
-        if labels is None:
-            label, self.notes = label_beside(
-                archive.members, lambda name: archive.header(name).shape, self.n_rows, "", member or "X", str(self.path)
-            )
-            labels = None if label is None else f"::{label}"
-        elif isinstance(labels, str) and named_array(archive.members, labels)[0] in archive.members:
-            labels = f"::{labels}"
-        self._y = read_labels(labels, self.n_rows, self.path)
-        used = {str(word).removeprefix("::") for word in (labels, id) if isinstance(word, str)}
+        where, shape_of = str(self.path), lambda name: archive.header(name).shape
+        label, column, self.notes = label_beside(
+            labels, archive.members, shape_of, self.n_rows, "", member or "X", where
+        )
+        if label is None:
+            self._y = read_labels(labels, self.n_rows)
+        else:
+            at = f"labels in {where}::{label}"
+            self._y = clean_labels(one_column(archive.read(label), column, at), self.n_rows, at)
+        used = {label, str(id).removeprefix("::")}
         self.columns_aside = tuple(
             name for name in archive.members if name not in used and self._may_be_column(archive, name)
         )
@@ -189,7 +191,9 @@ class _CsrMember:
         self.n_rows, self.n_features = matrix_shape(shape, str(archive.path))
         self._archive, self._data, self._indices = archive, f"{prefix}data", f"{prefix}indices"
         values, columns = archive.header(self._data), archive.header(self._indices)
-        self._indptr = _row_borders(archive, f"{prefix}indptr", self.n_rows, values.shape, columns.shape)
+        self._indptr = _whole_numbers(archive, f"{prefix}indptr")
+        sizes = [values.shape, columns.shape]
+        check_borders(self._indptr, self.n_rows, "rows", sizes, f"{archive.path}::{prefix}indptr")
         if columns.dtype.kind not in "iu":
             raise DataError(f"{archive.path}::{self._indices}: expected whole numbers, got dtype {columns.dtype}.")
         self.dtype = chunk_dtype(values.dtype, f"{archive.path}::{self._data}")
@@ -212,21 +216,3 @@ def _whole_numbers(archive: Archive, member: str) -> np.ndarray:
     if values.dtype.kind not in "iuf" or np.any(values != np.round(values)) or np.any(np.abs(values) >= 2.0**63):
         raise DataError(f"{archive.path}::{member}: expected whole numbers. Write the file again.")
     return values.astype(np.int64)
-
-
-def _row_borders(archive: Archive, member: str, n_rows: int, *sizes: tuple[int, ...]) -> np.ndarray:
-    indptr = _whole_numbers(archive, member)
-    if indptr.size != n_rows + 1:
-        raise DataError(
-            f"{archive.path}::{member}: {indptr.size} entries for {n_rows} rows; expected {n_rows + 1}. "
-            "Write the file again."
-        )
-    falls = np.flatnonzero(np.diff(indptr) < 0)
-    if falls.size:
-        raise DataError(f"{archive.path}::{member}: decreases at row {falls[0]}. Write the file again.")
-    if indptr[0] != 0 or any(size != (indptr[-1],) for size in sizes):
-        raise DataError(
-            f"{archive.path}: CSR parts do not fit together: indptr runs from {indptr[0]} to {indptr[-1]}, "
-            f"data and indices have shapes {sizes[0]} and {sizes[1]}. Write the file again."
-        )
-    return indptr

@@ -53,28 +53,36 @@ def names_beside(
 
 
 def label_beside(
-    members: Sequence[str], shape_of: Callable[[str], tuple[int, ...]], n_rows: int, group: str, rows: str, where: str
-) -> tuple[str | None, tuple[str, ...]]:
-    """Return the array of labels beside the rows, or None, and a note if it has several columns and none was chosen.
+    labels: Labels,
+    members: Sequence[str],
+    shape_of: Callable[[str], tuple[int, ...]],
+    n_rows: int,
+    group: str,
+    rows: str,
+    where: str,
+) -> tuple[str | None, int | None, tuple[str, ...]]:
+    """Return the array that ``labels`` names, or None looks for beside the ``rows``; the column of it; and a note.
 
-    Raises DataError if two arrays may hold them.
+    The array is None where labels are elsewhere, and with a note where it has several columns and none was chosen.
+    Raises DataError if two arrays may hold the labels, and for ``::NAME`` of none.
     """
+    if isinstance(labels, str):
+        wanted = labels.removeprefix("::").strip("/")
+        named, column = (wanted, None) if wanted in members else split_column(wanted)
+        if labels.startswith("::") and named not in members:
+            raise DataError(f"{where}: no array {named!r}; it holds {', '.join(members)}.")
+        return (named, column, ()) if named in members else (None, None, ())
     there = [name for name in (*LABEL_NAMES, "Y") if group + name in members and group + name != rows]
-    usual = only_label(there, where)
+    usual = only_label(there, where) if labels is None else None
     if usual is None:
-        return None, ()
+        return None, None, ()
     name, shape = group + usual, shape_of(group + usual)
     if usual != "Y" or len(shape) == 1 or shape[1:] == (1,):
-        return name, ()
+        return name, None, ()
     if shape[:1] != (n_rows,):
-        return None, ()
+        return None, None, ()
     note = Message("{} holds {} columns of labels; take one with {labels=}.", name, shape[1], f"{name}[0]")
-    return None, (note,)
-
-
-def named_array(members: Sequence[str], name: str) -> tuple[str, int | None]:
-    """Return the array, and the column of it, that ``NAME`` or ``NAME[2]`` means."""
-    return (name, None) if name in members else split_column(name)
+    return None, None, (note,)
 
 
 def _first(
@@ -113,8 +121,8 @@ class StoredArraySource(ContainerSource):
         self.name = base if member is None else f"{base}::{member}"
         with self._opened() as root, self._container.naming():
             self._find_arrays(root, address, member, labels, id)
-        if self._y is None:
-            self._y = read_labels(None if self._has_label_here else labels, self.n_rows)
+        if not self._has_label_here:
+            self._y = read_labels(labels, self.n_rows)
 
     def _find_arrays(self, root: Group, address: str, member: str | None, labels: Labels, id: str | int | None) -> None:
         """Find the rows, names and labels in the container."""
@@ -131,27 +139,22 @@ class StoredArraySource(ContainerSource):
         self._take_rows_of(self._container, DenseRows(rows, self._member, where))
         group, shape = self._member[: self._member.rfind("/") + 1], (self.n_rows, self.n_features)
         self.column_names, self.row_ids = names_beside(
-            names, lambda name: self._values_of(root[name]), shape, address, id, group
+            names, lambda name: self._values_of(root[name], "names"), shape, address, id, group
         )
-        label, column = _label_name(names, labels)
-        if labels is None:
-            label, self.notes = label_beside(
-                names, lambda name: tuple(root[name].shape), self.n_rows, group, self._member, address
-            )
+        label, column, self.notes = label_beside(
+            labels, names, lambda name: tuple(root[name].shape), self.n_rows, group, self._member, address
+        )
         self._has_label_here = label is not None
-        self._y = None if label is None else self._labels_of(root[label], column, f"{address}::{label}")
+        if label is not None:
+            at = f"{address}::{label}"
+            self._y = clean_labels(one_column(self._values_of(root[label], "labels"), column, at), self.n_rows, at)
 
     def _check_array(self, array: StoredArray) -> None:
         """Refuse an array that the library would misread; nothing to check by default."""
 
-    def _values_of(self, array: StoredArray) -> np.ndarray:
-        with self._container.naming(", names"):
+    def _values_of(self, array: StoredArray, what: str) -> np.ndarray:
+        with self._container.naming(f", {what}"):
             return self._container.values(array)
-
-    def _labels_of(self, array: StoredArray, column: int | None, where: str) -> np.ndarray:
-        with self._container.naming(", labels"):
-            values = self._container.values(array)
-        return clean_labels(one_column(values, column, where), self.n_rows, where)
 
     def _rows_name(self, names: list[str], member: str | None) -> str:
         if member is None and names == [""]:
@@ -173,16 +176,6 @@ class StoredArraySource(ContainerSource):
     @abstractmethod
     def _names(self, root: Group) -> list[str]:
         """Return the names of all arrays in the container, with ``/`` between the steps."""
-
-
-def _label_name(names: list[str], labels: Labels) -> tuple[str | None, int | None]:
-    """Return the array of labels and the column of it that ``labels`` names; None if it is not in the container."""
-    if not isinstance(labels, str):
-        return None, None
-    name, column = named_array(names, labels.removeprefix("::").strip("/"))
-    if labels.startswith("::") and name not in names:
-        raise DataError(f"labels {labels!r}: no array {name!r}; there are {', '.join(names)}.")
-    return (name, column) if name in names else (None, None)
 
 
 class Hdf5Source(StoredArraySource):

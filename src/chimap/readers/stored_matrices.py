@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
@@ -94,7 +94,7 @@ class CsrRows(StoredRows):
     def __init__(self, group: Group, key: str, shape: tuple[int, ...], where: str) -> None:
         super().__init__(shape, _part(group, "data", where).dtype, where)
         self._key = key
-        self._borders = _borders(group, self.n_rows, where)
+        self._borders = _borders(group, self.n_rows, "rows", where)
         self.row_bytes = csr_row_bytes(int(self._borders[-1]), self.n_rows, self.dtype)
         self.held_bytes = (
             sum(_piece_bytes(group[part], PIECE_BYTES) for part in ("data", "indices")) + self._borders.nbytes
@@ -120,7 +120,7 @@ class CscRows(StoredRows):
     def __init__(self, group: Group, key: str, shape: tuple[int, ...], where: str) -> None:
         super().__init__(shape, _part(group, "data", where).dtype, where)
         self._key = key
-        self._borders = _borders(group, self.n_features, where)
+        self._borders = _borders(group, self.n_features, "columns", where)
         self.row_bytes = csr_row_bytes(int(self._borders[-1]), self.n_rows, self.dtype)
         self._file: RowFile | None = self._by_rows(group)
         self.held_bytes = float(self._borders.nbytes) + self._file.held_bytes
@@ -241,20 +241,30 @@ def _part(group: Group, part: str, where: str) -> StoredArray:
     return group[part]
 
 
-def _borders(group: Group, n_lines: int, where: str) -> np.ndarray:
-    """Return ``indptr``, checked against the arrays that it divides."""
+def _borders(group: Group, n_lines: int, lines: str, where: str) -> np.ndarray:
+    """Return ``indptr``, checked against the arrays that it divides; ``lines`` are rows or columns."""
     sizes = [_part(group, part, where).shape for part in ("data", "indices")]
     borders = np.asarray(_part(group, "indptr", where)[...]).reshape(-1).astype(np.int64)
+    check_borders(borders, n_lines, lines, sizes, f"{where}/indptr")
     if group["indices"].dtype.kind not in "iu":
         raise DataError(f"{where}/indices: expected whole numbers, got dtype {group['indices'].dtype}.")
-    fits = borders.size == n_lines + 1 and borders[0] == 0 and np.all(np.diff(borders) >= 0)
-    if not fits or any(size != (borders[-1],) for size in sizes):
-        raise DataError(
-            f"{where}: sparse parts do not fit together: indptr has {borders.size} entries, expected {n_lines + 1}, "
-            f"and ends at {borders[-1] if borders.size else 'nothing'}; data and indices have shapes {sizes[0]} and "
-            f"{sizes[1]}. The file is cut off or damaged; write it again."
-        )
     return borders
+
+
+def check_borders(borders: np.ndarray, n_lines: int, lines: str, sizes: Sequence[tuple[int, ...]], where: str) -> None:
+    """Refuse borders of the ``lines`` of a sparse matrix that do not divide data and indices of these ``sizes``."""
+    if borders.size != n_lines + 1:
+        reason = f"{borders.size} entries for {n_lines} {lines}; expected {n_lines + 1}"
+    elif (falls := np.flatnonzero(np.diff(borders) < 0)).size:
+        reason = f"decreases at {lines.removesuffix('s')} {falls[0]}"
+    elif borders[0] != 0 or any(size != (borders[-1],) for size in sizes):
+        reason = (
+            f"sparse parts do not fit together: indptr runs from {borders[0]} to {borders[-1]}, data and indices have "
+            f"shapes {sizes[0]} and {sizes[1]}"
+        )
+    else:
+        return
+    raise DataError(f"{where}: {reason}. The file is cut off or damaged; write it again.")
 
 
 class StoredSubset(StoredRows):

@@ -89,8 +89,8 @@ class TransposedSource(OrderedSource):
     the first line of text without repeats does. Columns of text, such as a taxonomy, are left out, and so are comments
     (``#``).
 
-    Opening the table reads it twice, the second time onto a temporary file, from which all passes read. Rows are
-    float64, and sparse where most entries are zero.
+    Opening the table reads it twice, the second time onto a temporary file, from which all passes read; and once more
+    for metadata that are numbers. Rows are float64, and sparse where most entries are zero.
 
     Parameters
     ----------
@@ -141,6 +141,7 @@ class TransposedSource(OrderedSource):
         self._marks = self._marks_in_use()
         self._samples = self._sample_columns()
         self.n_rows = len(self._samples)
+        self._kept: dict[_Line, list[str]] = {}
         lines = [*self._lines()]
         names = [line.name for line in lines]
         if table.has_names and choice.id == table.names[0] and choice.id not in names:
@@ -161,8 +162,7 @@ class TransposedSource(OrderedSource):
         roles = roles_of(names, label, replace(choice, aside=aside), where)
         _check_distinct([lines[place] for place in roles.bins], where)
         named = [place for place in (label, roles.id) if place is not None]
-        texts = [place for place, line in enumerate(lines) if line.is_text]
-        self._kept = self._fields_of({lines[place] for place in (*metadata, *named, *texts)})
+        self._keep({lines[place] for place in (*metadata, *named)} - self._kept.keys())
         self.row_ids, naming = self._ids(lines, None if roles.id is None else lines[roles.id])
         self.column_names = composed_names(names[place] for place in roles.bins)
         self.n_features = len(roles.bins)
@@ -212,20 +212,25 @@ class TransposedSource(OrderedSource):
         return samples
 
     def _lines(self) -> Iterator[_Line]:
-        """Yield all lines that are no comments."""
+        """Yield all lines that are no comments, and keep the fields of those of text."""
         some = self._samples[:: max(1, self.n_rows // FIELDS_LOOKED_AT)]
         for number, record in self._records():
             fields = self._plain([record[place] for place in some])
-            yield _Line(composed(record[0].strip()), number, _is_text(fields))
+            line = _Line(composed(record[0].strip()), number, _is_text(fields))
+            if line.is_text:
+                self._kept[line] = self._fields(record)
+            yield line
 
-    def _fields_of(self, lines: set[_Line]) -> dict[_Line, list[str]]:
-        """Return the fields of the samples in some lines, read in one pass; words that repeat are kept once."""
-        wanted, kept = {line.number: line for line in lines}, {}
-        for number, record in self._records():
+    def _keep(self, lines: set[_Line]) -> None:
+        """Keep the fields of the samples in some lines, read in one pass if there are any."""
+        wanted = {line.number: line for line in lines}
+        for number, record in self._records() if wanted else ():
             if number in wanted:
-                fields = self._plain([record[place].strip() for place in self._samples])
-                kept[wanted[number]] = [*map(sys.intern, fields)]
-        return kept
+                self._kept[wanted[number]] = self._fields(record)
+
+    def _fields(self, record: list[str]) -> list[str]:
+        """Return the fields of the samples; words that repeat are kept once."""
+        return [*map(sys.intern, self._plain([record[place].strip() for place in self._samples]))]
 
     def _values_of(self, line: _Line, missing: object) -> np.ndarray:
         """Return the fields of a line that was kept, as labels."""

@@ -104,7 +104,7 @@ def listed_images(path: str, labels: Labels = None) -> ImageSet:
         )
     y = None if of_label is None else numbers_or_text([r[of_label] for r in records], f"labels in {file}")
     if labels is not None and of_label is None:
-        y = read_labels(labels, len(names), file)
+        y = read_labels(labels, len(names))
     splits = None if of_split is None else np.array([record[of_split] for record in records])
     return ImageSet(_Listed(folder, names), names, y, splits)
 
