@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.models.explain import rows_like_fit
-from chimap.normalizations import CATALOGUE, TfIdf
+from chimap.normalizations import CATALOGUE, KnownTargets, TfIdf
 
 RNG = np.random.default_rng(0)
 X = RNG.poisson(np.array([0.2, 0.5, 1, 2, 4, 9, 30, 200]), (90, 8)).astype(float)
@@ -28,16 +29,24 @@ def shares(rows):
     return rows / np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)
 
 
-def in_units(name):
-    """Return the rows as effects show their values."""
+def in_units(name, model):
+    """Return the rows as effects show their values; a model has not seen the labels of all rows."""
+    if CATALOGUE[name].needs_labels:
+        return model.normalization_(X, ALL)
     units = {"log1p": X, "sqrt": X, "log-cpm": 1e6 * shares(X), "log-cp10k": 1e4 * shares(X)}
     return units.get(name, FORMULAS[name](X))
 
 
-def tf_idf(rows):
+def tf_idf(rows, factors=1.0):
     idf = np.log((1 + 90) / (1 + (X > 0).sum(axis=0))) + 1
-    weighed = np.where(rows > 0, 1 + np.log(np.maximum(rows, 1)), 0) * idf
+    weighed = np.where(rows > 0, 1 + np.log(np.maximum(rows, 1)), 0) * idf * factors
     return weighed / np.maximum(np.sqrt((weighed**2).sum(axis=1, keepdims=True)), 1e-300)
+
+
+def tf_idf_ratio(rows):
+    p, q = (1 + (X[label == Y] > 0).sum(axis=0) for label in (0, 1))
+    told = np.abs(np.log(p / p.sum()) - np.log(q / q.sum()))
+    return tf_idf(rows, 0.25 * told.mean() + 0.75 * told)
 
 
 FORMULAS = {
@@ -48,11 +57,23 @@ FORMULAS = {
     "log-cp10k": lambda rows: np.log1p(1e4 * shares(rows)),
     "presence": lambda rows: (rows > 0) * 1.0,
     "tf-idf": tf_idf,
+    "tf-idf-ratio": tf_idf_ratio,
 }
 
 
+def classes(y=Y):
+    return KnownTargets(lambda rows: np.where(y[rows, None] == 1, 1.0, -1.0), 1, True)
+
+
 def fitted(name, rows=X):
-    return CATALOGUE[name].fitted(ArraySource(rows))
+    return CATALOGUE[name].fitted(ArraySource(rows), classes())
+
+
+def fitted_to_columns(name, columns):
+    """Return the normalisation of some bins; what labels tell of a bin is compared with all bins."""
+    if not CATALOGUE[name].needs_labels:
+        return fitted(name, X[:, columns])
+    return replace(fitted(name), idf=fitted(name).idf[columns])
 
 
 def test_each_has_a_formula_here():
@@ -75,7 +96,7 @@ def test_formula(name):
 def test_rows_are_joined_within_blocks_only(name):
     rows, whole = fitted(name)(X, BLOCKS), fitted(name)(X, ALL)
     for columns in BLOCKS:
-        part = fitted(name, X[:, columns])(X[:, columns], [np.arange(columns.size)])
+        part = fitted_to_columns(name, columns)(X[:, columns], [np.arange(columns.size)])
         np.testing.assert_allclose(rows[:, columns], part, rtol=1e-12)
     assert CATALOGUE[name].joins_bins is not np.allclose(rows, whole)
 
@@ -91,7 +112,7 @@ def test_rows_of_zeros_stay_and_the_argument_is_not_changed(name):
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_a_model_keeps_what_it_learned(name, tmp_path):
     model = HistogramClassifier("chi2", normalize=name, alpha=1.0, random_state=0).fit(X[:60], Y[:60])
-    rows = fitted(name, X[:60])(X, ALL)
+    rows = model.normalization_(X, ALL) if CATALOGUE[name].needs_labels else fitted(name, X[:60])(X, ALL)
     plain = HistogramClassifier("chi2", alpha=1.0, random_state=0).fit(rows[:60], Y[:60])
     np.testing.assert_allclose(model.decision_function(X), plain.decision_function(rows), atol=2e-4)
     model.save(tmp_path / "a.model")
@@ -121,7 +142,8 @@ def test_integer_weights_are_copies(name):
     source = ArraySource(X)
     source.weights = weights.astype(float)
     copies = ArraySource(np.repeat(X, weights, axis=0))
-    one, other = CATALOGUE[name].fitted(source), CATALOGUE[name].fitted(copies)
+    one = CATALOGUE[name].fitted(source, classes())
+    other = CATALOGUE[name].fitted(copies, classes(np.repeat(Y, weights)))
     np.testing.assert_allclose(one(X, ALL), other(X, ALL), rtol=1e-12)
 
 
@@ -145,6 +167,39 @@ def test_words_that_training_never_saw_and_amounts_below_one():
     assert small[1] / small[3] == pytest.approx(2 * fitted("tf-idf").idf[1] / fitted("tf-idf").idf[3])
 
 
+def test_correlations_with_numbers_and_several_targets_of_which_entries_are_missing():
+    targets = np.column_stack([X[:, 2] + RNG.normal(0, 1, 90), RNG.normal(0, 1, 90)])
+    targets[:20, 0], targets[70:, 1] = np.nan, np.nan
+    weights = RNG.uniform(0.5, 2, 90)
+    source = ArraySource(X)
+    source.weights = weights
+    told = np.zeros(8)
+    for target in targets.T:
+        known = ~np.isnan(target)
+        for j in range(8):
+            C = np.cov(X[known, j] > 0, target[known], aweights=weights[known])
+            told[j] = max(told[j], abs(C[0, 1]) / np.sqrt(C[0, 0] * C[1, 1]) if C[0, 0] > 1e-9 else 0)
+    frequencies = TfIdf().fitted(source).idf
+
+    def factors(Y, are_classes):
+        targets = KnownTargets(lambda rows: Y[rows], Y.shape[1], are_classes)
+        return CATALOGUE["tf-idf-ratio"].fitted(source, targets).idf / frequencies
+
+    np.testing.assert_allclose(factors(targets, False), 0.25 * told.mean() + 0.75 * told, rtol=1e-9)
+    signs = np.sign(targets)
+    apart = [factors(signs[:, [t]], True) for t in (0, 1)]  # mean of w is the mean of |r|
+    largest = np.maximum(*((w - w.mean() / 4) / 0.75 for w in apart))
+    np.testing.assert_allclose(factors(signs, True), 0.25 * largest.mean() + 0.75 * largest, rtol=1e-9)
+
+
+def test_without_labels_or_where_they_tell_nothing():
+    ratio = CATALOGUE["tf-idf-ratio"]
+    with pytest.raises(DataError, match="learns from labels, and there are none: use normalize='tf-idf'"):
+        ratio.fitted(ArraySource(X))
+    nothing = ratio.fitted(ArraySource(np.ones((6, 3))), KnownTargets(lambda rows: np.eye(6)[rows, :1], 1, False))
+    np.testing.assert_allclose(nothing(np.ones((1, 3)), [np.arange(3)]), 3**-0.5)
+
+
 def test_one_that_has_learned_nothing_says_so():
     with pytest.raises(DataError, match="tf-idf has learned no frequencies"):
         TfIdf()(X, ALL)
@@ -163,7 +218,7 @@ def test_batches_are_of_normalised_rows(name, kernel, features):
         return model.decision_function(rows)
 
     if CATALOGUE[name].learns:
-        with pytest.raises(ValueError, match=r"normalize='tf-idf' learns from all rows.*use fit"):
+        with pytest.raises(ValueError, match=rf"normalize='{name}' learns from all rows.*use fit"):
             grown(name, X)
         return
     np.testing.assert_allclose(grown(name, X), grown(None, CATALOGUE[name](X, ALL)), rtol=1e-5, atol=1e-5)
@@ -216,7 +271,7 @@ def test_effects_are_over_values_as_they_came(name):
     weights = np.array([1.0, 2, 1, 1, 1, 1, 0.5, 1])
     model = HistogramClassifier("chi2", normalize=name, alpha=1.0, bin_weights=weights).fit(X, Y)
     (effect,) = model.effects([1], X)
-    column = in_units(name)[:, 1]
+    column = in_units(name, model)[:, 1]
     assert effect.values[-1] == pytest.approx(np.quantile(column, 0.995), rel=0.1)
     assert effect.values[0] == 0
     assert effect.edges[[0, -1]] == pytest.approx(effect.values[[0, -1]])
@@ -226,5 +281,5 @@ def test_effects_are_over_values_as_they_came(name):
 def test_rows_like_those_of_the_fit_are_prepared_once(name):
     model = HistogramClassifier("chi2", normalize=name, alpha=1.0).fit(X, Y)
     np.testing.assert_allclose(rows_like_fit(model.fitted).mean(axis=0), model.mean_row_, rtol=0.4, atol=1e-3)
-    for effect, largest in zip(model.effects(range(8)), in_units(name).max(axis=0), strict=True):
+    for effect, largest in zip(model.effects(range(8)), in_units(name, model).max(axis=0), strict=True):
         assert 0 <= effect.values[0] < effect.values[-1] <= largest * 1.0001  # counts per million, below a million

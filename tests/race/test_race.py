@@ -88,7 +88,7 @@ def test_a_saved_model_predicts_the_same_and_keeps_its_table(tmp_path):
 def test_sparse_rows_run_margins_too(monkeypatch):
     monkeypatch.setattr("chimap.race.runner.FEW", 400)
     rng = np.random.default_rng(0)
-    X = sp.random(500, 300, density=0.05, random_state=rng, format="csr")
+    X = sp.random(700, 300, density=0.05, random_state=rng, format="csr")
     X.data = np.ceil(5 * X.data)
     y = (X[:, :20].sum(axis=1) > X[:, 20:40].sum(axis=1)).A1.astype(int)
     model = HistogramClassifier("auto", random_state=0).fit(X, y)

@@ -82,8 +82,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. "log-cpm" and
         "log-cp10k" take log(1 + x) of shares in a total of a million or ten thousand: of species and of genes, whose
         shares differ by orders of magnitude. "presence" is 1 for each entry above 0. "tf-idf" weighs counts of words by
-        how rare they are in the training rows, and gives rows of length 1. Of several, in which None may stand for no
-        normalisation, a race takes the best. With ``kernel="auto"``, None leaves the choice to the race.
+        how rare they are in the training rows, and gives rows of length 1; "tf-idf-ratio" also by how unevenly the
+        classes use them, which it learns from four fifths of the rows: only the others are scored. Of several, in which
+        None may stand for no normalisation, a race takes the best. With ``kernel="auto"``, None leaves the choice to
+        the race.
     bin_weights : "auto", "learn", None or array of shape (bins,), default="auto"
         Weights w_i of the bins, for homogeneous kernels: sum_i w_i d(x_i, y_i) replaces sum_i d(x_i, y_i). "learn"
         derives them from how the machine uses each bin, in one to three rounds, and keeps them only if the score of
@@ -196,6 +198,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         With ``features="exact"``: outputs for each row from a machine that has not seen the row or its group. In blocks
         of rows it is the machine of the blocks before, and the first block has NaN. Where the
         race chose the strength for more than 3,000 rows, only that many random rows have outputs; the others are NaN.
+        So are rows whose labels the normalisation knows ("tf-idf-ratio").
     block_rows_ : ndarray of shape (blocks,)
         Rows of each block, if the exact machine was solved block by block.
     n_unlearned_ : int
@@ -318,7 +321,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
 
         The first batch fixes the map, gamma and the random features, so it should be a fair sample; batches of
         thousands of rows run at full speed. A call after ``fit`` starts
-        anew, with the classes that ``fit`` found. ``normalize="tf-idf"`` is refused, as it learns from all rows.
+        anew, with the classes that ``fit`` found. ``normalize="tf-idf"`` and
+        "tf-idf-ratio" are refused, as they learn from all rows.
 
         With ``features="exact"`` every row is kept, and a batch is a block (``solvers.blocks``): it is predicted before
         it is learned, for ``held_out_`` and ``learning_curve_``. Small batches are gathered to blocks of 2000 rows;

@@ -127,7 +127,7 @@ class SummedBatches(Batches):
             raise InputError(Message("{n_principal} takes two passes over all rows: use fit or fit_source."))
         y = first.labels()
         method = _in_folds(method) if y is not None and y.ndim == 2 else method
-        self.method = method = method.fitted_to(first)
+        self.method = method = method.fitted_to(first, codec, None)
         preparation = method.preparation(first)
         folds = method.holding.folds(None, None, None, method.recipe.seed)
         self.rows = PreparedRows(first, preparation, codec, folds, method.recipe.seed)

@@ -150,7 +150,7 @@ def learn(
     with clock("sample"):
         saved = run.resumed(method, sources, plan)
         if saved is None:
-            method = method.fitted_to(source)
+            method = method.fitted_to(source, task.codec, method.hidden(source, groups))
         else:
             method = method.resumed(saved.fitted.seed, saved.fitted.normalization)
         method = method if groups is None else method.of_groups()
@@ -231,7 +231,9 @@ def _prepared_rows(
     codec = task.codec if saved is None else saved.fitted.codec
     folds = method.holding.folds(source.n_rows, source.labels(), groups, method.recipe.seed)
     leaves_folds = groups is not None or method.holding.splitter is not None
-    return PreparedRows(source, method.preparation(source), codec, folds, method.recipe.seed, groups, leaves_folds)
+    hidden = method.hidden(source, groups)
+    seed = method.recipe.seed
+    return PreparedRows(source, method.preparation(source), codec, folds, seed, groups, leaves_folds, hidden)
 
 
 def learn_features(method: Method, rows: PreparedRows, sample: Sample, run: FitRun) -> FittedOnSample:

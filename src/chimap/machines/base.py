@@ -297,13 +297,15 @@ def named_settings(recipe: Recipe, has_gaps: bool = False) -> dict[str, Any]:
     """Return the settings of a recipe that ask something particular of a machine, with their values, by name.
 
     "loss" is one that no machine on a kernel matrix minimises. "gaps" are missing entries, or weights that
-    differ between targets. "map values" are those of a kernel without a map, which a device cannot compute.
+    differ between targets. "normalize by labels" is a normalisation that learns from them. "map values" are those of a
+    kernel without a map, which a device cannot compute.
     """
     is_away, selection = not on_host(recipe.device), recipe.selection
     has_maps = not is_away or recipe.leaves_open("kernel") or all(k.inner is not None for k in recipe.exact_kernels)
     asked = {
         "learner": recipe.learner,
         "n_principal": recipe.n_principal,
+        "normalize by labels": recipe.normalize if recipe.normalizes_by_labels else None,
         "loss": None if has_exact_machine(recipe.requested_loss) else recipe.loss,
         "features": None if recipe.leaves_open("features") else recipe.features,
         "gamma": None if isinstance(recipe.gamma, str) and recipe.gamma == "mean" else recipe.gamma,

@@ -100,6 +100,26 @@ class HoldingOut:
         return DealtFolds(self.n_folds if n_rows is None else max(1, min(self.n_folds, n_rows // 2)), seed)
 
 
+SCORES_HIDDEN_ROWS = ("auto", "holdout")
+"""Values of ``selection`` that can do with scores of one part of the rows."""
+
+APART = HoldingOut("holdout", 2, _HELD_PARTS)
+"""One part of the rows that alone is scored: a normalisation has seen the labels of all others."""
+
+
+def check_apart(selection: Any, normalize: Any) -> None:
+    """Raise InputError for a ``selection`` that scores rows whose labels a normalisation has seen."""
+    if not isinstance(selection, str) or selection not in SCORES_HIDDEN_ROWS:
+        raise InputError(
+            Message(
+                "{normalize=} learns from the labels of four fifths of the rows, and only the others can be scored; "
+                "{selection=} scores others. Leave {selection} to {selection='auto'}, or use {normalize='tf-idf'}.",
+                normalize,
+                selection,
+            )
+        )
+
+
 def holding_out(
     selection: Any, *, is_fixed: bool, has_gcv: bool, has_score: bool, by_name: str = _SQUARE_LOSS
 ) -> HoldingOut:

@@ -14,7 +14,7 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, Blocks, Rows
-from chimap._validation import check_choice
+from chimap._validation import AUTO, check_choice
 from chimap.backends import check_device
 from chimap.data import Source
 from chimap.data.views import bins_of
@@ -24,12 +24,13 @@ from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactBlocks
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.machines.base import check_sizes
-from chimap.machines.holding_out import HoldingOut, holding_out, leaving_out
+from chimap.machines.holding_out import APART, HoldingOut, check_apart, holding_out, leaving_out
 from chimap.machines.objective import PenalisedLoss, checked_components, objective_of
 from chimap.machines.rows import PreparedRows
 from chimap.model_files import register
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
+from chimap.recipe.codecs import Codec, known_targets
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.recipe import PRECISIONS
@@ -197,17 +198,34 @@ class Method:
         """Return the method with the seed and the fitted normalisation of the fit which is resumed."""
         return replace(self, recipe=replace(self.recipe, seed=seed), normalization=normalization)
 
-    def fitted_to(self, source: Source) -> Self:
-        """Return the method with its normalisation fitted to the bins of the rows of a source."""
+    def hidden(self, source: Source, groups: np.ndarray | None) -> np.ndarray | None:
+        """Return the rows (n,) whose labels are hidden from the normalisation, the only ones that are scored.
+
+        None if it does not learn from labels.
+        """
+        if not self.recipe.normalizes_by_labels:
+            return None
+        return APART.folds(source.n_rows, source.labels(), groups, self.recipe.seed)(0, source.n_rows) == 0
+
+    def fitted_to(self, source: Source, codec: Codec, hidden: np.ndarray | None) -> Self:
+        """Return the method with its normalisation fitted to the bins of the rows of a source, and to known labels."""
         if self.normalization is None:
             return self
-        return replace(self, normalization=self.normalization.fitted(bins_of(source, self.recipe.n_covariates)))
+        y = source.labels()
+        targets = None if y is None else known_targets(codec, y, hidden)
+        return replace(
+            self, normalization=self.normalization.fitted(bins_of(source, self.recipe.n_covariates), targets)
+        )
 
 
 def holding_of(recipe: Recipe, objective: PenalisedLoss, n_principal: int | tuple[int, ...] | None) -> HoldingOut:
     """Return which rows are held out to choose alpha and, where several are given, the number of components."""
+    if recipe.normalizes_by_labels:
+        check_apart(recipe.selection, recipe.normalize)
     if objective.solver.leaves_out:
-        return leaving_out(recipe.selection)
+        return leaving_out(AUTO if recipe.normalizes_by_labels else recipe.selection)
+    if recipe.normalizes_by_labels:
+        return APART
     return holding_out(
         recipe.selection,
         is_fixed=isinstance(checked_alpha(recipe.alpha), float) and not isinstance(n_principal, tuple),

@@ -101,6 +101,8 @@ class PreparedRows:
         Group of each row, numbered from 0.
     leaves_folds : bool, default=False
         Whether held-out outputs leave out a row with its whole fold, as groups and a user's splitter ask for.
+    hidden : array of bool of shape (n,) or None, default=None
+        Rows whose labels were hidden from the normalisation, if it learns from labels; only these are scored.
     """
 
     source: Source
@@ -110,6 +112,7 @@ class PreparedRows:
     seed: int
     groups: np.ndarray | None = None
     leaves_folds: bool = False
+    hidden: np.ndarray | None = None
 
     @property
     def n_folds(self) -> int:
@@ -171,6 +174,9 @@ class PreparedRows:
         Rows of rare classes are all among them, up to half; rows in groups come from as many groups as possible. See
         ``shares`` for how many rows each of them stands for.
         """
+        if self.hidden is not None:
+            hidden = np.flatnonzero(self.hidden)
+            return hidden[choose_rows(hidden.size, size, self.seed)]
         if self.groups is not None:
             return self._of_groups(self.groups, size)
         rare = np.flatnonzero(self._is_rare)
@@ -262,6 +268,8 @@ class PreparedRows:
 
     def folds_to_hold_out(self, places: np.ndarray | None = None) -> tuple[int, ...]:
         """Return the first folds whose rows at ``places`` (None: all) suffice, see ``sufficient_folds``."""
+        if self.hidden is not None:
+            return (0,)
         chosen = slice(None) if places is None else places
         groups = None if self.groups is None else self.groups[chosen]
         folds = self.folds(0, self.source.n_rows)[chosen]
@@ -302,6 +310,8 @@ class PreparedRows:
         n_reserved = n_reserved_rows(self.source, self.prepare.parts)
         if not n_reserved:
             return np.zeros(0, np.int64)
+        if self.hidden is not None:
+            return np.flatnonzero(self.hidden)
         if self.groups is not None:
             sizes = np.bincount(self.groups)
             chosen = np.random.default_rng(self.seed + 1).permutation(sizes.size)[: sizes.size // _RESERVED_DIVISOR]
@@ -365,4 +375,4 @@ class PreparedRows:
     def over(self, source: Source, n_folds: int, groups: np.ndarray | None = None) -> PreparedRows:
         """Return other rows of the same kind, in random folds, or in folds of whole groups."""
         folds = DealtFolds(n_folds, self.seed) if groups is None else folds_of_groups(groups, n_folds)
-        return replace(self, source=source, folds=folds, groups=groups, leaves_folds=False)
+        return replace(self, source=source, folds=folds, groups=groups, leaves_folds=False, hidden=None)

@@ -1,12 +1,14 @@
 """What a normalisation of rows does: a stage that is fitted on training rows and kept in the model.
 
 A normalisation comes before the kernel: it turns rows as they come into rows as the features take them. Some learn
-from the training rows (inverse document frequencies); the others are functions of a row alone.
+from the training rows (inverse document frequencies), or from their labels too; the others are functions of a row
+alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -14,6 +16,26 @@ import numpy as np
 from chimap._onnx import Value
 from chimap._types import Rows
 from chimap.data import RowsInChunks
+
+
+@dataclass(frozen=True)
+class KnownTargets:
+    """The targets that a normalisation may learn from.
+
+    Parameters
+    ----------
+    at : callable
+        Returns the targets (m, t) of the rows of a slice: 1 and -1 for classes; NaN for a row whose labels are hidden
+        from it, because its output is to be scored, and for a missing entry.
+    n_targets : int
+        Number of targets, t.
+    are_classes : bool
+        Whether they stand for classes.
+    """
+
+    at: Callable[[slice], np.ndarray]
+    n_targets: int
+    are_classes: bool
 
 
 class Normalization(Protocol):
@@ -31,6 +53,8 @@ class Normalization(Protocol):
         Whether a normalised entry depends on the other entries of its row, or of its block.
     learns : bool
         Whether it learns from the rows of a fit, so that batches to come would change it.
+    needs_labels : bool
+        Whether it learns from their labels too. Rows that are scored are then hidden from it.
     ignores_totals : bool
         Whether rows times a number are normalised to the same.
     """
@@ -40,9 +64,10 @@ class Normalization(Protocol):
     takes_signs: ClassVar[bool]
     joins_bins: ClassVar[bool]
     learns: ClassVar[bool]
+    needs_labels: ClassVar[bool]
     ignores_totals: ClassVar[bool]
 
-    def fitted(self, source: RowsInChunks) -> Self:
+    def fitted(self, source: RowsInChunks, targets: KnownTargets | None = None) -> Self:
         """Return the normalisation with all that it learns from the rows of a source, in one pass over them."""
         ...
 
@@ -70,9 +95,10 @@ class OfRows(Normalization):
     """Base of normalisations whose values are not taken back; what learns has a ``fitted`` of its own."""
 
     learns: ClassVar[bool] = False
+    needs_labels: ClassVar[bool] = False
     ignores_totals: ClassVar[bool] = False
 
-    def fitted(self, source: RowsInChunks) -> Self:
+    def fitted(self, source: RowsInChunks, targets: KnownTargets | None = None) -> Self:
         return self
 
     def undone(self, values: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data import RowsInChunks
 from chimap.moments import of_rows
-from chimap.normalizations.base import OfRows
+from chimap.normalizations.base import KnownTargets, OfRows
 from chimap.normalizations.shares import divided_by, onnx_divided_by
 
 _CHUNK_ROWS = 4096
@@ -49,19 +49,16 @@ class TfIdf(OfRows):
     joins_bins: ClassVar[bool] = True
     learns: ClassVar[bool] = True
 
-    def fitted(self, source: RowsInChunks) -> TfIdf:
+    def fitted(self, source: RowsInChunks, targets: KnownTargets | None = None) -> TfIdf:
         total, filled = 0.0, np.zeros(source.n_features)
-        for chunk in source.chunks(_CHUNK_ROWS):
-            n = chunk.X.shape[0]
-            places = slice(chunk.start, chunk.start + n)
-            weights = np.ones(n) if source.weights is None else of_rows(source.weights[places])
-            total += float(weights.sum())
-            filled += _filled(chunk.X, weights)
+        for X, weights, _ in weighed_chunks(source):
+            total += float(of_rows(weights).sum())
+            filled += _filled(X, of_rows(weights))
         return replace(self, idf=1 + np.log((1 + total) / (1 + filled)))
 
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         if self.idf is None:
-            raise DataError("tf-idf has learned no frequencies of words: fit the model first.")
+            raise DataError(f"{self.name} has learned no frequencies of words: fit the model first.")
         damped = _arrays.map_values(rows, lambda x: np.minimum(x, 1) + np.log(np.maximum(x, 1)))  # 1 + ln x from 1 on
         return divided_by(
             _arrays.scale_columns(damped, self.idf), blocks, lambda part: np.sqrt(_arrays.row_squares(part))
@@ -70,6 +67,13 @@ class TfIdf(OfRows):
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
         damped = x.at_most(1.0) + x.at_least(1.0).apply("Log")
         return onnx_divided_by(damped * np.asarray(self.idf), blocks, n_bins, _onnx_lengths)
+
+
+def weighed_chunks(source: RowsInChunks) -> Iterator[tuple[Rows, np.ndarray, slice]]:
+    """Yield rows of a source with their weights, (n,) or (n, t) for their targets, and their places."""
+    for chunk in source.chunks(_CHUNK_ROWS):
+        places = slice(chunk.start, chunk.start + chunk.X.shape[0])
+        yield chunk.X, np.ones(chunk.X.shape[0]) if source.weights is None else source.weights[places], places
 
 
 def _filled(rows: Rows, weights: np.ndarray) -> np.ndarray:

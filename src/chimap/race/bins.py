@@ -163,6 +163,13 @@ class WeighedBins:
         Weights of few rows are learned from parts of the rows and scored on the others, while the race has left out
         each row from all. Their trial has the score of the race plus the gain on the parts.
         """
+        if self.recipe.normalizes_by_labels:
+            raise DataError(
+                Message(
+                    "{bin_weights='learn'} and {normalize=} both weigh bins by their labels: leave one of them out.",
+                    self.recipe.normalize,
+                )
+            )
         progress.stage("bins", None, "fits")
         race, rounds = self.race, sorted(self.race.splits_of)
         is_dear = race.shared is not None and len(rounds) > 1 and rounds[-1] > ROUNDS[1]

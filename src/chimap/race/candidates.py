@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from chimap.backends import on_host
 from chimap.kernels import Kernel
 from chimap.machines.base import named_settings
+from chimap.machines.holding_out import SCORES_HIDDEN_ROWS
 from chimap.models.race_result import Candidate
+from chimap.normalizations import CATALOGUE
 from chimap.race.specs import EXACT_MARGINS, MARGINS, KernelSpec, Room, ridge_loss
 from chimap.race.traits import MOST_CLASSES, SampleTraits
 from chimap.recipe import Recipe
@@ -28,6 +30,7 @@ _ORDER = (
     "jensen_shannon",
     "intersection",
 )
+WEIGHTED_WORDS = ("tf-idf", "tf-idf-ratio")
 _LOGS_OF_SHARES = ("log-cpm", "log-cp10k")
 
 REFUSED = {"features", "gamma", "map", "blocks", "n_principal"}
@@ -117,6 +120,13 @@ def within_room(entered: Sequence[KernelSpec], room: Room) -> list[KernelSpec]:
     return [spec for spec in entered if spec.way.fits(spec.kernel, room)]
 
 
+def with_known_labels(entered: Sequence[KernelSpec], asked: Recipe, has_covariates: bool) -> list[KernelSpec]:
+    """Return the machines, without those whose normalisation knows labels of rows that the recipe would score."""
+    if not has_covariates and isinstance(asked.selection, str) and asked.selection in SCORES_HIDDEN_ROWS:
+        return list(entered)
+    return [spec for spec in entered if spec.normalize is None or not CATALOGUE[spec.normalize].needs_labels]
+
+
 def on_device(entered: Sequence[KernelSpec], device: str) -> list[KernelSpec]:
     """Return the machines that can be fitted with a device."""
     return [spec for spec in entered if on_host(device) or spec.way.runs_on_devices]
@@ -140,15 +150,20 @@ def _rank(spec: KernelSpec) -> tuple[bool, int, bool]:
 
 
 def _baselines(traits: SampleTraits) -> list[KernelSpec]:
-    """Return linear ridge on the rows as they are and on their square roots: its strength is the cheapest to find."""
+    """Return linear ridge on rows as they are, on square roots, and on words: its strength is the cheapest to find."""
     baselines = [KernelSpec("linear", None, title="linear ridge, raw rows", is_baseline=True)]
     if not traits.is_signed:  # the Hellinger kernel without a map
         baselines.append(KernelSpec("linear", "sqrt", title="linear ridge, square roots", is_baseline=True))
+    if not traits.is_few:
+        baselines += [
+            KernelSpec("linear", normalize, title=f"linear ridge, {normalize} rows", is_baseline=True)
+            for normalize in _words(traits)
+        ]
     return baselines
 
 
 def _linear_margins(traits: SampleTraits) -> list[KernelSpec]:
-    """Return the same by LIBLINEAR, square roots first: they are better for sparse counts; and tf-idf for words.
+    """Return the same by LIBLINEAR, square roots first: they are better for sparse counts, and tf-idf still for words.
 
     Few rows are compared by left-out rows, which LIBLINEAR does not have in closed form.
     """
@@ -156,8 +171,8 @@ def _linear_margins(traits: SampleTraits) -> list[KernelSpec]:
         return []
     raw = KernelSpec("linear", None, MARGINS, "linear SVM, raw rows")
     roots = KernelSpec("linear", "sqrt", MARGINS, "linear SVM, square roots")
-    words = [KernelSpec("linear", "tf-idf", MARGINS, "linear SVM, tf-idf rows")] if traits.has_words else []
-    return [raw] if traits.is_signed else [roots, raw, *words]
+    words = [KernelSpec("linear", normalize, MARGINS, f"linear SVM, {normalize} rows") for normalize in _words(traits)]
+    return [raw] if traits.is_signed else [*words, roots, raw]
 
 
 def _additive(traits: SampleTraits) -> list[KernelSpec]:
@@ -187,7 +202,7 @@ def _exponential(traits: SampleTraits) -> list[KernelSpec]:
     if traits.is_signed:
         return [raw]
     logs = [KernelSpec("gaussian", "log1p")] if traits.has_counts else []
-    words = [KernelSpec("gaussian", "tf-idf")] if traits.has_words else []
+    words = [KernelSpec("gaussian", normalize) for normalize in _words(traits)]
     return [raw, *logs, *words] + [
         KernelSpec(f"exp-{kernel}", normalize) for normalize in _normalizations(traits) for kernel in HISTOGRAM_KERNELS
     ]
@@ -257,6 +272,13 @@ ENTRANTS: tuple[Callable[[SampleTraits], list[KernelSpec]], ...] = (
 
 def _normalizations(traits: SampleTraits) -> list[str | None]:
     return [None, "l1"] if traits.has_sums else [None]
+
+
+def _words(traits: SampleTraits) -> tuple[str, ...]:
+    """Return what counts of words are weighted by: of few documents not by labels, of which they tell too little."""
+    if not traits.has_words:
+        return ()
+    return WEIGHTED_WORDS[:1] if traits.is_few else WEIGHTED_WORDS
 
 
 # --- kernels that the user named

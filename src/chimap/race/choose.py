@@ -33,6 +33,7 @@ from chimap.race.candidates import (
     named_candidate,
     on_device,
     on_normalizations,
+    with_known_labels,
     within,
     within_room,
 )
@@ -215,7 +216,8 @@ def _entered(running: Race, source: Source) -> list[Candidate]:
         takes = None if shared is None else shared.takes
         return [named_candidate(asked, normalize, takes) for normalize in normalizations]
     most = None if running.leaves_out else most_candidates(running.rows.shape[0])
-    entered = on_device(kernels_worth_trying(traits, most), asked.device)
+    entered = with_known_labels(kernels_worth_trying(traits, most), asked, source.covariates is not None)
+    entered = on_device(entered, asked.device)
     if asked.normalize is not None:
         entered = on_normalizations(entered, normalizations, traits)
     entered = within_room(entered, Room(source, traits.density, room_in(asked.most_memory), running.footprint))

@@ -33,7 +33,11 @@ from chimap.recipe.weights import with_weights
 from chimap.selection.jackknife import deviations_of, error_of_mean, parts_of_rows, standard_error
 from chimap.selection.scoring import OutputScore
 
-REFUSED = {"n_principal": "principal components", "learner": "a learned kernel"}
+REFUSED = {
+    "n_principal": "principal components",
+    "learner": "a learned kernel",
+    "normalize by labels": "a normalisation that learns from labels",
+}
 KERNELS = ("linear", "gaussian")
 WEIGHTS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # times the scatter of the counts over that of the covariates
 MOST_ROWS = 1500  # of the sample: a machine of so many takes a fraction of a second

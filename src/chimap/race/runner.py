@@ -268,7 +268,7 @@ class Race:
         rounds keep it, because strength and gamma depend little on the number of rows. If few rows are held out in
         turn, the last round, which covers all of them, searches beyond it.
         """
-        leaves_out = self.leaves_out and recipe.is_exact
+        leaves_out = self.leaves_out and recipe.is_exact and not recipe.normalizes_by_labels
         everything = np.arange(self.rows.shape[0])
         splits = [(everything, everything)] if leaves_out else self.splits_at(n_rows)
         last_setting = self.best.get(candidate.name)

@@ -12,7 +12,7 @@ the strength, among the given ones or in half decades of the machine's scale, an
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -41,7 +41,7 @@ from chimap.race.machines import (
     TrialMachine,
 )
 from chimap.recipe import Recipe
-from chimap.recipe.codecs import Codec
+from chimap.recipe.codecs import Codec, known_targets
 from chimap.recipe.parts import parts_of
 from chimap.recipe.preparation import Preparation
 from chimap.selection.base import checked_alpha
@@ -406,16 +406,18 @@ class SharedMachines:
         key = (base.name, recipe.normalize, weighed, tuple(hash(part.tobytes()) for split in splits for part in split))
         if self._shared[0] != key:
             self._shared = _NOTHING  # free the old products before new ones are allocated
-            taken, places = _taken(splits)
-            rows = self._prepared(replace(recipe, kernel=base, features=AUTO), taken)
-            scale = Scale.of(rows, [base])
-            rows, kernel = scale.rows(rows), scale.kernel(base)
-            if kernel.inner is not None:
-                mapped_rows = MappedRows(fitted_map(kernel, rows, self._terms), rows)
-                products = [Products.of(mapped_rows, split) for split in places]
-            else:
-                kernel = kernel.fitted(rows, self.asked.seed)
-                products = [Products.of_values(kernel, rows, split) for split in places]
+            plain = replace(recipe, kernel=base, features=AUTO)
+            products, scale = list[Products](), None
+            for prepared, places in self._prepared_splits(plain, splits):
+                scale = scale or Scale.of(prepared, [base])
+                rows, kernel = scale.rows(prepared), scale.kernel(base)
+                if kernel.inner is not None:
+                    mapped_rows = MappedRows(fitted_map(kernel, rows, self._terms), rows)
+                    products += [Products.of(mapped_rows, split) for split in places]
+                else:
+                    kernel = kernel.fitted(rows, self.asked.seed)
+                    products += [Products.of_values(kernel, rows, split) for split in places]
+            assert scale is not None
             self._shared = key, scale, products
             self.work += sum(split_products.work for split_products in products)
         return self._shared[1:]
@@ -435,42 +437,57 @@ class SharedMachines:
 
     def _margins(self, recipe: Recipe, splits: Sequence[Split]) -> list[TrialMachine]:
         """Return LIBLINEAR machines on the features of an additive map."""
-        taken, places = _taken(splits)
-        rows = self._prepared(recipe, taken)
-        (whole,) = parts_of(recipe, None, rows.shape[1])
-        fitted = whole.fitted(rows, self.asked.seed)
-        Z = fitted.mapped(_arrays.to_sparse(rows) if fitted.keeps_zeros else rows)
-        return [
-            MarginMachine(
-                _arrays.take_rows(Z, train),
-                _arrays.take_rows(Z, test),
-                self.Y[taken[train]],
-                self._weights(taken[train]),
-                self.asked.seed,
-            )
-            for train, test in places
-        ]
+        machines: list[TrialMachine] = []
+        for rows, places in self._prepared_splits(recipe, splits):
+            (whole,) = parts_of(recipe, None, rows.shape[1])
+            fitted = whole.fitted(rows, self.asked.seed)
+            Z = fitted.mapped(_arrays.to_sparse(rows) if fitted.keeps_zeros else rows)
+            for train, test in places:
+                learned = splits[len(machines)][0]
+                machines.append(
+                    MarginMachine(
+                        _arrays.take_rows(Z, train),
+                        _arrays.take_rows(Z, test),
+                        self.Y[learned],
+                        self._weights(learned),
+                        self.asked.seed,
+                    )
+                )
+        return machines
 
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
         return None if self.row_weights is None else self.row_weights[rows]
 
-    def _prepared(self, recipe: Recipe, taken: np.ndarray) -> Rows:
-        """Return the rows that are taken, checked and normalised."""
+    def _prepared_splits(self, recipe: Recipe, splits: Sequence[Split]) -> Iterator[tuple[Rows, list[Split]]]:
+        """Yield prepared rows with the splits that use them, as places among them: all at once, if they can share them.
+
+        What a normalisation learns from labels, it learns for each split from the rows to learn from.
+        """
+        for joint in [[split] for split in splits] if recipe.normalizes_by_labels else [splits]:
+            taken, places = _taken(joint)
+            yield self._prepared(recipe, taken, joint[0][0]), places
+
+    def _prepared(self, recipe: Recipe, taken: np.ndarray, learned: np.ndarray) -> Rows:
+        """Return the rows that are taken, checked and normalised; labels are known of those that are learned from."""
         parts, rows = parts_of(recipe, None, self.rows.shape[1]), self.rows
         if taken.size < rows.shape[0]:
             rows = _arrays.take_rows(rows, taken)
         numbers = taken if self.numbers is None else self.numbers[taken]
-        prepare = Preparation(parts, self.asked.dtype, self._normalization(recipe), recipe.given_bin_weights)
+        prepare = Preparation(parts, self.asked.dtype, self._normalization(recipe, learned), recipe.given_bin_weights)
         return prepare(rows, numbers, "the sample of the race")
 
-    def _normalization(self, recipe: Recipe) -> Normalization | None:
-        """Return the normalisation, fitted to the sample: to more rows than a split learns from, but to no labels."""
+    def _normalization(self, recipe: Recipe, learned: np.ndarray) -> Normalization | None:
+        """Return the normalisation, fitted to the sample: to more rows than are learned from, but to no more labels."""
         unfitted = recipe.normalization
         if unfitted is None:
             return None
+        source = ArraySource(self.rows)
+        source.weights = self.row_weights
+        if unfitted.needs_labels:
+            hidden = np.ones(self.rows.shape[0], dtype=bool)
+            hidden[learned] = False
+            return unfitted.fitted(source, known_targets(self.codec, self.y, hidden))
         if unfitted.name not in self._normalizations:
-            source = ArraySource(self.rows)
-            source.weights = self.row_weights
             self._normalizations[unfitted.name] = unfitted.fitted(source)
         return self._normalizations[unfitted.name]
 

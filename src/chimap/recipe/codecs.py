@@ -28,6 +28,7 @@ from chimap.data.source import Source
 from chimap.losses import Loss, Square
 from chimap.model_files import register
 from chimap.moments import OneVersusAll, Targets
+from chimap.normalizations import KnownTargets
 from chimap.selection.scoring import HeldOutScore, LossScore, MeanScore, OutputScore
 
 _OF_TWO_CLASSES = ("f1", "precision", "recall", "jaccard")
@@ -76,6 +77,18 @@ class Codec(Protocol):
     def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
         """Return whether each row (n,) has a rare label: ``n_drawn`` rows at random have fewer than ``fewest``."""
         ...
+
+
+def known_targets(codec: Codec, y: np.ndarray, hidden: np.ndarray | None) -> KnownTargets:
+    """Return the targets of labels y (n,) or (n, t) for a normalisation, but for those of ``hidden`` rows (n,)."""
+
+    def at(rows: slice) -> np.ndarray:
+        targets = np.array(codec.encode(y[rows]), dtype=np.float64)
+        if hidden is not None:
+            targets[hidden[rows]] = np.nan
+        return targets
+
+    return KnownTargets(at, codec.n_targets, isinstance(codec, ClassCodec | TaskCodec))
 
 
 @dataclass(frozen=True, eq=False)

@@ -262,6 +262,11 @@ class Recipe:
             )
         return named[0]
 
+    @property
+    def normalizes_by_labels(self) -> bool:
+        """Whether a normalisation that is named learns from labels, which hides those of scored rows from it."""
+        return any(each is not None and each.needs_labels for each in checked_normalizations(self.normalize))
+
     def blocks_in(self, columns: Sequence[str] | None) -> Blocks | None:
         """Return the blocks by places, given the names of the columns."""
         return None if self.blocks is None else named_blocks(self.blocks, columns)

@@ -190,12 +190,20 @@ class Stage(SettingSearch[_SettingTrial]):
         return self._solver(setting[1]).finished(solution)
 
     def _residuals(self, solution: DualSolution, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return residuals of rows from ``first`` on, or of the groups that begin there, and the places of the rows."""
-        ridge = self._solver(self._octaves)
+        """Return residuals of rows from ``first`` on, or of the groups that begin there, and the places of the rows.
+
+        Of rows that must not be scored there are none.
+        """
+        ridge, hidden = self._solver(self._octaves), self.rule.rows.hidden
         if self.groups is None:
-            return ridge.leave_one_out(solution, first), np.arange(first, self.numbers.size)
-        groups = [group for group in self.groups if group[0] >= first] or self.groups[-1:]
-        return np.concatenate(ridge.leave_out(solution, groups)), np.concatenate(groups)
+            residuals, places = ridge.leave_one_out(solution, first), np.arange(first, self.numbers.size)
+        else:
+            groups = [group for group in self.groups if group[0] >= first] or self.groups[-1:]
+            residuals, places = np.concatenate(ridge.leave_out(solution, groups)), np.concatenate(groups)
+        if hidden is None:
+            return residuals, places
+        is_scored = hidden[self.numbers[places]]
+        return residuals[is_scored], places[is_scored]
 
     def _solver(self, octaves: int) -> ExactSolver:
         self._octaves = octaves

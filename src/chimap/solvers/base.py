@@ -90,6 +90,8 @@ class KernelRows:
         Units of the targets, which outputs are multiplied by before they are scored; None for 1.
     counts : array of shape (n,) or None, default=None
         How many equal rows each row stands for; None for one.
+    hidden : array of bool of shape (n,) or None, default=None
+        The rows that may be scored, if features know the labels of the others; None for all.
     """
 
     features: RowKernel
@@ -105,11 +107,14 @@ class KernelRows:
     has_noise: bool = True
     units: np.ndarray | None = None
     counts: np.ndarray | None = None
+    hidden: np.ndarray | None = None
 
     def scored(self, outputs: np.ndarray, places: np.ndarray | slice) -> float:
-        """Return the score of outputs (m, t), less the shift, for the rows at these places."""
-        outputs = outputs + self.shift
-        return self.score(outputs if self.units is None else outputs * self.units, self.order[places])
+        """Return the score of outputs (m, t), less the shift, for those rows at these places that may be scored."""
+        outputs, rows = outputs + self.shift, self.order[places]
+        if self.hidden is not None:
+            outputs, rows = outputs[self.hidden[places]], rows[self.hidden[places]]
+        return self.score(outputs if self.units is None else outputs * self.units, rows)
 
     def score_if_any(self, outputs: np.ndarray, places: np.ndarray | slice) -> float:
         """Return ``scored``, or NaN where the rows at these places have no score: they may lack a class."""
@@ -133,6 +138,7 @@ class KernelRows:
             Y=self.Y[:n],
             weights=None if self.weights is None else self.weights[:n],
             counts=None if self.counts is None else self.counts[:n],
+            hidden=None if self.hidden is None else self.hidden[:n],
         )
 
 

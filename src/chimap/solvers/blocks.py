@@ -148,6 +148,8 @@ class BlockRidge:
         Whether the strength may fall where the rows of new blocks ask for it.
     starts : ndarray of shape (groups,) or None, default=None
         Ascending places of the first rows of groups, whose rows tell the same; None for single rows.
+    hidden : ndarray of bool of shape (n,) or None, default=None
+        See ``KernelRows``: the others tell nothing of a step, as they are not like rows to come.
 
     Attributes
     ----------
@@ -177,8 +179,9 @@ class BlockRidge:
         lift: float = 0.0,
         is_open: bool = False,
         starts: np.ndarray | None = None,
+        hidden: np.ndarray | None = None,
     ):
-        self._starts = starts
+        self._starts, self._hidden = starts, hidden
         self._kernel, self._Y, self._row_weights, self._is_lifted = kernel, Y, row_weights, is_lifted
         self._core = np.arange(n_core)
         self.core_residuals = np.zeros((n_core, Y.shape[1]))
@@ -289,7 +292,7 @@ class BlockRidge:
 
         Returns the residuals (m, t) that it would leave, times the length.
         """
-        weights = 1.0 if self._row_weights is None else self._row_weights[block, None]
+        weights = self._weights_of_new(block)
         along = float(np.sum(weights * of_step * of_step))
         if along <= 0:
             return np.zeros_like(residuals)
@@ -305,10 +308,15 @@ class BlockRidge:
         edges = self._edges_of_parts(block)
         if edges.size < _FEWEST_PARTS:
             return False
-        weights = 1.0 if self._row_weights is None else self._row_weights[block, None]
+        weights = self._weights_of_new(block)
         slopes = (weights * left * of_change).sum(axis=1)
         parts = np.add.reduceat(slopes, edges)
         return bool(parts.mean() > _SURE * parts.std(ddof=1) / np.sqrt(parts.size))
+
+    def _weights_of_new(self, block: slice) -> float | np.ndarray:
+        """Return what rows of a new block, none of which was learned, count in the choice of length and strength."""
+        weights = 1.0 if self._row_weights is None else self._row_weights[block, None]
+        return weights if self._hidden is None else weights * self._hidden[block, None]
 
     def _edges_of_parts(self, block: slice) -> np.ndarray:
         """Return where parts of about equal size begin in a block; each has whole groups."""
@@ -609,7 +617,9 @@ class Sweep:
             factors = np.divide(residuals, own, out=np.ones_like(residuals), where=own != 0)
         else:
             factors = weights * self._machine.variances(groups) / self._machine.alpha
-        return noise_of(residuals, factors, weights, None if rows.counts is None else rows.counts[last])
+        scored = slice(None) if rows.hidden is None else np.flatnonzero(rows.hidden[last])
+        counts = None if rows.counts is None else rows.counts[last][scored]
+        return noise_of(residuals[scored], factors[scored], weights[scored], counts)
 
     @property
     def n_seen(self) -> int:
@@ -721,6 +731,7 @@ class BlockProblem(Problem):
             lift=begun.lift,
             is_open=begun.is_open,
             starts=None if rows.groups is None else np.array([group[0] for group in rows.groups]),
+            hidden=rows.hidden,
         )
         left_out = None if self._begun is not None else self.chosen.held_out
         sweep = Sweep(
@@ -735,6 +746,8 @@ class BlockProblem(Problem):
             self.chosen.growth,
         )
         sweep.run()
+        if rows.hidden is not None:
+            sweep.held_out[~rows.hidden] = np.nan
         self._sweep = sweep
         n = machine.n_seen
         rows.features.keep(slice(n))

@@ -98,6 +98,7 @@ class RowsCollector(Collector):
             codec.has_noise,
             codec.units,
             None if source.counts is None else source.counts[self.order],
+            None if self.rows.hidden is None else self.rows.hidden[self.order],
         )
 
 

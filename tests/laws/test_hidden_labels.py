@@ -1,0 +1,106 @@
+"""What a normalisation learns from labels knows nothing of the rows by which a model is scored, whatever scores it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chimap import HistogramClassifier
+from chimap.machines.rows import PreparedRows
+from chimap.normalizations import CATALOGUE
+
+BY_LABELS = sorted(name for name, each in CATALOGUE.items() if each.needs_labels)
+RNG = np.random.default_rng(0)
+N = 400
+# Texts of some sixty words of 2000, so rare that weights by labels could tell labels of noise of the rows they know.
+X = sp.csr_matrix(RNG.random((N, 2000)) < 0.03).astype(np.float32)
+NOISE = RNG.permutation(np.arange(N) % 2)
+GROUPS = np.arange(N) // 4
+
+PATHS = {
+    "leave one out": {"kernel": "gaussian"},
+    "given strength": {"kernel": "gaussian", "alpha": 0.1},
+    "sums": {"kernel": "linear", "features": "landmarks", "n_components": 50},
+    "sums, given strength": {"kernel": "linear", "features": "landmarks", "n_components": 50, "alpha": 1.0},
+    "wide ridge": {"kernel": "linear", "features": "additive", "n_bins": 9000},
+    "liblinear": {"kernel": "linear", "loss": "hinge"},
+    "passes": {"kernel": "linear", "features": "landmarks", "n_components": 50, "loss": "logistic", "alpha": 1.0},
+}
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Return a list of (hidden rows, places, outputs) of the rows that each fit calibrates by."""
+    calls = []
+    plain = PreparedRows.held_out_rows
+
+    def noted(self, held_out):
+        if held_out is not None:
+            calls.append((self.hidden, held_out.rows, held_out.outputs))
+        return plain(self, held_out)
+
+    monkeypatch.setattr(PreparedRows, "held_out_rows", noted)
+    return calls
+
+
+def is_chance(outputs, y, n_errors=3.5):
+    """Whether outputs rank two classes of noise by chance: within so many errors of a mean rank."""
+    ranks = np.argsort(np.argsort(outputs[:, 0]))
+    auc = (ranks[y == 1].mean() - ranks[y == 0].mean()) / y.size + 0.5
+    return abs(auc - 0.5) < n_errors * np.sqrt((y.size + 1) / (12 * (y == 1).sum() * (y == 0).sum()))
+
+
+@pytest.mark.parametrize("name", BY_LABELS)
+@pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
+@pytest.mark.parametrize("path", PATHS)
+def test_labels_of_noise_stay_noise(name, path, groups, told):
+    settings = dict(PATHS[path])
+    rows = sp.csr_matrix((X.data, X.indices, X.indptr), shape=(N, settings.pop("n_bins", X.shape[1])))
+    model = HistogramClassifier(normalize=name, random_state=0, **settings).fit(rows, NOISE, groups=groups)
+    hidden, places, outputs = told[-1]
+    assert hidden[places].all()
+    assert 0.6 * N / 5 < places.size <= hidden.sum() < N / 4
+    assert groups is None or not np.intersect1d(groups[hidden], groups[~hidden]).size
+    assert is_chance(outputs, NOISE[places])
+    if model.fitted.learned.selection is not None and model.fitted.learned.selection.measure == "accuracy":
+        assert np.max(model.fitted.learned.selection.scores) < 0.5 + 3.5 * 0.5 / np.sqrt(hidden.sum())
+    other = NOISE.copy()
+    other[hidden] = 1 - other[hidden]
+    again = HistogramClassifier(normalize=name, random_state=0, **settings).fit(rows, other, groups=groups)
+    np.testing.assert_array_equal(again.normalization_.idf, model.normalization_.idf)
+
+
+@pytest.mark.parametrize("name", BY_LABELS)
+@pytest.mark.parametrize("n_rows", [N, 2400])
+def test_a_race_of_labels_of_noise_is_decided_by_chance(name, n_rows):
+    rows = sp.csr_matrix(np.random.default_rng(1).random((n_rows, 1500)) < 0.03).astype(np.float32)
+    y = np.random.default_rng(2).permutation(np.arange(n_rows) % 2)
+    model = HistogramClassifier("linear", normalize=[name, "tf-idf"], bin_weights=None, random_state=0).fit(rows, y)
+    (trial,) = [trial for trial in model.race_.trials if trial.candidate.settings["normalize"] == name]
+    assert not trial.error
+    n_scored = min(model.race_.n_held_out, n_rows)
+    assert abs(trial.score - 0.5) < 3.5 * 0.5 / np.sqrt(n_scored)
+
+
+@pytest.mark.parametrize("name", BY_LABELS)
+def test_a_choice_by_rows_whose_labels_are_known_is_refused(name):
+    for selection in (5, "gcv"):
+        model = HistogramClassifier("linear", features="additive", normalize=name, selection=selection)
+        with pytest.raises(ValueError, match=r"selection=.* scores others. Leave selection to selection='auto'"):
+            model.fit(X, NOISE)
+
+
+@pytest.mark.parametrize("name", BY_LABELS)
+def test_blocks_go_by_the_rows_that_they_may_score(name, told):
+    rng = np.random.default_rng(3)
+    rows = sp.csr_matrix(rng.random((1500, 300)) < 0.1).astype(np.float32)
+    y = rng.permutation(np.arange(1500) % 2)
+    model = HistogramClassifier(
+        "gaussian", features="exact", normalize=name, memory="9MiB", gamma="mean", random_state=0
+    ).fit(rows, y)
+    hidden, places, outputs = told[-1]
+    assert model.block_rows_.size > 1
+    assert hidden[places].all()
+    assert np.isnan(model.held_out_[~hidden]).all()
+    assert is_chance(outputs, y[places])
