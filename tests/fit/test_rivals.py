@@ -1,16 +1,18 @@
 """Machines of one pass become the model where they predict as well as what a race has chosen, and kernels where not."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from chimap import HistogramClassifier
+from chimap.engines import Progress
 from chimap.fit import rivals
 from chimap.fit.rivals import Entry, Rivals, watched_rows
 from chimap.machines import block_plan
 from chimap.models.race_result import Candidate, RaceResult, Trial
-from chimap.race.rivals import rivals_of
+from chimap.race.rivals import challenger_of, rivals_of
 from chimap.race.specs import KernelSpec
 from chimap.recipe import Recipe
 from chimap.solvers.base import Standing
@@ -22,6 +24,7 @@ COUNTS = RNG.poisson(2.0, (2 * N, 8)).astype(np.float32)
 LINEAR = (COUNTS @ RNG.normal(size=8) + RNG.normal(size=2 * N) > 0).astype(int)
 PAIRS = ((COUNTS[:, 0] > 1.5) ^ (COUNTS[:, 1] > 1.5)).astype(int)
 ASKED = Recipe("HistogramClassifier", True)
+LEARNED = {"gaussian": {"alpha": 1.0, "gamma": 0.1}}
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def blocks(monkeypatch):
 def result_of(*kernels, n_rows=500):
     """Return the result of a race that the first of some machines (kernel, score) has won."""
     trials = [
-        Trial(KernelSpec(kernel, None).candidate(ASKED), 0, n_rows, score, 0.1, learned={"alpha": 1.0, "gamma": 0.1})
+        Trial(KernelSpec(kernel, None).candidate(ASKED), 0, n_rows, score, 0.1, learned=LEARNED.get(kernel, {}))
         for kernel, score in kernels
     ]
     return RaceResult(trials, "accuracy", 100, 1.0, trials)
@@ -84,6 +87,46 @@ def test_a_cheap_winner_meets_the_same_rivals(blocks, monkeypatch):
     assert not swept
 
 
+def test_a_kernel_that_the_race_left_near_wins_with_more_rows(blocks, monkeypatch):
+    model, swept = fitted(PAIRS, monkeypatch, result_of(("linear", 0.8), ("gaussian", 0.79)))
+    assert model.kernel_.name == "gaussian"
+    assert model.race_.winner.name == "gaussian, raw rows"
+    assert swept == [model.n_rows_] == [N]
+
+
+def test_a_kernel_that_stays_behind_costs_its_first_blocks(blocks, monkeypatch):
+    model, swept = fitted(LINEAR, monkeypatch, result_of(("linear", 0.8), ("gaussian", 0.79)))
+    assert model.kernel_.name == "linear"
+    assert 0 < swept[0] < N
+
+
+def test_only_kernels_of_the_last_round_that_are_near_challenge():
+    def trial(kernel, score, place=1, deviation=0.01):
+        own = result_of((kernel, score)).trials[0]
+        return replace(own, round=place, deviations=(deviation, -deviation))
+
+    first = trial("linear", 0.8, deviation=0.0)
+    for other, is_near in (("gaussian", 0.78), True), (("gaussian", 0.76), False), (("chi2", 0.8), False):
+        result = RaceResult([first, trial(*other)], "accuracy", 100, 1.0, [])
+        assert (challenger_of(result) is not None) == is_near
+    assert challenger_of(RaceResult([first, trial("gaussian", 0.8, 0)], "accuracy", 100, 1.0, [])) is None
+
+
+def test_other_losses_are_not_tried_where_ridge_is_clearly_behind(monkeypatch):
+    sides = np.eye(10) / 100
+    scores = {"a": 0.9, "b": 0.91, "c": 0.85, "d": 0.95, "e": 0.89, "f": 0.9}
+    candidates = [Candidate(name, replace(ASKED, loss="square" if name in "ace" else "logistic")) for name in scores]
+    empty = Rivals(None, None, None, None, None, SimpleNamespace(score=SimpleNamespace(name="accuracy")))
+    monkeypatch.setattr(
+        Rivals, "standing_of", lambda self, each: Standing(9, scores[each.name], sides["abcdef".index(each.name)])
+    )
+    pairs = [candidates[k : k + 2] for k in (0, 2, 4)]
+    assert [entry.candidate.name for entry in empty.learned(pairs, None, Progress())] == list("abcef")
+    assert [entry.place for entry in empty.learned(pairs, None, Progress())] == [0, 0, 1, 2, 2]
+    ahead = Standing(9, 0.95, sides[7])
+    assert [entry.candidate.name for entry in empty.learned(pairs, ahead, Progress())] == list("ace")
+
+
 def test_no_row_is_watched_where_settings_are_named_or_rivals_are_hopeless():
     near, far = (result_of(("gaussian", 0.95), ("linear", score)) for score in (0.92, 0.85))
     assert [[each.recipe.loss for each in same] for same in rivals_of(near, ASKED)] == [["square", "logistic"]]
@@ -119,7 +162,7 @@ def decided(own, *others, keeps_rows):
         Entry(Candidate(str(k), ASKED), Standing(9, score, sides[k + 1]), 1.0, k // 2) for k, score in enumerate(others)
     ]
     plan = type("Plan", (), {"recipe": recipe})
-    found = Rivals(plan, None, None, None, None, None, entries, 0.0).winner(Standing(9, own, sides[0]))
+    found = Rivals(plan, None, None, None, None).winner(Standing(9, own, sides[0]), entries)
     return None if found is None else found.candidate.name
 
 

@@ -48,6 +48,7 @@ from chimap.recipe import Recipe
 from chimap.recipe.task import HeldOutRows, Task, scoring_of
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve
+from chimap.solvers.base import WatchedRows
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -110,7 +111,7 @@ def fit(
         plan = plan_for(raced.recipe, facts, recipe, groups, fit_candidate)
         with advised(plan), progress, engine_of(engine) as running, compilation(clock, progress):
             run = FitRun(running, progress, clock, request, log, raced.result, ends_at)
-            learn_more = partial(learn, task=task, run=replace(run, checkpoint=None, ends_at=None), shown=shown)
+            learn_more = partial(_learned_again, task, replace(run, checkpoint=None, ends_at=None), shown)
             rivals = Rivals.of(plan, raced.result, task, raced.rows, groups, learn_more, progress)
             first = learn(plan, raced.rows, groups, task, replace(run, watch=rivals.contest), shown, unlabelled)
             first, plan, result = rivals.decided(first, raced.result, progress)
@@ -176,6 +177,19 @@ def learn(
         method, task, source, fitted, kept, learned, rows.held_out_rows(learned.held_out), curve, distances
     )
     return ModelAndOutputs(model, learned.held_out, found)
+
+
+def _learned_again(
+    task: Task,
+    run: FitRun,
+    shown: Scoring,
+    plan: Plan,
+    source: Source,
+    groups: np.ndarray | None,
+    watch: WatchedRows | None = None,
+) -> ModelAndOutputs:
+    """Return what is learned by another plan, or from some of the rows; see ``improve.Learn``."""
+    return learn(plan, source, groups, task, replace(run, watch=watch), shown)
 
 
 def model_of_fit(

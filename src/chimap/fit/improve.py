@@ -8,8 +8,8 @@ but the latest of the sweep.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from chimap.recipe.task import Task, scoring_of
 from chimap.selection.jackknife import parts_of_rows
 from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.selection.scoring import gain_and_error
+from chimap.solvers.base import WatchedRows
 from chimap.solvers.findings import Findings
 from chimap.solvers.held_out import HeldOut
 
@@ -41,8 +42,12 @@ class ModelAndOutputs:
     findings: Findings
 
 
-Learn = Callable[[Plan, Source, np.ndarray | None], ModelAndOutputs]
-"""Learns from rows, in groups if these are given, as a plan says."""
+class Learn(Protocol):
+    """Learns from rows, in groups if these are given, as a plan says; a sweep ends by the rows that it watches."""
+
+    def __call__(
+        self, plan: Plan, source: Source, groups: np.ndarray | None, watch: WatchedRows | None = None
+    ) -> ModelAndOutputs: ...
 
 
 def improved(

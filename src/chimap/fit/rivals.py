@@ -2,7 +2,8 @@
 
 The rivals learn from all rows but those. A sweep over blocks of rows learns them last, and scores them after each block
 (``selection.contest``), so that it ends where it brings nothing. The simplest machine that is within a standard error
-of the best becomes the model, and learns from all rows.
+of the best becomes the model, and learns from all rows. Where a machine of one pass has won the race, and the best
+exponential kernel was near, that kernel's sweep is a rival too.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from chimap._types import Parameters
 from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.data.views import ChosenRows
 from chimap.engines import Progress
 from chimap.fit.improve import Learn, ModelAndOutputs
+from chimap.losses import Square
 from chimap.machines.base import Facts, Plan, Winner
 from chimap.machines.block_plan import block_seconds
 from chimap.machines.catalogue import for_all_rows, machine_for
 from chimap.models.predict import outputs_of_source
 from chimap.models.race_result import Candidate, RaceResult, Trial
-from chimap.race.rivals import rivals_of
+from chimap.race.rivals import RIVALS, challenger_of, rivals_of
+from chimap.race.rounds import ERRORS_TO_DROP
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.contest import Contest
 from chimap.selection.jackknife import parts_of_rows
@@ -38,12 +42,28 @@ _SHARE = 0.3  # of the seconds of the machine of the plan that a rival may take
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A rival that has learned: its candidate, its standing, the seconds that it took, and its place by simplicity."""
+    """A rival that has learned.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The rival.
+    standing : Standing
+        Its standing.
+    seconds : float
+        The seconds that it took.
+    place : int
+        Its place by simplicity.
+    learned : tuple of ModelAndOutputs and Plan, or None, default=None
+        Its model and plan, of a sweep, which comes to the watched rows last; None of what learns once more, from all
+        rows.
+    """
 
     candidate: Candidate
     standing: Standing
     seconds: float
     place: int
+    learned: tuple[ModelAndOutputs, Plan] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +74,15 @@ class Rivals:
     ----------
     plan : Plan
         The plan.
-    source, groups, learn
-        The rows, their groups, and what learns from them.
-    contest : Contest or None
+    task, source, groups, learn
+        The task, the rows, their groups, and what learns from them.
+    contest : Contest or None, default=None
         The rows that are watched; None if there are no rivals.
-    entries : sequence of Entry
+    own : Standing or None, default=None
+        The standing of the machine of the plan; None where it has still to learn.
+    entries : sequence of Entry, default=()
         The rivals.
-    began : float
+    began : float, default=0.0
         When the machine of the plan began to learn, by ``time.perf_counter``.
     """
 
@@ -69,9 +91,10 @@ class Rivals:
     source: Source
     groups: np.ndarray | None
     learn: Learn
-    contest: Contest | None
-    entries: Sequence[Entry]
-    began: float
+    contest: Contest | None = None
+    own: Standing | None = None
+    entries: Sequence[Entry] = ()
+    began: float = 0.0
 
     @classmethod
     def of(
@@ -85,35 +108,55 @@ class Rivals:
         progress: Progress,
     ) -> Rivals:
         """Return the rivals of the machine of a plan, which have learned from all rows but those that are watched."""
-        candidates = rivals_of(result, plan.asked)
+        candidates, rivals = rivals_of(result, plan.asked), cls(plan, task, source, groups, learn)
         is_open = plan.machine.meets_rivals(plan.recipe, plan.facts) and source.n_rows >= FEWEST_ROWS
-        none = cls(plan, task, source, groups, learn, None, (), time.perf_counter())
-        if not is_open or not any(candidates):
-            return none
-        watched = watched_rows(source.n_rows, groups, plan.recipe.seed)
-        y = source.labels()
-        assert y is not None
-        score = task.codec.score(y, scoring_of(plan.asked.scoring, plan.asked.is_classifier, y), source.weights)
-        parts = parts_of_rows(watched.size, None if groups is None else groups[watched], plan.recipe.seed)
-        columns = plan.facts.filling.dense_columns
-        contest = Contest(watched, score, parts, (), lambda n: block_seconds(n, 0, columns))
-        rivals = replace(none, contest=contest)
-        entries = list(rivals.learned(candidates, progress))
-        contest = replace(contest, rivals=[entry.standing for entry in entries])
-        return replace(none, contest=contest if entries else None, entries=entries, began=time.perf_counter())
+        if result is None or not is_open or not candidates:
+            return rivals
+        rivals = replace(rivals, contest=rivals.empty_contest())
+        own = None if plan.recipe.is_exact else rivals.standing_of(result.winner)
+        return rivals.after(own, list(rivals.learned(candidates, own, progress)))
 
-    def learned(self, candidates: Sequence[Sequence[Candidate]], progress: Progress) -> Iterator[Entry]:
-        """Yield the rivals that have learned; those that memory does not hold, or that take long, are left out."""
+    def empty_contest(self) -> Contest:
+        """Return the contest without rivals: the watched rows and their score."""
+        asked, y, source, groups = self.plan.asked, self.source.labels(), self.source, self.groups
+        assert y is not None
+        watched = watched_rows(source.n_rows, groups, self.plan.recipe.seed)
+        score = self.task.codec.score(y, scoring_of(asked.scoring, asked.is_classifier, y), source.weights)
+        parts = parts_of_rows(watched.size, None if groups is None else groups[watched], self.plan.recipe.seed)
+        columns = self.plan.facts.filling.dense_columns
+        return Contest(watched, score, parts, (), lambda n: block_seconds(n, 0, columns))
+
+    def after(self, own: Standing | None, entries: Sequence[Entry]) -> Rivals:
+        """Return the rivals that have learned, and the contest that a sweep has with them."""
+        assert self.contest is not None
+        standings = [*([] if own is None else [own]), *(entry.standing for entry in entries)]
+        contest = replace(self.contest, rivals=standings) if standings else None
+        return replace(self, contest=contest, own=own, entries=entries, began=time.perf_counter())
+
+    def learned(
+        self, candidates: Sequence[Sequence[Candidate]], own: Standing | None, progress: Progress
+    ) -> Iterator[Entry]:
+        """Yield the rivals that have learned, without those that memory does not hold, that take long, or are hopeless.
+
+        Ridge comes first of each kind. Where it is clearly behind ridge of another kind, other losses are not tried.
+        """
+        ridges = [] if own is None else [own]
         for place, same in enumerate(candidates):
+            before = max(ridges, key=lambda standing: standing.score, default=None)
             for candidate in same:
                 began = time.perf_counter()
                 try:
                     standing = self.standing_of(candidate)
                 except MemoryBudgetError:
-                    continue
-                if standing is not None:
-                    yield Entry(candidate, standing, time.perf_counter() - began, place)
-                    progress.note(f"{candidate.name}: {self._name} {standing.score:.4f} of rows left out")
+                    break
+                if standing is None:
+                    break
+                progress.note(f"{candidate.name}: {self._name} {standing.score:.4f} of rows left out")
+                yield Entry(candidate, standing, time.perf_counter() - began, place)
+                if candidate.recipe.loss == Square.name:
+                    ridges.append(standing)
+                    if before is not None and standing.is_behind(before, ERRORS_TO_DROP):
+                        break
 
     @property
     def _name(self) -> str:
@@ -134,11 +177,11 @@ class Rivals:
         outputs = outputs_of_source(model, ChosenRows(self.source, watched, None))
         return self.contest.standing(outputs, rows.n_rows)
 
-    def plan_of(self, candidate: Candidate, rows: Source) -> Plan:
-        """Return the plan of a candidate for some of the rows."""
+    def plan_of(self, candidate: Candidate, rows: Source, learned: Parameters | None = None) -> Plan:
+        """Return the plan of a candidate for some of the rows; ``learned`` are the strength and gamma of its trial."""
         asked = self.plan.asked
         facts = Facts.of(rows, self.task, self.groups, self.plan.facts.request)
-        recipe = for_all_rows(candidate.recipe, facts, asked, Winner({}, False, None))
+        recipe = for_all_rows(candidate.recipe, facts, asked, Winner(learned or {}, False, asked.scoring))
         return machine_for(recipe, facts, asked)
 
     def decided(
@@ -146,47 +189,70 @@ class Rivals:
     ) -> tuple[ModelAndOutputs, Plan, RaceResult | None]:
         """Return the model of the plan, or that of the simplest rival that is as good, its plan, and the race it leads.
 
-        A rival then learns from all rows.
+        A rival of one pass then learns from all rows.
         """
         seconds = time.perf_counter() - self.began
-        own = self.own_standing(first, result)
+        own = self.own_standing(first)
         if own is None or result is None:
             return first, self.plan, result
-        winner = self.winner(own)
+        winner = self.winner(own, [*self.entries, *self.challengers(own, result)])
         if winner is None:
             return first, self.plan, result
         progress.note(self.told(winner, own, result, seconds))
         try:
-            plan = self.plan_of(winner.candidate, self.source)
-            model = self.learn(plan, self.source, self.groups)
+            model, plan = winner.learned or self.learned_from_all(winner.candidate)
         except MemoryBudgetError:
             return first, self.plan, result
         return model, plan, self.led_by(winner, result)
 
-    def own_standing(self, first: ModelAndOutputs, result: RaceResult | None) -> Standing | None:
-        """Return the standing of the machine of the plan; one that has not left out the rows learns without them."""
-        if self.contest is None or result is None:
-            return None
-        found, watched = first.findings.held_out, self.contest.places
-        if found is None:
-            return self.standing_of(result.winner)
-        if np.isnan(found[watched]).any():
-            return None
-        return self.contest.standing(found[watched], first.model.learned.n_rows)
+    def learned_from_all(self, candidate: Candidate) -> tuple[ModelAndOutputs, Plan]:
+        """Return the model of a candidate that learns from all rows, and its plan."""
+        plan = self.plan_of(candidate, self.source)
+        return self.learn(plan, self.source, self.groups), plan
 
-    def winner(self, own: Standing) -> Entry | None:
+    def own_standing(self, first: ModelAndOutputs) -> Standing | None:
+        """Return the standing of the machine of the plan, which has learned now; None if it has left out other rows."""
+        return self.own if self.contest is None or self.own is not None else self.standing_of_left_out(first)
+
+    def standing_of_left_out(self, learned: ModelAndOutputs) -> Standing | None:
+        """Return the standing of a machine that has left out the watched rows; None if it has left out others."""
+        assert self.contest is not None
+        found, watched = learned.findings.held_out, self.contest.places
+        if found is None or np.isnan(found[watched]).any():
+            return None
+        return self.contest.standing(found[watched], learned.model.learned.n_rows)
+
+    def challengers(self, own: Standing, result: RaceResult) -> Iterator[Entry]:
+        """Yield the sweep of an exponential kernel, if the race has left that near a winner of one pass.
+
+        It ends where it is behind.
+        """
+        trial = None if self.plan.recipe.is_exact else challenger_of(result)
+        if trial is None:
+            return
+        plan, began = self.plan_of(trial.candidate, self.source, trial.learned), time.perf_counter()
+        if "blocks" not in plan.machine.needs:
+            return
+        try:
+            learned = self.learn(plan, self.source, self.groups, self.contest)
+        except MemoryBudgetError:
+            return
+        standing = self.standing_of_left_out(learned)
+        if standing is not None:
+            yield Entry(trial.candidate, standing, time.perf_counter() - began, len(RIVALS), (learned, plan))
+
+    def winner(self, own: Standing, entries: Sequence[Entry]) -> Entry | None:
         """Return the rival that becomes the model; None if the machine of the plan does.
 
         Machines that keep rows stay where they are ahead of the simplest by more than an error. Those of one pass stay
         where no rival is ahead of them by more than that.
         """
-        best = max(self.entries, key=lambda entry: entry.standing.score)
-        lead = best.standing if best.standing.score > own.score else own
-        keeps_rows = self.plan.recipe.is_exact
-        if not keeps_rows and not best.standing.score - own.score > best.standing.error_to(own):
+        best = max((entry.standing for entry in entries), key=lambda standing: standing.score, default=own)
+        lead = best if best.score > own.score else own
+        if not self.plan.recipe.is_exact and not best.score - own.score > best.error_to(own):
             return None
         firsts: dict[int, Entry] = {}
-        for entry in sorted(self.entries, key=lambda entry: -entry.standing.score):
+        for entry in sorted(entries, key=lambda entry: -entry.standing.score):
             firsts.setdefault(entry.place, entry)
         for _, entry in sorted(firsts.items()):
             if lead.score - entry.standing.score <= entry.standing.error_to(lead):
@@ -195,7 +261,7 @@ class Rivals:
 
     def told(self, winner: Entry, own: Standing, result: RaceResult, seconds: float) -> str:
         """Return the sentence that says what was chosen, and why."""
-        standing, faster = winner.standing, seconds / max(winner.seconds, 1e-9)
+        standing, faster = winner.standing, seconds / winner.seconds
         is_better = standing.score - own.score > standing.error_to(own)
         return (
             f"{winner.candidate.name}: {self._name} {standing.score:.4f} of {self.source.n_rows - standing.n_rows:,} "

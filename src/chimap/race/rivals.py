@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from chimap.models.race_result import Candidate, RaceResult
+from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.race.candidates import HISTOGRAM_KERNELS, is_free
+from chimap.race.rounds import ERRORS_TO_DROP
 from chimap.race.specs import LOGISTIC, SUMS, KernelSpec
+from chimap.race.trials import is_behind
 from chimap.recipe import Recipe
 
 _HOPELESS = 2.0  # times the errors of the winner, in the same round: more rows do not make up for that
@@ -51,6 +53,24 @@ def rivals_of(result: RaceResult | None, asked: Recipe) -> list[list[Candidate]]
     winner = result.winner.recipe
     entered = [[spec.candidate(asked) for spec in rivals(result, asked)] for rivals in RIVALS]
     return [[each for each in same if not _is_same(each.recipe, winner)] for same in entered if same]
+
+
+def challenger_of(result: RaceResult) -> Trial | None:
+    """Return the trial of the best exponential kernel, which more rows may bring ahead of a winner that is cheaper.
+
+    None if it left the race before the last round, or is further behind than chance.
+    """
+    first = result.trials[0]
+    near = [
+        trial
+        for trial in result.trials
+        if trial.candidate.recipe.is_exact
+        and "gamma" in trial.learned
+        and "bin_weights" not in trial.candidate.settings
+        and trial.round == first.round
+        and not is_behind(trial, first, ERRORS_TO_DROP)
+    ]
+    return max(near, key=lambda trial: trial.score, default=None)
 
 
 def _best(result: RaceResult, kernels: Sequence[str]) -> tuple[str, str | None] | None:
