@@ -33,7 +33,7 @@ from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.solvers.base import Swept
 
-# Settings that do not tell fits apart: of the computing, which may change when a fit is resumed, and what follows from
+# Settings that do not distinguish fits: of the computing, which may change when a fit is resumed, and what follows from
 # others. The seed is taken from the file.
 _FREE = (
     "n_jobs",

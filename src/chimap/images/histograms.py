@@ -112,7 +112,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
     grids : sequence of (rows, columns), default=((1, 1), (2, 2), (4, 4))
         Grids of the levels.
     n_regions : int, default=1
-        Number of regions of an image that its mask tells apart; each region has its own pyramid.
+        Number of regions of an image that its mask distinguishes; each region has its own pyramid.
     max_side : int, default=480
         Images whose longer side has more pixels are scaled down to it first.
     n_sample : int, default=100000

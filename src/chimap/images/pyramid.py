@@ -25,7 +25,7 @@ class Pyramid:
     grids : sequence of (rows, columns), default=((1, 1), (2, 2), (4, 4))
         The grids; (3, 1) is three horizontal bands.
     n_regions : int, default=1
-        Number of regions that a mask tells apart, numbered from 0, such as background and foreground. Each region has
+        Number of regions that a mask distinguishes, numbered from 0, such as background and foreground. Each region has
         its own levels, whose grids divide the bounding box of the region. Points where the mask has another number do
         not count.
 

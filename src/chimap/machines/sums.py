@@ -37,7 +37,7 @@ class SumsOfFeatures(Explicit):
         return is_plain and on_host(recipe.device) and not takes_components(recipe)
 
     def larger(self, plan: Plan, facts: Facts, n_features: int, gamma: float | None) -> Recipe | None:
-        """See ``Machine``: twice as many landmarks, where their number was left to the fit and rows tell them apart."""
+        """See ``Machine``: twice as many landmarks, where their number was left to the fit and rows suffice."""
         recipe, n = plan.recipe, plan.recipe.n_components
         is_open = plan.chosen_by("n_components") == "machine" and not facts.request.has_checkpoint
         has_sums = recipe.learner is None and recipe.n_principal is None and not facts.has_gaps

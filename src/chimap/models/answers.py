@@ -185,7 +185,7 @@ class Distances:
 
 
 def novelty_of(lowness: np.ndarray, counts: np.ndarray | None, distances: Distances | None) -> Novelty:
-    """Return what held-out rows say of novelty: how low their largest outputs are, and how far they are."""
+    """Return how novelty is measured, by held-out rows: how low their largest outputs are, and how far they are."""
     if distances is None:
         return Novelty(lowness[:, None], counts)
     places = distances.places

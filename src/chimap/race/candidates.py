@@ -73,7 +73,7 @@ def kernels_worth_trying(traits: SampleTraits, most: int | None = None) -> list[
 
     Of few rows, those come first that win most often on tables of the kind: see ``PREFERRED``.
 
-    Where rounds on few rows could not tell many candidates apart, ``most`` limits their number: the baselines and the
+    Where rounds on few rows could not rank many candidates, ``most`` limits their number: the baselines and the
     most different kernels enter before those that are close to others.
     """
     entered = [spec for entrants in ENTRANTS for spec in entrants(traits)]
@@ -84,7 +84,7 @@ def kernels_worth_trying(traits: SampleTraits, most: int | None = None) -> list[
 
 
 def most_candidates(n_rows: int) -> int:
-    """Return how many candidates rounds on parts of ``n_rows`` rows can tell apart: the luckiest of more would win."""
+    """Return how many candidates rounds on parts of ``n_rows`` rows can rank: the luckiest of more would win."""
     return max(FEWEST, n_rows // ROWS_A_CANDIDATE)
 
 

@@ -91,7 +91,7 @@ def with_covariates(
     learn : callable
         Returns the model of a recipe, for rows and their groups.
     progress : Progress
-        Is told of the machines.
+        Informed of the machines.
     """
     if source.covariates is None:
         return recipe, source

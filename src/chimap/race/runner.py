@@ -303,7 +303,7 @@ class Race:
     def n_errors(self) -> float:
         """Standard errors by which the best must beat the candidates listed before it; see ``preferred``.
 
-        Many rows tell candidates apart, and need no preference; those that a user lists have no order. Of many
+        Many rows rank candidates by themselves, and need no preference; those that a user lists have no order. Of many
         classes the best is better than the first of any order, see ``benchmarks/accuracy/many_classes.py``.
         """
         has_many_classes = self.shared is not None and self.shared.has_many_classes

@@ -414,7 +414,7 @@ def scoring_of(scoring: Scoring, is_classification: bool, y: np.ndarray | None, 
     """Return the scorer: the user's; else ROC AUC if one of two classes is rare; else None, for accuracy or R^2.
 
     is_few: whether rows are few, so that ROC AUC compares machines of two classes whatever their shares. Every pair of
-    rows counts for it, not only the rows near the border, and it tells machines apart that accuracy does not: of a
+    rows counts for it, not only the rows near the border, and it ranks machines that accuracy cannot: of a
     hundred rows, accuracy has an error of five points.
     """
     if scoring is not None or y is None or not is_classification:

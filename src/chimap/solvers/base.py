@@ -430,7 +430,7 @@ class Solver(ABC):
     n_vectors : int
         Number of arrays of the size of the weights (D, t) that it holds in memory besides the factor of a matrix.
     leaves_out : bool
-        Whether rows are left out of one machine in closed form, so that no folds are kept apart.
+        Whether rows are left out of one machine in closed form, so that no folds are kept separately.
     """
 
     name: ClassVar[str]

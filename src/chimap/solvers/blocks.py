@@ -439,7 +439,7 @@ class BlockRidge:
 class Sweep:
     """A sweep over the blocks, and what it shows of the machine.
 
-    ``begun`` is where it begins, with the first block solved at least; ``reached``, if given, is told where it stands
+    ``begun`` is where it begins, with the first block solved at least; ``reached``, if given, is called with the state
     there and after each block. ``left_out`` are the outputs of the first block, each row left out alone, if it has just
     been solved. ``watch``, if given, ends it where more rows bring nothing; its rows are the last. ``growth`` are the
     rows and scores of machines of parts of the first block.

@@ -114,7 +114,7 @@ class PassesProblem(TrialProblem):
         return self._fit(solution.alpha, fold, start, TOLERANCE)
 
     def _ridge(self, alpha: float, without: int | None = None) -> LinearSolution:
-        """Return what ridge on all folds but one says of the minimum, at the strength that shrinks as much.
+        """Return an estimate of the minimum: ridge on all folds but one, at the strength that shrinks as much.
 
         It must not know the fold: a search may end before it has forgotten its start.
         """

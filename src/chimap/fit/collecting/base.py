@@ -244,7 +244,7 @@ class Collector(ABC):
     method : Method
         The settings of the fit.
     rows : PreparedRows
-        The rows, with the folds that are kept apart.
+        The rows, with the folds whose sums are kept separately.
     """
 
     needs: ClassVar[Needs]
@@ -280,7 +280,7 @@ class Collector(ABC):
     def distances(self, features: FittedFeatures, held_out: HeldOut | None, sample: Sample) -> Distances | None:
         """Return how far some held-out rows are from the nearest row that the features keep.
 
-        Landmarks tell it of the rows that none of them is made of. None if the features keep no rows, or too few rows
+        Landmarks give it for the rows that none of them is made of. None if the features keep no rows, or too few rows
         were held out. See ``features.nearest``.
         """
         if held_out is None or not features.has_distances:
@@ -289,8 +289,8 @@ class Collector(ABC):
         if places.size < _FEWEST_MEASURED:
             return None
         found = self.measure(features, held_out.rows[places], empty_rows(features, self.method.recipe.dtype), sample)
-        told = found < FAR
-        return Distances(places[told], found[told]) if told.sum() >= _FEWEST_MEASURED else None
+        is_known = found < FAR
+        return Distances(places[is_known], found[is_known]) if is_known.sum() >= _FEWEST_MEASURED else None
 
     def measured(self, held_out: HeldOut) -> np.ndarray:
         """Return places among the held-out rows of those whose distances are measured, ascending."""

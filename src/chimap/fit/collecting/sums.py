@@ -52,7 +52,7 @@ class SumsCollector(Collector):
     method : Method
         The settings.
     rows : PreparedRows
-        The rows, with the folds whose moments are kept apart.
+        The rows, with the folds whose moments are kept separately.
     plan : PassPlan
         Its sizes include the rows whose score helps choose the strength (``n_scored``), if there is room for them.
     has_curve : bool, default=False
@@ -73,8 +73,8 @@ class SumsCollector(Collector):
     def planned(cls, method: Method, plan: Plan, rows: PreparedRows, run: FitRun, saved: SavedState | None) -> Self:
         """See ``Collector``.
 
-        For a learning curve, the sums of some parts of the rows are kept apart if no folds are held out to choose and
-        the budget allows it. A resumed fit keeps the folds that it began with.
+        For a learning curve, the sums of some parts of the rows are kept separately if no folds are held out to
+        choose and the budget allows it. A resumed fit keeps the folds that it began with.
         """
         over = partial(cls._over, method, rows, run, saved)
         begun = None if saved is None or saved.stage != "learning" else len(saved.moments)
