@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+from numpy.lib import format as npy
 from safetensors import SafetensorError, safe_open
 
 from chimap._types import JSON
@@ -168,6 +169,11 @@ def write_tensors(path: str | Path, kind: str, meta: JSON, arrays: dict[str, np.
         file.write(len(head).to_bytes(8, "little") + head)
         for a in ordered.values():
             file.write(a.astype(a.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data)
+
+
+def write_npy_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """Write what precedes the numbers of a ``.npy`` file."""
+    npy.write_array_header_1_0(file, {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
 
 
 def read_header(path: str | Path) -> JSON:

@@ -21,6 +21,7 @@ from numpy.lib import format as npy
 from sklearn.base import is_classifier
 
 from chimap._errors import InputError
+from chimap._files import write_npy_header
 from chimap.cli import messages
 from chimap.data.label_kinds import fixed_width, texts_of
 from chimap.estimators.targets import answers, class_scores, task_names
@@ -243,7 +244,7 @@ def _write_npy(
     file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras, dtype: np.dtype
 ) -> None:
     n_values = () if task_names(model) is None else (model.n_outputs,)
-    _npy_header(file, (source.n_rows, *n_values), dtype)
+    write_npy_header(file, (source.n_rows, *n_values), dtype)
     for _, labels in chunks:
         file.write(_stored(labels, dtype).tobytes())
 
@@ -264,7 +265,7 @@ def _write_npz(
             _npz_member(archive, "row_ids", np.asarray(source.row_ids).astype(str))
         if extras:
             with archive.open(f"{first}.npy", "w", force_zip64=True) as member:
-                _npy_header(member, (source.n_rows, *extras[first].n_values), np.dtype(extras[first].dtype))
+                write_npy_header(member, (source.n_rows, *extras[first].n_values), np.dtype(extras[first].dtype))
                 for outputs, labels in chunks:
                     member.write(np.ascontiguousarray(extras[first].of(outputs)).tobytes())
                     predicted.append(labels)
@@ -301,11 +302,6 @@ def _stored(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if values.dtype == object and dtype.kind == "U":
         values = np.array(["" if value is None else str(value) for value in values.tolist()])
     return values.astype(dtype, copy=False)
-
-
-def _npy_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype) -> None:
-    header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    npy.write_array_header_1_0(file, header)
 
 
 def _npz_member(archive: zipfile.ZipFile, name: str, values: np.ndarray) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import IO
 
 import numpy as np
-from numpy.lib import format as npy
 
-from chimap._files import replacing
+from chimap._files import replacing, write_npy_header
 from chimap._validation import check_positive
 
 BLOCK_VALUES = 2**18
@@ -84,8 +82,8 @@ def write_histograms(
         whole_rows.open("wb") as rows_file,
         whole_labels.open("wb") as labels_file,
     ):
-        _write_header(rows_file, (n_rows, n_features), np.dtype(np.float32))
-        _write_header(labels_file, (n_rows,), np.dtype(np.int64))
+        write_npy_header(rows_file, (n_rows, n_features), np.dtype(np.float32))
+        write_npy_header(labels_file, (n_rows,), np.dtype(np.int64))
         for block, start in enumerate(range(0, n_rows, block_rows)):
             # Blocks have a fixed size, and each has its own generator, so that the values do not depend on how they
             # are written.
@@ -128,8 +126,3 @@ def _fill(rng: np.random.Generator, prototypes: np.ndarray, X: np.ndarray, work:
     X[totals[:, 0] == 0, 0] = 1
     X /= np.where(totals > 0, totals, 1)
     return own_class // PROTOTYPES_PER_CLASS
-
-
-def _write_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype) -> None:
-    header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    npy.write_array_header_1_0(file, header)

@@ -230,11 +230,11 @@ class AdditiveKernel(Kernel):
         """Fill ``out`` from the definition, in blocks and float64; a compiled formula is some fifty times as fast."""
         right_dense = _arrays.to_dense(right).astype(np.float64)
         block_rows = max(1, _SIGNATURE_NUMBERS // max(1, right_dense.size))
-        root_right, log_right = right_dense ** (self.gamma / 2), _log_or_zero(right_dense)
+        root_right, log_right = right_dense ** (self.gamma / 2), log_or_zero(right_dense)
         for rows in _arrays.slices(out.shape[0], block_rows):
             block = _arrays.to_dense(_arrays.take_rows(left, rows)).astype(np.float64)[:, None, :]
             root_block, both = block ** (self.gamma / 2), (block > 0) & (right_dense > 0)
-            similar = np.where(both, self.signature(log_right - _log_or_zero(block)), 0.0)
+            similar = np.where(both, self.signature(log_right - log_or_zero(block)), 0.0)
             # D^2 = (a - b)^2 + 2 a b (1 - S) keeps the digits of close values wherever S does.
             terms = (
                 (root_block - root_right) ** 2 + 2 * root_block * root_right * (1 - similar)
@@ -291,7 +291,8 @@ def signature_powers(values: np.ndarray, gamma: float) -> np.ndarray:
     return np.power(values, 0.5 * (gamma - 1), out=np.zeros_like(values), where=values > 0)
 
 
-def _log_or_zero(values: np.ndarray) -> np.ndarray:
+def log_or_zero(values: np.ndarray) -> np.ndarray:
+    """Return log x, 0 where x = 0."""
     return np.log(values, out=np.zeros_like(values), where=values > 0)
 
 

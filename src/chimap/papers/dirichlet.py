@@ -21,6 +21,7 @@ from chimap._validation import DataError, check_positive, check_row_sums, is_aut
 from chimap.features.base import Features, Footprint
 from chimap.features.mapped_functions import LinearFunction, MappedModel, dense
 from chimap.kernels import Kernel, as_kernel
+from chimap.kernels.additive import log_or_zero
 from chimap.kernels.base import paired_rows
 from chimap.model_files import register
 from chimap.model_files.restoring import Agreeing
@@ -127,7 +128,7 @@ class LogStatistics:
             positive = _arrays.map_values(p, np.sign)
             row_zeros[part] = d - _sums(positive, 1)
             filled += _sums(positive, 0)
-            logs += _sums(_arrays.map_values(p, _log_or_zero), 0)
+            logs += _sums(_arrays.map_values(p, log_or_zero), 0)
             first += _sums(p, 0)
             second += _sums(_arrays.map_values(p, np.square), 0)
         means = first / n
@@ -233,10 +234,6 @@ def _likelihood(log_means: np.ndarray, beta: np.ndarray) -> tuple[float, float]:
     """Return the mean log-likelihood of a row and a bound on its rounding error."""
     terms = gammaln(beta.sum()), -gammaln(beta).sum(), (beta - 1) @ log_means
     return float(sum(terms)), 1e-13 * float(np.abs(terms).sum())
-
-
-def _log_or_zero(values: np.ndarray) -> np.ndarray:
-    return np.log(values, out=np.zeros_like(values), where=values > 0)
 
 
 def _sums(X: Rows, axis: int) -> np.ndarray:
