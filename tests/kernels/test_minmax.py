@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from chimap import MinMax, NystroemFeatures
+from chimap._validation import DataError
 from chimap.kernels import as_kernel
 
 from ..histograms import DTYPES, histograms
@@ -29,6 +30,20 @@ def test_definition(dtype, kind):
     assert K[3, 8] == K[3, 3] == 1
     np.testing.assert_allclose(MinMax().distance(kind(X), kind(X[:9])), 2 - 2 * expected, atol=1e-6)
     np.testing.assert_array_equal(MinMax().diagonal(kind(X)), 1)
+
+
+def test_sparse_rows_are_compared_by_the_bins_that_they_share():
+    X = np.random.default_rng(1).gamma(1.0, 1.0, (30, 40)) * (np.random.default_rng(2).random((30, 40)) < 0.2)
+    X[4], X[7] = 0, X[6]
+    rows = sp.csr_matrix(X)
+    K = MinMax()(rows)
+    np.testing.assert_allclose(K, by_definition(X, X), rtol=1e-13)
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_array_equal(np.diagonal(K), 1)
+    assert K[6, 7] == 1
+    np.testing.assert_array_equal(MinMax()(X[:5], rows), K[:5])  # dense rows, such as a mean row, with sparse ones
+    with pytest.raises(DataError, match="negative"):
+        MinMax()(-X, rows)
 
 
 def test_scale_free_and_binary():

@@ -1,4 +1,4 @@
-"""Consistent weighted samples, for features of the min-max kernel."""
+"""The min-max kernel of sparse rows, and consistent weighted samples for its features."""
 
 import numba as nb
 import numpy as np
@@ -45,3 +45,32 @@ def consistent_samples(data, indices, indptr, rates, logs, offsets, level_mask, 
             number = np.uint64(chosen[h]) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(h + 1)
             number ^= _scattered(level * np.uint64(0xD1B54A32D192ED03))
             out[row, h] = np.int64(_scattered(_scattered(number)) & np.uint64(mask))
+
+
+@nb.njit(**EXACT)
+def minmax_sparse(xd, xi, xp, yd, yi, yp, y_sums, out):
+    """Write out[i, j] = sum of minima / sum of maxima of CSR rows x_i and of rows y_j, which are given as CSC; or 1.
+
+    Every entry of x_i visits those entries of its column, so that a pair of rows costs the bins that they share.
+    ``y_sums`` (rows of y,) are sums over the columns in ascending order, so that equal rows have exactly 1.
+    """
+    n_others = y_sums.shape[0]
+    shared = np.zeros(n_others)
+    for i in range(xp.shape[0] - 1):
+        shared[:] = 0.0
+        x_sum = 0.0
+        for e in range(xp[i], xp[i + 1]):
+            x = np.float64(xd[e])
+            x_sum += x
+            for f in range(yp[xi[e]], yp[xi[e] + 1]):
+                shared[yi[f]] += min(x, np.float64(yd[f]))
+        for j in range(n_others):
+            union = x_sum + y_sums[j] - shared[j]
+            out[i, j] = shared[j] / union if union > 0 else 1.0
+
+
+@nb.njit(**EXACT)
+def sums_of_rows(yd, yi, yp, out):
+    """Add the entries of a CSC matrix to ``out`` (rows,), column by column."""
+    for e in range(yp[-1]):
+        out[yi[e]] += np.float64(yd[e])

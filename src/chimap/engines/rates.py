@@ -17,6 +17,7 @@ class Rates(NamedTuple):
     factors: float = 3e11  # of Cholesky factors
     sums: float = 2e11  # of sums of features
     exponential_seconds: float = 1.5e-10  # of an exponential with its sum
+    entries_of_columns: float = 2e9  # of pairs of sparse rows that the min-max kernel compares, column by column
     # of trials: kernel machines that share products
     trial_products: float = 1e11
     trial_factors: float = 5e10

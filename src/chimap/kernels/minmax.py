@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chimap import _arrays
+from chimap import _arrays, _loops, _threads
 from chimap._onnx import Value
-from chimap._types import MatrixLike
+from chimap._types import CSR, MatrixLike
 from chimap.kernels.additive import intersection
 from chimap.kernels.base import Kernel, paired_rows
 
@@ -41,7 +41,17 @@ class MinMax(Kernel):
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m) of rows X (n, bins) and Y (m, bins), in their floating type."""
-        return self._shares(X, Y, lambda total, distance: (total - distance) / (total + distance), empty=1.0)
+        if _arrays.is_sparse(Y) and isinstance(X, np.ndarray):
+            X = _arrays.to_sparse(X)  # a pair of rows then costs the bins of one of them, and not all
+        left, right = paired_rows(X, Y, signed=False)
+        if _arrays.is_sparse(left) and _arrays.is_sparse(right):
+            return _of_sparse(left, right)
+        return self._shares(
+            left,
+            None if Y is None else right,
+            lambda total, distance: (total - distance) / (total + distance),
+            empty=1.0,
+        )
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
         """Return ones of shape (n,)."""
@@ -71,3 +81,18 @@ class MinMax(Kernel):
         minima = x.graph.each_row(Y, lambda y: x.at_most(y).sum(1))
         maxima = x.graph.each_row(Y, lambda y: x.at_least(y).sum(1))
         return (maxima > 0.0).where(minima / maxima, 1.0)
+
+
+def _of_sparse(left: CSR, right: CSR) -> np.ndarray:
+    """Return the values (n, m) of CSR rows, by the entries of each column: a pair costs the bins that it shares."""
+    columns, sums = right.tocsc(), np.zeros(right.shape[0])
+    others = columns.data, columns.indices, columns.indptr
+    _loops.sums_of_rows(*others, sums)
+    out = np.empty((left.shape[0], right.shape[0]), left.dtype)
+
+    def part(rows: slice) -> None:
+        some = left.data, left.indices, left.indptr[rows.start : rows.stop + 1]
+        _loops.minmax_sparse(*some, *others, sums, out[rows])
+
+    _threads.over_rows(out.shape[0], right.nnz, part)
+    return out

@@ -13,6 +13,7 @@ from chimap.backends import backend_of, on_host
 from chimap.data import Source
 from chimap.data.table import named_blocks
 from chimap.engines.rates import RATES
+from chimap.kernels import MinMax
 from chimap.machines.base import Cost, Facts
 from chimap.moments.kept_rows import FilledShares
 from chimap.recipe.recipe import Recipe
@@ -118,6 +119,8 @@ def block_plan(recipe: Recipe, facts: Facts) -> BlockPlan:
     terms = terms_of(recipe, BLOCK_TERMS) * share_of_columns(recipe.blocks, source)
     stored = int(terms * source.n_features)
     columns = terms * facts.filling.dense_columns if on_host(recipe.device) else stored
+    if compares_entries(recipe):
+        columns = float(facts.filling.shares.sum()) * RATES.products / (2 * RATES.entries_of_columns)
     least = min(FEWEST_BLOCK_ROWS, source.n_rows)
 
     def of_blocks(block_rows: int) -> BlockPlan:
@@ -150,6 +153,11 @@ def block_plan(recipe: Recipe, facts: Facts) -> BlockPlan:
         return replace(fitting[0], factor_rows=factor_rows(fitting[0]))
     enough = _LEAST_SHARE * most_rows_within(seconds * backend.speed, 0, columns)
     return next((plan for plan in fitting if plan.n_rows >= enough), fitting[-1])
+
+
+def compares_entries(recipe: Recipe) -> bool:
+    """Whether values are computed entry by entry, and not from products: of the min-max kernel."""
+    return any(isinstance(kernel, MinMax) for kernel in recipe.exact_kernels)
 
 
 def outputs_bytes(n_targets: int) -> int:

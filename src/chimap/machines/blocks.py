@@ -1,4 +1,4 @@
-"""The machine in blocks of rows: as exact as the memory allows, for exponential kernels of more rows than a matrix."""
+"""The machine in blocks of rows: as exact as the memory allows, for kernels of more rows than a matrix."""
 
 from __future__ import annotations
 

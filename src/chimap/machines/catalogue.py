@@ -35,7 +35,7 @@ def plans(recipe: Recipe, facts: Facts, asked: Recipe | None = None) -> Iterator
     machine         takes                                  memory                         seconds of two cores
     =============== ====================================== ============================== ==========================
     kernel matrix   rows whose matrix the memory holds     n^2                            n^3 / 3, for each strength
-    blocks of rows  exponential kernels of more rows       rows, and a block m^2          n^2 (D + 1) / 2 + n m^2 / 3
+    blocks of rows  exponential or min-max, of more rows   rows, and a block m^2          n^2 (D + 1) / 2 + n m^2 / 3
     wide ridge      additive maps of sparse rows, many D   entries of the features        passes over the entries
     groups          weights of several kernels             D^2 for each fold              n D^2
     sums            the square loss                        D^2 for each fold              n D^2

@@ -10,9 +10,9 @@ from chimap._messages import Message, Setting
 from chimap.backends import on_host
 from chimap.features.exact import MOST_ROWS
 from chimap.features.families import AutomaticFeatures, has_number
-from chimap.kernels import Exponential
+from chimap.kernels import Exponential, MinMax
 from chimap.machines.base import Facts, Machine, Refusals, Winner
-from chimap.machines.block_plan import block_plan, choice_seconds, share_of_columns, terms_of
+from chimap.machines.block_plan import block_plan, choice_seconds, compares_entries, share_of_columns, terms_of
 from chimap.recipe import Recipe
 from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.solvers.exact_observed import filling_bytes
@@ -120,7 +120,7 @@ def bytes_of_exact(recipe: Recipe, facts: Facts) -> int:
 
 
 def against_blocks(recipe: Recipe, facts: Facts, declined: str) -> str:
-    """Return why an exponential kernel is not solved in blocks of rows; empty if it can be.
+    """Return why a kernel is not solved in blocks of rows; empty if it can be: exponential, or min-max of sparse rows.
 
     Targets with missing entries or weights of their own take a matrix of all rows.
     """
@@ -130,6 +130,8 @@ def against_blocks(recipe: Recipe, facts: Facts, declined: str) -> str:
         return "blocks are solved by ridge"
     if not facts.is_shared:
         return "targets have rows or weights of their own, or there are none"
-    if not any(isinstance(kernel, Exponential) for kernel in recipe.exact_kernels):
+    if not any(isinstance(kernel, Exponential | MinMax) for kernel in recipe.exact_kernels):
         return "the kernel is not exponential"
+    if compares_entries(recipe) and not facts.filling.is_sparse:
+        return "the min-max kernel takes long on dense rows"
     return "" if block_plan(recipe, facts).fits(recipe.room) else "memory, or the device, does not hold a block"
