@@ -6,8 +6,9 @@ import scipy.sparse as sp
 
 from chimap import HistogramClassifier, HistogramRegressor, MinMax
 from chimap.data import ArraySource
+from chimap.data.table import declared_blocks
 from chimap.models.race_result import Candidate, RaceResult
-from chimap.race.candidates import kernels_worth_trying
+from chimap.race.candidates import kernels_worth_trying, within
 from chimap.race.rounds import ERRORS_TO_OVERRULE_ORDER
 from chimap.race.runner import Race
 from chimap.race.traits import SampleTraits
@@ -43,13 +44,13 @@ def test_declared_blocks_enter_the_race_first_and_the_model_has_them():
 
 @pytest.mark.parametrize("names", [None, [*NAMES[:-1], "mass"], [f"one::{i}" for i in range(36)]])
 def test_columns_of_no_or_one_descriptor_have_no_blocks(names):
-    traits = SampleTraits.of(sp.csr_matrix(table(30)[0]), 0, True, names)
-    assert traits.blocks is None
+    assert declared_blocks(names) is None
+    traits = SampleTraits.of(sp.csr_matrix(table(30)[0]), 0, True)
     assert all(spec.blocks is None for spec in kernels_worth_trying(traits))
 
 
 def test_signed_rows_have_none():
-    traits = SampleTraits.of(sp.csr_matrix(table(30)[0] - 1), 2, True, NAMES)
+    traits = SampleTraits.of(sp.csr_matrix(table(30)[0] - 1), 2, True, declared_blocks(NAMES))
     assert all(spec.blocks is None for spec in kernels_worth_trying(traits))
 
 
@@ -70,3 +71,17 @@ def test_few_targets_prefer_the_first_machine_within_two_errors(model):
     result = RaceResult(trials, "R2", 60, 0.0, trials)
     assert running.judged(result, ["b", "a"]).trials[0].candidate.name == "b"
     assert running.judged(result, ["a", "b"]).trials[0].candidate.name == "a"
+
+
+def test_blocks_that_a_user_names_are_raced_with_the_min_max_kernel_too():
+    source = ArraySource(sp.csr_matrix(table(90)[0]), table(90)[1])
+    blocks = {"small": slice(0, 6), "large": slice(6, 36)}
+
+    def raced_names(features):
+        asked = Recipe.of(HistogramRegressor(blocks=blocks, features=features, random_state=0))
+        running = Race.on(asked, source, Task.of(source, asked)[0], None, lambda *given: None)
+        assert running.traits.blocks == blocks
+        return [each.name for each in within(kernels_worth_trying(running.traits), asked)]
+
+    assert "minmax, raw rows" in raced_names("auto")
+    assert "minmax, raw rows" not in raced_names("landmarks")

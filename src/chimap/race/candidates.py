@@ -106,11 +106,13 @@ def on_normalizations(
 def within(entered: Sequence[KernelSpec], asked: Recipe) -> list[Candidate]:
     """Return the kernels and normalisations as candidates of a recipe that has features, loss or gamma of its own.
 
-    The min-max kernel is not among them: it has only some of the features that a recipe may ask for.
+    The min-max kernel has only some of the features that a recipe may ask for. It is among them where the recipe asks
+    for blocks alone, of which each has one.
     """
+    takes_minmax = asked.blocks is not None and asked.leaves_open("features")
     unique: dict[tuple[str, str | None], KernelSpec] = {}
     for spec in entered:
-        if spec.kernel != "minmax":
+        if spec.kernel != "minmax" or (takes_minmax and spec.blocks is not None):
             unique.setdefault((spec.kernel, spec.normalize), spec)
     return [spec.candidate_within(asked) for spec in unique.values()]
 
@@ -232,7 +234,7 @@ def _shares_of_rows(traits: SampleTraits) -> list[KernelSpec]:
 
 
 def _by_block(traits: SampleTraits) -> list[KernelSpec]:
-    """Return the min-max kernel of each of several descriptors, summed, where the columns are those of several.
+    """Return the min-max kernel of each of several descriptors, summed.
 
     One min-max kernel of all of them is that of the largest.
     """

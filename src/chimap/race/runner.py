@@ -19,6 +19,7 @@ from chimap._types import Parameters, Rows, Scoring
 from chimap._validation import check_histograms
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
+from chimap.data.table import declared_blocks
 from chimap.engines import Progress
 from chimap.engines.rates import RATES
 from chimap.models.model import Model
@@ -176,7 +177,9 @@ class Race:
         n_classes = 0
         if self.asked.is_classifier:
             n_classes = np.unique(self.y).size if self.y.ndim == 1 else self.y.shape[1] + 1
-        return SampleTraits.of(self.rows, n_classes, self.leaves_out, self.column_names)
+        names = self.column_names
+        blocks = declared_blocks(names) if self.asked.blocks is None else self.asked.blocks_in(names)
+        return SampleTraits.of(self.rows, n_classes, self.leaves_out, blocks)
 
     @property
     def by_error(self) -> bool:

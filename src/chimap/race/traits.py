@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._types import Blocks, Rows
-from chimap.data.table import declared_blocks
 
 MOST_CLASSES = 50  # LIBLINEAR fits classes one after the other: more would take minutes
 LIBLINEAR_BELOW = 0.1  # share of filled bins; on sparser rows its passes are cheap, and margins beat squares
@@ -30,7 +28,7 @@ class SampleTraits:
     one; 0 for regression. is_counted: whether all entries are whole numbers. has_shares: whether rows are shares or
     percentages, see ``are_shares``. has_tail: whether filled entries span more than an order of magnitude.
     n_bins: number of bins. is_wide: whether bins outnumber rows. is_few: whether rows are few, so that a machine takes
-    next to no time. blocks: columns of several descriptors, which their names declare; None for a single one.
+    next to no time. blocks: columns of several descriptors, if there are several.
     """
 
     is_signed: bool
@@ -47,8 +45,8 @@ class SampleTraits:
     blocks: Blocks | None = None
 
     @classmethod
-    def of(cls, rows: Rows, n_classes: int, is_few: bool = False, columns: Sequence[str] | None = None) -> SampleTraits:
-        """Return the properties of rows (n, bins), dense or CSR, with these names of columns."""
+    def of(cls, rows: Rows, n_classes: int, is_few: bool = False, blocks: Blocks | None = None) -> SampleTraits:
+        """Return the properties of rows (n, bins), dense or CSR, in blocks of columns."""
         values = _arrays.stored_values(rows)
         filled = values[values != 0]
         sums = np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()
@@ -66,7 +64,7 @@ class SampleTraits:
             n_bins=rows.shape[1],
             is_wide=rows.shape[1] > rows.shape[0],
             is_few=is_few,
-            blocks=declared_blocks(columns),
+            blocks=blocks,
         )
 
     @property
