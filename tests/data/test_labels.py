@@ -14,7 +14,7 @@ import pytest
 from chimap import HistogramClassifier, LookupClassifier, OnlineIntersectionClassifier, open_source
 from chimap._validation import DataError
 from chimap.data import DataWarning, labels
-from chimap.data.labels import check_labels, clean_labels, clean_targets, task_column
+from chimap.data.labels import LabelColumn, check_labels, clean_labels, clean_targets, task_column
 from chimap.recipe.task import checked_groups
 
 
@@ -122,6 +122,45 @@ def test_objects_are_numbers_or_text():
         clean_labels(np.array([1, 2**70], object), 2, "y")
     with pytest.raises(DataError, match=r"y, row 1: 2\. Labels must be all text or all numbers"):
         clean_labels(np.array(["a", 2], object), 2, "y")
+
+
+NOTHING = [None, None]
+BATCHES = {
+    "true and false": ([NOTHING, [True, False], np.ma.masked_all(1)], [None, None, True, False, None]),
+    "whole numbers": ([np.array([1], np.int8), [True], NOTHING, np.array([2**53 + 1])], [1, 1, None, None, 2**53 + 1]),
+    "whole numbers with a gap": ([[1.0], [np.nan, 3.0]], [1, None, 3]),
+    "fractions": ([[1], [2.5, None]], [1.0, 2.5, None]),
+    "text": ([np.array([np.nan]), [" a", ""], np.array([b"a"]), NOTHING], [None, "a", None, "a", None, None]),
+}
+
+
+@pytest.mark.parametrize("kind", BATCHES)
+def test_batches_of_any_type_make_one_column(kind):
+    batches, expected = BATCHES[kind]
+    column = LabelColumn("y")
+    for batch in batches:
+        column.add(batch)
+    assert column.n_rows == len(expected)
+    found = column.finish().tolist()
+    assert found == expected
+    assert [*map(type, found)] == [*map(type, expected)]
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        ([["a", "b"], [None, 7]], "y, row 3: 7. Labels must be all text or all numbers"),
+        ([[1, 2], ["", "a"]], "y, row 3: 'a'. Labels must be all text or all numbers"),
+        ([[1], [2.0, np.inf]], "y, row 2: inf is no finite number"),
+        ([[1], np.array([2, 2**64 - 1], np.uint64)], "y, row 2: 18446744073709551615 does not fit in 64 bits"),
+        ([[1], np.array([1j])], "y: expected numbers or text, got dtype complex128"),
+    ],
+)
+def test_a_batch_that_does_not_fit_names_the_row_of_the_column(batches, message):
+    column = LabelColumn("y")
+    column.add(batches[0])
+    with pytest.raises(DataError, match=message):
+        column.add(batches[1])
 
 
 def test_labels_of_several_tasks():

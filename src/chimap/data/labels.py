@@ -90,8 +90,8 @@ def check_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
     labels = clean_labels(y, n_rows, where)
     if np.ma.is_masked(labels):
         raise DataError(
-            f"{where}, row {np.flatnonzero(np.ma.getmaskarray(labels))[0]}: no label. Every row needs one: fill it, or "
-            "remove the rows without a label."
+            f"{where}, row {np.argmax(np.ma.getmaskarray(labels))}: no label. Every row needs one: fill it, or remove "
+            "the rows without a label."
         )
     return labels
 
@@ -442,8 +442,7 @@ def _numbers(values: np.ndarray, where: str) -> np.ndarray:
     """Return Python objects as numbers, with NaN for missing ones."""
     numbers = np.full(values.shape, np.nan)
     for (row, task), value in np.ndenumerate(texts_of(values) if values.dtype.kind == "S" else values):
-        is_blank = isinstance(value, str) and not value.strip()
-        if value is None or type(value).__name__ in ("NAType", "NaTType") or is_blank:
+        if is_missing(value):
             continue
         number = as_number(value) if isinstance(value, str) else value
         if not isinstance(number, Real):
