@@ -70,11 +70,11 @@ def joined(source: Source, labels: str, id: str | int | None = None, missing: ob
     """
     address, words = split_member(labels)
     tasks = joined_names(address, str(words))
-    matches = [_matches(source, f"{address}::{name}", id, missing) for name in tasks]
-    table_rows, y = matches[0]
+    table_rows, values = _matches(source, address, tasks, id, missing)
+    y = values[0]
     if len(tasks) > 1:
-        columns = [task_column(y, f"{address}, column {name!r}") for name, (_, y) in zip(tasks, matches, strict=True)]
-        y = np.column_stack(columns)
+        places = (f"{address}, column {name!r}" for name in tasks)
+        y = np.column_stack([*map(task_column, values, places)])
     rows = np.flatnonzero(table_rows >= 0)
     note = (
         f"{rows.size:,} of {source.n_rows:,} rows of {source.name} have a label in {address}; "
@@ -91,15 +91,17 @@ def values_by_id(source: Source, column: str, id: str | int | None = None, missi
 
     They are masked where the id is unknown, and where text is ``missing``.
     """
-    table_rows, values = _matches(source, column, id, missing)
+    address, name = split_member(column)
+    table_rows, (values,) = _matches(source, address, [str(name)], id, missing)
     joined = np.ma.MaskedArray(np.ma.getdata(values)[np.maximum(table_rows, 0)])
     joined.mask = (table_rows < 0) | np.ma.getmaskarray(values)[np.maximum(table_rows, 0)]
     return joined
 
 
-def _matches(source: Source, labels: str, id: str | int | None, missing: object) -> tuple[np.ndarray, np.ndarray]:
-    """Return the table row with the id of each row of a source, -1 for none, and the values of the table."""
-    address, column = split_member(labels)
+def _matches(
+    source: Source, address: str, columns: list[str], id: str | int | None, missing: object
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the table row with the id of each row of a source, -1 for none, and columns of the table."""
     if source.row_ids is None:
         _check_first_column(source)
         raise NoSharedIdsError(
@@ -107,10 +109,10 @@ def _matches(source: Source, labels: str, id: str | int | None, missing: object)
                 "{}: its rows have no ids, so {} cannot be joined to them. Name the column of ids with {id}, or give "
                 "the labels in the order of the rows, in a file that holds nothing else.",
                 source.name,
-                labels,
+                f"{address}::{','.join(columns)}",
             )
         )
-    ids, y = _id_and_label(address, str(column), id, missing)
+    ids, values = _ids_and_columns(address, columns, id, missing)
     place = {name: i for i, name in enumerate(unique_ids(whole_ids(ids), address).tolist())}
     row_ids = unique_ids(whole_ids(source.row_ids), source.name)
     if not place.keys() >= {*row_ids.tolist()}:
@@ -142,7 +144,7 @@ def _matches(source: Source, labels: str, id: str | int | None, missing: object)
                 str(row_ids[0]),
             )
         )
-    return table_rows, y
+    return table_rows, values
 
 
 def whole_ids(ids: np.ndarray) -> np.ndarray:
@@ -165,29 +167,25 @@ def _check_first_column(source: Source) -> None:
             unique_ids(texts_of(values), f"{source.name}, column {first!r}")
 
 
-def _id_and_label(address: str, column: str, id: str | int | None, missing: object) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ids, as text, and the labels of all rows of a table."""
+def _ids_and_columns(
+    address: str, columns: list[str], id: str | int | None, missing: object
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the ids of all rows of a table, as text, and some of its columns, as labels, all read in one pass."""
     table = table_of(address)
-    places = _places(table.names, column, id, address)
-    names = [table.names[place] for place in places]
-    check_distinct([name for name in table.names if name in names], address)
-    ids: list[np.ndarray] = []
-    values = table.label_column(names[1], missing)
-    for batch in table.batches(names):
-        ids.append(table.ids(batch.column(names[0]), names[0]))
-        table.add_labels(values, batch.column(names[1]), names[1])
+    names = [table.names[place_of(table.names, column, address, "labels")] for column in columns]
+    others = [name for name in table.names[:2] if name != names[0]] if id not in table.names else [str(id)]
+    if not others or others[0] in names:
+        raise DataError(f"{address}: no column of ids besides {columns[0]!r}. Add one with the ids of the rows.")
+    wanted, ids = [others[0], *names], []
+    check_distinct([name for name in table.names if name in wanted], address)
+    values = [table.label_column(name, missing) for name in names]
+    for batch in table.batches(wanted):
+        ids.append(table.ids(batch.column(wanted[0]), wanted[0]))
+        for labels, name in zip(values, names, strict=True):
+            table.add_labels(labels, batch.column(name), name)
     if not ids:
         raise DataError(f"{address}: no rows, only a heading. Write it again.")
-    return table.checked_ids(ids, names[0]), values.finish()
-
-
-def _places(names: list[str], column: str, id: str | int | None, address: str) -> tuple[int, int]:
-    """Return the positions of the column of ids and of the column of labels."""
-    label_place = place_of(names, column, address, "labels")
-    id_place = names.index(id) if isinstance(id, str) and id in names else int(label_place == 0)
-    if id_place >= len(names) or id_place == label_place:
-        raise DataError(f"{address}: no column of ids besides {column!r}. Add one with the ids of the rows.")
-    return id_place, label_place
+    return table.checked_ids(ids, wanted[0]), [labels.finish() for labels in values]
 
 
 def joined_names(address: str, words: str) -> list[str]:
