@@ -102,15 +102,15 @@ def test_the_table_compares_on_rows_that_were_left_out(rows):
     X, y, _ = rows
     model = fitted(HistogramClassifier, X, y, **MACHINES["exp-chi2"])
     found = compressions(model.fitted, [5, 40, 80])
-    agreements, expected = ([getattr(one, name) for one in found] for name in ("agreement", "expected"))
+    agreements = [one.agreement for one in found]
     assert [one.n_rows for one in found] == [5, 40, 80]
     assert agreements == sorted(agreements)
     assert agreements[0] < 0.99 < agreements[-1] + 0.03
-    n_rows, exact, took = exact_row(model.fitted)
+    n_rows, took = exact_row(model.fitted)
     assert n_rows == 500
-    assert max(expected) <= exact + 1e-9
-    assert abs(expected[-1] - np.mean(model.predict(X[500:]) == y[500:])) < 0.05
-    assert took > 0
+    assert min(took, *(one.microseconds for one in found)) > 0
+    new = np.mean(model.with_model(found[1].model).predict(X[500:]) == model.predict(X[500:]))
+    assert abs(agreements[1] - new) < 0.06
     again = model.with_model(found[-1].model)
     np.testing.assert_array_equal(again.decision_function(X), model.compress(80).decision_function(X))
 

@@ -66,8 +66,6 @@ class Compressed:
         Rows that it keeps.
     agreement : float
         The share of equal answers; of real targets, R^2 of its outputs as those of the exact machine.
-    expected : float or None
-        The share of its answers that is right by the probabilities of the exact machine; None but for classes.
     microseconds : float
         Time of the products of a row with those that are kept, measured.
     """
@@ -75,7 +73,6 @@ class Compressed:
     model: Model
     n_rows: int
     agreement: float
-    expected: float | None
     microseconds: float
 
 
@@ -277,7 +274,7 @@ class Pupil:
             learned=replace(model.learned, findings=Findings()),
         )
         weights = small.merged[1]
-        return Compressed(small, size, *self.compared(chosen.held_out), microseconds(landmarks, self.teacher, weights))
+        return Compressed(small, size, self.agreement(chosen.held_out), microseconds(landmarks, self.teacher, weights))
 
     @property
     def expected(self) -> np.ndarray:
@@ -322,23 +319,15 @@ class Pupil:
         told = np.flatnonzero(found < FAR)
         return Distances(told * _DRAWS, found[told])
 
-    def compared(self, held_out: HeldOut | None) -> tuple[float, float | None]:
-        """Return the agreement with the exact machine on rows that were left out, and the share expected right."""
+    def agreement(self, held_out: HeldOut | None) -> float:
+        """Return the share of answers for rows that were left out that are those of the exact machine, or R^2."""
         if held_out is None:
-            return float("nan"), None
+            return float("nan")
         answers, outputs, exact = self.teacher.model.answers, held_out.outputs, self.expected
-        if isinstance(answers, RealAnswers):
-            residual, spread = np.square(outputs - exact).sum(), np.square(exact - exact.mean(axis=0)).sum()
-            return float(1 - residual / spread), None
-        labels = answers.labels(outputs)
-        agreement = float(np.mean(labels == answers.labels(exact)))
-        return agreement, None if answers.is_multilabel else expected_share(answers, labels, exact)
-
-
-def expected_share(answers: ClassAnswers, labels: np.ndarray, outputs: np.ndarray) -> float:
-    """Return the share of labels that is right by the probabilities of these outputs."""
-    places = np.searchsorted(answers.classes, labels)
-    return float(np.exp(answers.log_probabilities(outputs))[np.arange(places.size), places].mean())
+        if isinstance(answers, ClassAnswers):
+            return float(np.mean(answers.labels(outputs) == answers.labels(exact)))
+        residual, spread = np.square(outputs - exact).sum(), np.square(exact - exact.mean(axis=0)).sum()
+        return float(1 - residual / spread)
 
 
 def whitening(landmarks: RowKernel) -> np.ndarray:
@@ -367,10 +356,7 @@ def microseconds(kernel: RowKernel, teacher: Teacher, weights: np.ndarray) -> fl
     return 1e6 * min(taken)
 
 
-def exact_row(model: Model) -> tuple[int, float | None, float]:
-    """Return rows, expected share of right answers and microseconds of the exact machine itself, to compare with."""
+def exact_row(model: Model) -> tuple[int, float]:
+    """Return the rows and the microseconds of the exact machine itself, to compare with."""
     teacher = Teacher.of(model)
-    answers, expected = model.answers, None
-    if isinstance(answers, ClassAnswers) and not answers.is_multilabel and teacher.unseen is not None:
-        expected = expected_share(answers, answers.labels(teacher.unseen), teacher.unseen)
-    return teacher.kernel._n_features_out, expected, microseconds(teacher.kernel, teacher, model.merged[1])
+    return teacher.kernel._n_features_out, microseconds(teacher.kernel, teacher, model.merged[1])

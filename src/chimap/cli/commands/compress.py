@@ -46,7 +46,7 @@ def compress(
     flag_values.check_least(rows, "--rows", 1)
     outputs.check_outputs({"--output": output}, (model,), overwrite)
     fitted = load(model, kind="model").set_params(n_jobs=jobs)
-    kept, expected, took = exact_row(fitted.fitted)
+    kept, took = exact_row(fitted.fitted)
     sizes = sorted({max(1, rows // 4), max(1, rows // 2), rows})
     found = compressions(fitted.fitted, sizes, seed, show.progress(json))
     n_bytes = None
@@ -61,17 +61,14 @@ def compress(
                 "model": str(model),
                 "output": None if output is None else str(output),
                 "output_bytes": n_bytes,
-                "exact": {"rows": kept, "expected_accuracy": expected, "microseconds": took},
+                "exact": {"rows": kept, "microseconds": took},
                 "compressed": [_values(one) for one in found],
             }
         )
         return
-    has_classes = found[-1].expected is not None
-    heads = ["rows", "like all rows" if fitted.fitted.recipe.is_classifier else "R² of all rows' outputs"]
-    lines = [[f"{kept:,}", "", _share(expected), f"{took:,.1f}"], *map(_line, found)]
-    heads += ["expected accuracy", "µs a row"]
-    if not has_classes:
-        heads, lines = [*heads[:2], heads[3]], [[*line[:2], line[3]] for line in lines]
+    of_all = "like all rows" if fitted.fitted.recipe.is_classifier else "R² of all rows' outputs"
+    heads = ["rows", of_all, "µs a row"]
+    lines = [[f"{kept:,}", "", f"{took:,.1f}"], *map(_line, found)]
     show.table(f"Compressed {model}", (), heads, lines)
     if output is not None:
         print(f"Wrote {rows:,} of {kept:,} rows to {output} ({show.size(n_bytes)}; {model}: {_size(model)})")
@@ -80,21 +77,12 @@ def compress(
     show.next_commands("Next, write it:", f"chimap compress {show.quoted(model)} --rows {rows} --output {small}")
 
 
-def _values(one: Compressed) -> dict[str, float | None]:
-    return {
-        "rows": one.n_rows,
-        "agreement": one.agreement,
-        "expected_accuracy": one.expected,
-        "microseconds": one.microseconds,
-    }
+def _values(one: Compressed) -> dict[str, float]:
+    return {"rows": one.n_rows, "agreement": one.agreement, "microseconds": one.microseconds}
 
 
 def _line(one: Compressed) -> list[str]:
-    return [f"{one.n_rows:,}", f"{one.agreement:.4f}", _share(one.expected), f"{one.microseconds:,.1f}"]
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+    return [f"{one.n_rows:,}", f"{one.agreement:.4f}", f"{one.microseconds:,.1f}"]
 
 
 def _size(path: Path) -> str | None:
