@@ -116,15 +116,15 @@ def test_other_losses_are_not_tried_where_ridge_is_clearly_behind(monkeypatch):
     sides = np.eye(10) / 100
     scores = {"a": 0.9, "b": 0.91, "c": 0.85, "d": 0.95, "e": 0.89, "f": 0.9}
     candidates = [Candidate(name, replace(ASKED, loss="square" if name in "ace" else "logistic")) for name in scores]
-    empty = Rivals(None, None, None, None, None, SimpleNamespace(score=SimpleNamespace(name="accuracy")))
+    pairs = [candidates[k : k + 2] for k in (0, 2, 4)]
+    empty = Rivals(None, None, None, None, None, pairs, SimpleNamespace(score=SimpleNamespace(name="accuracy")))
     monkeypatch.setattr(
         Rivals, "standing_of", lambda self, each: Standing(9, scores[each.name], sides["abcdef".index(each.name)])
     )
-    pairs = [candidates[k : k + 2] for k in (0, 2, 4)]
-    assert [entry.candidate.name for entry in empty.learned(pairs, None, Progress())] == list("abcef")
-    assert [entry.place for entry in empty.learned(pairs, None, Progress())] == [0, 0, 1, 2, 2]
+    assert [entry.candidate.name for entry in empty.learned([], Progress())] == list("abcef")
+    assert [entry.place for entry in empty.learned([], Progress())] == [0, 0, 1, 2, 2]
     ahead = Standing(9, 0.95, sides[7])
-    assert [entry.candidate.name for entry in empty.learned(pairs, ahead, Progress())] == list("ace")
+    assert [entry.candidate.name for entry in empty.learned([ahead], Progress())] == list("ace")
 
 
 def test_no_row_is_watched_where_settings_are_named_or_rivals_are_hopeless():
@@ -162,7 +162,7 @@ def decided(own, *others, keeps_rows):
         Entry(Candidate(str(k), ASKED), Standing(9, score, sides[k + 1]), 1.0, k // 2) for k, score in enumerate(others)
     ]
     plan = type("Plan", (), {"recipe": recipe})
-    found = Rivals(plan, None, None, None, None).winner(Standing(9, own, sides[0]), entries)
+    found = Rivals(plan, None, None, None, None, []).winner(Standing(9, own, sides[0]), entries)
     return None if found is None else found.candidate.name
 
 

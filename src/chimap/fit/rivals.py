@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from chimap._types import Parameters
 from chimap._validation import MemoryBudgetError
@@ -76,13 +78,13 @@ class Rivals:
         The plan.
     task, source, groups, learn
         The task, the rows, their groups, and what learns from them.
+    candidates : sequence of sequences of Candidate
+        The rivals by kind, the simpler ones first.
     contest : Contest or None, default=None
-        The rows that are watched; None if there are no rivals.
-    own : Standing or None, default=None
-        The standing of the machine of the plan; None where it has still to learn.
+        The rows that are watched; None if there are no rivals, or they have still to learn.
     entries : sequence of Entry, default=()
-        The rivals.
-    began : float, default=0.0
+        The rivals that have learned.
+    began : float, default=now
         When the machine of the plan began to learn, by ``time.perf_counter``.
     """
 
@@ -91,10 +93,10 @@ class Rivals:
     source: Source
     groups: np.ndarray | None
     learn: Learn
+    candidates: Sequence[Sequence[Candidate]]
     contest: Contest | None = None
-    own: Standing | None = None
     entries: Sequence[Entry] = ()
-    began: float = 0.0
+    began: float = field(default_factory=time.perf_counter)
 
     @classmethod
     def of(
@@ -107,42 +109,40 @@ class Rivals:
         learn: Learn,
         progress: Progress,
     ) -> Rivals:
-        """Return the rivals of the machine of a plan, which have learned from all rows but those that are watched."""
-        candidates, rivals = rivals_of(result, plan.asked), cls(plan, task, source, groups, learn)
-        is_open = plan.machine.meets_rivals(plan.recipe, plan.facts) and source.n_rows >= FEWEST_ROWS
-        if result is None or not is_open or not candidates:
+        """Return the rivals of the machine of a plan; those of one that keeps rows have learned already."""
+        meets = plan.machine.meets_rivals(plan.recipe, plan.facts) and source.n_rows >= FEWEST_ROWS
+        candidates = rivals_of(result, plan.asked) if meets else []
+        rivals = cls(plan, task, source, groups, learn, candidates)
+        if not plan.recipe.is_exact or not any(candidates):
             return rivals
-        rivals = replace(rivals, contest=rivals.empty_contest())
-        own = None if plan.recipe.is_exact else rivals.standing_of(result.winner)
-        return rivals.after(own, list(rivals.learned(candidates, own, progress)))
+        return rivals.after(rivals.contest_on(watched_rows(source.n_rows, groups, plan.recipe.seed)), [], progress)
 
-    def empty_contest(self) -> Contest:
-        """Return the contest without rivals: the watched rows and their score."""
+    def contest_on(self, watched: np.ndarray) -> Contest:
+        """Return the contest without rivals on the watched rows."""
         asked, y, source, groups = self.plan.asked, self.source.labels(), self.source, self.groups
         assert y is not None
-        watched = watched_rows(source.n_rows, groups, self.plan.recipe.seed)
         score = self.task.codec.score(y, scoring_of(asked.scoring, asked.is_classifier, y), source.weights)
         parts = parts_of_rows(watched.size, None if groups is None else groups[watched], self.plan.recipe.seed)
         columns = self.plan.facts.filling.dense_columns
         return Contest(watched, score, parts, (), lambda n: block_seconds(n, 0, columns))
 
-    def after(self, own: Standing | None, entries: Sequence[Entry]) -> Rivals:
-        """Return the rivals that have learned, and the contest that a sweep has with them."""
-        assert self.contest is not None
-        standings = [*([] if own is None else [own]), *(entry.standing for entry in entries)]
-        contest = replace(self.contest, rivals=standings) if standings else None
-        return replace(self, contest=contest, own=own, entries=entries, began=time.perf_counter())
+    def after(self, contest: Contest, before: Sequence[Standing], progress: Progress) -> Rivals:
+        """Return the rivals that have learned, and the contest of a sweep with them and the standings before them."""
+        rivals = replace(self, contest=contest)
+        entries = list(rivals.learned(before, progress))
+        standings = [*before, *(entry.standing for entry in entries)]
+        met = replace(contest, rivals=standings) if standings else None
+        return replace(self, contest=met, entries=entries, began=time.perf_counter())
 
-    def learned(
-        self, candidates: Sequence[Sequence[Candidate]], own: Standing | None, progress: Progress
-    ) -> Iterator[Entry]:
+    def learned(self, before: Sequence[Standing], progress: Progress) -> Iterator[Entry]:
         """Yield the rivals that have learned, without those that memory does not hold, that take long, or are hopeless.
 
-        Ridge comes first of each kind. Where it is clearly behind ridge of another kind, other losses are not tried.
+        Ridge comes first of each kind. Where it is clearly behind ridge of another kind, or the standings before, other
+        losses are not tried.
         """
-        ridges = [] if own is None else [own]
-        for place, same in enumerate(candidates):
-            before = max(ridges, key=lambda standing: standing.score, default=None)
+        ridges = [*before]
+        for place, same in enumerate(self.candidates):
+            best = max(ridges, key=lambda standing: standing.score, default=None)
             for candidate in same:
                 began = time.perf_counter()
                 try:
@@ -155,7 +155,7 @@ class Rivals:
                 yield Entry(candidate, standing, time.perf_counter() - began, place)
                 if candidate.recipe.loss == Square.name:
                     ridges.append(standing)
-                    if before is not None and standing.is_behind(before, ERRORS_TO_DROP):
+                    if best is not None and standing.is_behind(best, ERRORS_TO_DROP):
                         break
 
     @property
@@ -173,7 +173,9 @@ class Rivals:
         plan = self.plan_of(candidate, rows)
         if plan.cost.seconds > _SHARE * self.plan.cost.seconds + 1:
             return None
-        model = self.learn(plan, rows, None if self.groups is None else self.groups[others]).model
+        with catch_warnings():
+            simplefilter("ignore", ConvergenceWarning)  # the score shows how well a rival did
+            model = self.learn(plan, rows, None if self.groups is None else self.groups[others]).model
         outputs = outputs_of_source(model, ChosenRows(self.source, watched, None))
         return self.contest.standing(outputs, rows.n_rows)
 
@@ -192,13 +194,13 @@ class Rivals:
         A rival of one pass then learns from all rows.
         """
         seconds = time.perf_counter() - self.began
-        own = self.own_standing(first)
+        rivals, own = self.with_own(first, progress)
         if own is None or result is None:
             return first, self.plan, result
-        winner = self.winner(own, [*self.entries, *self.challengers(own, result)])
+        winner = self.winner(own, [*rivals.entries, *rivals.challengers(result)])
         if winner is None:
             return first, self.plan, result
-        progress.note(self.told(winner, own, result, seconds))
+        progress.note(rivals.told(winner, own, result, seconds))
         try:
             model, plan = winner.learned or self.learned_from_all(winner.candidate)
         except MemoryBudgetError:
@@ -210,9 +212,19 @@ class Rivals:
         plan = self.plan_of(candidate, self.source)
         return self.learn(plan, self.source, self.groups), plan
 
-    def own_standing(self, first: ModelAndOutputs) -> Standing | None:
-        """Return the standing of the machine of the plan, which has learned now; None if it has left out other rows."""
-        return self.own if self.contest is None or self.own is not None else self.standing_of_left_out(first)
+    def with_own(self, first: ModelAndOutputs, progress: Progress) -> tuple[Rivals, Standing | None]:
+        """Return the rivals that have learned, and the standing of the machine of the plan; None without any.
+
+        Where it does not keep rows, the rivals learn now, without the rows that it has left out in closed form.
+        """
+        held_out = first.held_out
+        if self.plan.recipe.is_exact or not self.candidates or held_out is None or not held_out.rows.size:
+            return self, None if self.contest is None else self.standing_of_left_out(first)
+        some = choose_rows(held_out.rows.size, n_watched(self.source.n_rows), self.plan.recipe.seed + 2)
+        some = some[np.argsort(held_out.rows[some])]
+        contest = self.contest_on(held_out.rows[some])
+        own = contest.standing(held_out.outputs[some], first.model.learned.n_rows)
+        return self.after(contest, [own], progress), own
 
     def standing_of_left_out(self, learned: ModelAndOutputs) -> Standing | None:
         """Return the standing of a machine that has left out the watched rows; None if it has left out others."""
@@ -222,7 +234,7 @@ class Rivals:
             return None
         return self.contest.standing(found[watched], learned.model.learned.n_rows)
 
-    def challengers(self, own: Standing, result: RaceResult) -> Iterator[Entry]:
+    def challengers(self, result: RaceResult) -> Iterator[Entry]:
         """Yield the sweep of an exponential kernel, if the race has left that near a winner of one pass.
 
         It ends where it is behind.
@@ -283,9 +295,18 @@ class Rivals:
         return replace(result, trials=[trial, *result.trials], history=[*result.history, trial], expected=None)
 
 
+def n_watched(n_rows: int) -> int:
+    """Return how many rows no rival learns from: a tenth, within bounds.
+
+    >>> [n_watched(n) for n in (5000, 20_000, 10**6)]
+    [1000, 2000, 6000]
+    """
+    return min(max(n_rows // _WATCHED_DIVISOR, FEWEST_WATCHED), MOST_WATCHED)
+
+
 def watched_rows(n_rows: int, groups: np.ndarray | None, seed: int) -> np.ndarray:
-    """Return the ascending places of rows that no rival learns from: a tenth, within bounds, of whole groups."""
-    n = min(max(n_rows // _WATCHED_DIVISOR, FEWEST_WATCHED), MOST_WATCHED)
+    """Return the ascending places of the rows that no rival learns from, of whole groups."""
+    n = n_watched(n_rows)
     if groups is None:
         return choose_rows(n_rows, n, seed + 2)
     _, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)

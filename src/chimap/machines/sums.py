@@ -8,15 +8,7 @@ from typing import ClassVar
 from chimap.backends import on_host
 from chimap.machines.base import Facts, Plan, Refusals
 from chimap.machines.block_plan import USUAL_SECONDS
-from chimap.machines.explicit import (
-    NO_SCORE,
-    SHARE_OF_IMPROVING,
-    Explicit,
-    fits,
-    landmarks_in,
-    room_for,
-    takes_components,
-)
+from chimap.machines.explicit import NO_SCORE, SHARE_OF_IMPROVING, Explicit, fits, landmarks_in, room_for
 from chimap.recipe import Recipe
 from chimap.solvers.base import Needs
 
@@ -31,10 +23,10 @@ class SumsOfFeatures(Explicit):
     refuses: ClassVar[Refusals] = {"several components' scoring": NO_SCORE["scoring"]}
 
     def meets_rivals(self, recipe: Recipe, facts: Facts) -> bool:
-        """See ``Machine``: landmarks take too long to learn twice."""
+        """See ``Machine``: where single rows are left out."""
         request = facts.request
         is_plain = not (request.has_checkpoint or request.has_unlabelled or request.has_curve or facts.has_gaps)
-        return is_plain and on_host(recipe.device) and not takes_components(recipe)
+        return is_plain and not facts.has_groups and on_host(recipe.device)
 
     def larger(self, plan: Plan, facts: Facts, n_features: int, gamma: float | None) -> Recipe | None:
         """See ``Machine``: twice as many landmarks, where their number was left to the fit and rows suffice."""
