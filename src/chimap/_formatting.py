@@ -162,7 +162,7 @@ _NEGLIGIBLE = 0.01  # share of the mean bin weight
 _MOST_BINS = 5  # named in a line
 
 
-def bin_weights_in_words(weights: Sequence[float] | None, names: Sequence[str] | None) -> str | None:
+def bin_weights_in_words(weights: Sequence[float] | np.ndarray | None, names: Sequence[str] | None) -> str | None:
     """Return the heaviest bins by name, and the number with negligible weight; None for equal weights.
 
     >>> bin_weights_in_words([0.5, 2.5, 0.001], ["red", "green", "blue"])

@@ -116,7 +116,7 @@ def test_whole_scaffolds_are_held_out(results):
         assert found[name].code == 0, found[name].err
     model = load(folder / "scaffold.model")
     source = open_source(folder / "scaffolds.csv", "kind", like=model)
-    chosen = choose_rows(model, source, all_rows=False)
+    chosen = choose_rows(model.fitted, source, all_rows=False)
     seen, unseen = chosen.training, chosen.source
     scaffolds = structures_of(source, "scaffold")
     assert model.training_["split"]["split"] == "scaffold"

@@ -29,23 +29,23 @@ def named(ids):
 
 @pytest.mark.parametrize("wanted", [(), ("scores",), ("scores", "probabilities")])
 def test_arrays_carry_the_ids_of_the_rows(model, wanted, tmp_path):
-    writer(tmp_path / "p.npz", model, wanted)(model, named(IDS), Progress())
+    writer(tmp_path / "p.npz", model.fitted, wanted)(named(IDS), Progress())
     with np.load(tmp_path / "p.npz") as saved:
         assert saved["row_ids"].tolist() == IDS
         np.testing.assert_array_equal(saved["predictions"], model.predict(X))
         assert {"row_ids", "predictions", *wanted} <= set(saved)
-    writer(tmp_path / "p.csv", model, wanted)(model, named(IDS), Progress())
+    writer(tmp_path / "p.csv", model.fitted, wanted)(named(IDS), Progress())
     lines = [line.split(",")[:2] for line in (tmp_path / "p.csv").read_text().splitlines()]
     assert lines[1:] == [[name, kind] for name, kind in zip(IDS, model.predict(X), strict=True)]
 
 
 def test_ids_of_scores_are_read_again(model, tmp_path):
-    writer(tmp_path / "p.npz", model, ("scores",))(model, named(IDS), Progress())
+    writer(tmp_path / "p.npz", model.fitted, ("scores",))(named(IDS), Progress())
     assert open_source(f"{tmp_path}/p.npz::scores").row_ids.tolist() == IDS
 
 
 def test_rows_without_names_have_no_ids(model, tmp_path):
-    writer(tmp_path / "p.npz", model)(model, ArraySource(X), Progress())
+    writer(tmp_path / "p.npz", model.fitted)(ArraySource(X), Progress())
     with np.load(tmp_path / "p.npz") as saved:
         assert set(saved) == {"predictions"}
 
@@ -73,9 +73,9 @@ def test_rows_that_could_not_be_read_are_blank_and_have_a_reason(kind, tmp_path)
     extras = ("intervals",) if kind == "regression" else ("scores", "probabilities", "sets")
     for ending in ("csv", "npz"):
         with pytest.warns(match=r"2 of 60 records cannot be read: 'sample 1' \('xx': not SMILES\), 'sample 59' \(no"):
-            writer(tmp_path / f"p.{ending}", model, extras)(model, source, Progress())
+            writer(tmp_path / f"p.{ending}", model.fitted, extras)(source, Progress())
     with pytest.warns(match="They have no prediction"):
-        writer(tmp_path / "p.npy", model)(model, source, Progress())
+        writer(tmp_path / "p.npy", model.fitted)(source, Progress())
     rows = list(csv.reader((tmp_path / "p.csv").read_text().splitlines()))
     assert rows[0][-1] == "reason"
     n_answers = 2 if kind == "tasks" else 1
@@ -95,7 +95,7 @@ def test_rows_that_could_not_be_read_are_blank_and_have_a_reason(kind, tmp_path)
 
 
 def test_without_such_rows_there_is_no_reason(model, tmp_path):
-    writer(tmp_path / "p.csv", model)(model, named(IDS), Progress())
+    writer(tmp_path / "p.csv", model.fitted)(named(IDS), Progress())
     assert (tmp_path / "p.csv").read_text().splitlines()[0] == "id,prediction"
 
 
@@ -108,7 +108,7 @@ def test_rows_like_none_of_the_classes_are_unassigned(texts, kind, tmp_path):
     model = HistogramClassifier("exp-chi2", features="exact", random_state=0).fit(X, y)
     expected = model.predict(rows, unassigned=0.1).astype(str).tolist()
     path = tmp_path / f"p.{kind}"
-    counted = writer(path, model, unassigned=0.1)(model, ArraySource(rows), Progress())
+    counted = writer(path, model.fitted, unassigned=0.1)(ArraySource(rows), Progress())
     assert counted == expected.count("unassigned") >= 2
     if kind == "csv":
         found = path.read_text().splitlines()[1:]
@@ -121,7 +121,7 @@ def test_rows_like_none_of_the_classes_are_unassigned(texts, kind, tmp_path):
 def test_models_that_assign_every_row(tmp_path):
     compiled = HistogramClassifier("chi2").fit(X, KINDS).compile()
     with pytest.raises(ValueError, match="which a CompiledClassifier does not keep"):
-        writer(tmp_path / "p.csv", compiled, unassigned=0.1)
+        writer(tmp_path / "p.csv", compiled.fitted, unassigned=0.1)
     regressor = HistogramRegressor("chi2").fit(X, X[:, 0])
     with pytest.raises(ValueError, match="a regression has no classes that a row could lack"):
-        writer(tmp_path / "p.csv", regressor, unassigned=0.1)
+        writer(tmp_path / "p.csv", regressor.fitted, unassigned=0.1)

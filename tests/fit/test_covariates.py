@@ -54,7 +54,8 @@ def test_the_kernel_is_the_sum_of_that_of_the_counts_and_of_the_covariates(setti
     assert scores["covariates add"] == scores["both"] - scores["counts"]
     assert model.n_features_in_ == 20
     n = model.covariates_.n_columns
-    prepared = model.fitted.preparation(model.rows_as_read(chimap.with_covariates(kind(X), TELLING)), 0, "X")
+    rows = model.schema.rows(chimap.with_covariates(kind(X), TELLING))
+    prepared = model.fitted.preparation(rows.block(0, rows.n_rows).X, 0, "X")
     columns = sp.csr_matrix(prepared).toarray()[:, 20:]
     table = table_of_values(TELLING, N)
     np.testing.assert_allclose(columns, model.covariates_.columns(table, ""), rtol=1e-5, atol=1e-6)

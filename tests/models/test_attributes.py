@@ -43,7 +43,7 @@ def fitted(request):
 
 def test_a_model_of_its_attributes_answers_the_same(fitted):
     model = fitted.fitted
-    again = model_of(attributes_of(model), fitted._recipe(), model.n_bins, model.columns)
+    again = model_of(attributes_of(model), fitted._recipe())
     rows = model.preparation(X, 0, "X")
     np.testing.assert_array_equal(again.outputs_of_all(rows), model.outputs_of_all(rows))
     assert attributes_of(again).keys() == attributes_of(model).keys()

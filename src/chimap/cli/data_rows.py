@@ -26,17 +26,15 @@ from chimap.data.labelled import NoLabelsError
 from chimap.data.labels import IGNORE_LABELS
 from chimap.data.split import held_out_structures, split_by, split_source
 from chimap.data.table import NoColumnError
-from chimap.data.views import fitted_names
 from chimap.readers import MoleculeBlocks, open_source
 from chimap.readers.image_names import holds_images
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
     from chimap._types import JSON, Parameters
     from chimap.data import Source
     from chimap.data.reading import Reading
     from chimap.data.split import PartSource
+    from chimap.models.predictor import Predictor
 
 
 _COLUMNS_ASIDE = ("groups", "split", "sample_weight")  # options that name columns which are not bins
@@ -46,7 +44,7 @@ _NOT_ABOUT_BINS = ("id", "missing", "missing_counts", "covariates", "metadata", 
 def open_data(
     data: str,
     labels: str | None = None,
-    model: BaseEstimator | None = None,
+    model: Predictor | None = None,
     *,
     part: str | None = None,
     silent: bool = False,
@@ -84,7 +82,7 @@ def open_data(
             not_bins += columns_aside(words)
         options |= {"reading": reading, "reads_labels": reads_labels}
         source = _opened(data, labels, model, not_bins, needs_labels, options)
-        if words is not None and (model is None or model.taken_covariates is not None):
+        if words is not None and (model is None or model.schema.covariates is not None):
             source = beside(source, table_of_columns(source, words))
         for note in source.notes:
             say("note", in_flags(note))
@@ -111,7 +109,7 @@ def _check_covariates(words: str | None, roles: dict[str, str | None]) -> None:
 
 
 def _opened(
-    data: str, labels: str | None, model: BaseEstimator | None, aside: list[str], needs_labels: bool, options: JSON
+    data: str, labels: str | None, model: Predictor | None, aside: list[str], needs_labels: bool, options: JSON
 ) -> Source:
     """Open the source without the columns in ``aside`` and those that the model knows not to be bins."""
 
@@ -131,7 +129,7 @@ def _opened(
         return opened(None, False)
 
 
-def _with_labels_of_fit(opened: Callable[[str | None, bool], Source], model: BaseEstimator | None) -> Source | None:
+def _with_labels_of_fit(opened: Callable[[str | None, bool], Source], model: Predictor | None) -> Source | None:
     """Return the source with the column or columns that the model was fitted with as labels; None if it lacks them."""
     labels = _about_fit(model).get("labels")
     if labels is None or "::" in labels or Path(labels).exists():  # a file or member, with rows of its own
@@ -145,12 +143,12 @@ def _with_labels_of_fit(opened: Callable[[str | None, bool], Source], model: Bas
     return source
 
 
-def _about_fit(model: BaseEstimator | None) -> JSON:
+def _about_fit(model: Predictor | None) -> JSON:
     """Return what the file of a model says of its fit; empty without a model, or if it says nothing."""
-    return {} if model is None else model.training_ or {}
+    return {} if model is None else model.training
 
 
-def _options_of_fit(model: BaseEstimator | None) -> JSON:
+def _options_of_fit(model: Predictor | None) -> JSON:
     """Return the table options of the training data that apply to new data.
 
     If the model knows its columns by name, options that select columns are dropped, since names match the columns. The
@@ -158,21 +156,19 @@ def _options_of_fit(model: BaseEstimator | None) -> JSON:
     """
     given: JSON = {**(_about_fit(model).get("table") or {})}
     given.pop("encoding", None)
-    is_named = fitted_names(model) is not None
+    is_named = model is not None and model.schema.names is not None
     return {name: value for name, value in given.items() if name in _NOT_ABOUT_BINS or not is_named}
 
 
-def _known_aside(model: BaseEstimator | None, labels: str | None) -> list[str]:
+def _known_aside(model: Predictor | None, labels: str | None) -> list[str]:
     """Return the names of the columns that were not bins when the model was fitted; new data need not have them.
 
     The list is empty if columns have no names. If ``labels`` is given, perhaps as a pattern, the columns of several
     tasks are not in the list.
     """
-    if fitted_names(model) is None:
+    if model is None or model.schema.names is None:
         return []
-    from chimap.estimators.targets import task_names
-
-    tasks_known, about = task_names(model) or [], _about_fit(model)
+    tasks_known, about = model.task_names or [], model.training
     labels_of_fit = [] if about.get("labels") is None else [about["labels"]]
     not_bins = [*labels_of_fit, *about.get("columns_aside", ()), *tasks_known]
     return [name for name in not_bins if labels is None or name not in tasks_known]
@@ -446,9 +442,9 @@ def _divided(source: Source, split: JSON, groups: np.ndarray | None) -> tuple[Pa
     return split_source(source, split["test_fraction"], split["seed"], groups)
 
 
-def choose_rows(model: BaseEstimator, source: Source, all_rows: bool, table: TableOptions = AS_IT_IS) -> Chosen:
+def choose_rows(model: Predictor, source: Source, all_rows: bool, table: TableOptions = AS_IT_IS) -> Chosen:
     """Choose the rows that the model has not seen, as far as its file and --split tell."""
-    training: JSON | None = model.training_
+    training = model.training or None
     if table.split is not None and not all_rows and not table.splits_by_structure(source.reading):
         seen, held_out = split_by(source, test_rows(source, table.split))
         which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} that are test in {table.split}"

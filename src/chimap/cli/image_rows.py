@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy as np
-    from sklearn.base import BaseEstimator
 
     from chimap.data import Source
     from chimap.data.labels import Labels
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from chimap.images import ImageHistograms
     from chimap.images.reading import ImageSet
     from chimap.images.table import PartFolder
+    from chimap.models.predictor import Predictor
 
     CheckLabels = Callable[[np.ndarray | None, str], object]
 
@@ -188,7 +188,7 @@ def training_rows(
 
 
 def rows_for(
-    model: BaseEstimator, data: str, labels: Labels, part: str | None, silent: bool, check_labels: CheckLabels | None
+    model: Predictor, data: str, labels: Labels, part: str | None, silent: bool, check_labels: CheckLabels | None
 ) -> Source:
     """Describe the images of DATA in the same way as the training images of the model.
 
@@ -199,7 +199,7 @@ def rows_for(
     from chimap.data.labels import IGNORE_LABELS
     from chimap.images.histogram_source import ImageSource
 
-    histograms: ImageHistograms | None = model.histograms_
+    histograms: ImageHistograms | None = model.histograms
     if histograms is None:
         raise DataError(
             f"{data} holds images, but the model was fitted on rows of bins and cannot describe images. Write rows "

@@ -18,20 +18,19 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
-from sklearn.base import is_classifier
 
 from chimap._errors import InputError
 from chimap._files import write_npy_header
 from chimap.cli import messages
 from chimap.data.label_kinds import fixed_width, texts_of
-from chimap.estimators.targets import answers, class_scores, task_names
+from chimap.models.answers import ClassAnswers, RealAnswers, class_scores
+from chimap.models.predict import labels_in_chunks, predict_chunks
 from chimap.models.unassigned import UNASSIGNED
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
     from chimap.data import Source
     from chimap.engines import Progress
+    from chimap.models.predictor import Predictor
 
 
 class Predicted(NamedTuple):
@@ -64,15 +63,11 @@ Extras = dict[str, Extra]
 
 
 def writer(
-    output: Path,
-    model: BaseEstimator,
-    wanted: Sequence[str] = (),
-    coverage: float = 0.9,
-    unassigned: float | None = None,
-) -> Callable[[BaseEstimator, Source, Progress], int]:
+    output: Path, model: Predictor, wanted: Sequence[str] = (), coverage: float = 0.9, unassigned: float | None = None
+) -> Callable[[Source, Progress], int]:
     """Return the function that writes predictions to ``output``, whose ending sets the format; "-" is CSV on stdout.
 
-    It takes the model, the rows and the progress, and returns the number of rows that are unassigned. ``wanted`` names
+    It takes the rows and the progress, and returns the number of rows that are unassigned. ``wanted`` names
     the ``EXTRAS``, ``coverage`` is that of sets and intervals, and ``unassigned`` the share of rows like those of the
     fit that may be "unassigned"; None labels every row. Raise InputError if the ending is unknown, or if the model or
     the format does not support ``wanted``.
@@ -81,10 +76,11 @@ def writer(
     write = FORMATS.get(ending)
     if write is None:
         raise InputError(f"--output {output}: the ending must be one of {', '.join(FORMATS)}; or give - for stdout.")
+    has_classes = model.answers.classes is not None
     for name in wanted:
         flag = "--" + name.replace("_", "-")
-        if (name == "intervals") == is_classifier(model):
-            kind, instead = ("a classifier", "--sets") if is_classifier(model) else ("a regression", "--intervals")
+        if (name == "intervals") == has_classes:
+            kind, instead = ("a classifier", "--sets") if has_classes else ("a regression", "--intervals")
             raise InputError(f"{flag}: the model is {kind}, which has none; leave {flag} out, or use {instead}.")
         if ending == ".npy":
             raise InputError(f"--output {output}: .npy holds one array, so it cannot take {flag}; use .npz or .csv.")
@@ -95,7 +91,7 @@ def writer(
 
         check_unassigned(model, unassigned)
 
-    def run(model: BaseEstimator, source: Source, progress: Progress) -> int:
+    def run(source: Source, progress: Progress) -> int:
         from chimap._files import replacing
 
         n_unassigned = 0
@@ -103,10 +99,10 @@ def writer(
         def predicted() -> Chunks:
             nonlocal n_unassigned
             if unassigned is None:
-                for _, outputs in model.predict_chunks(source, progress):
-                    yield Predicted(outputs, answers(model, outputs))
+                for _, outputs in predict_chunks(model, source, progress):
+                    yield Predicted(outputs, model.answers.predicted(outputs))
                 return
-            for start, outputs, labels in model.labels_in_chunks(source, unassigned, progress):
+            for start, outputs, labels in labels_in_chunks(model, source, unassigned, progress):
                 places = start + np.flatnonzero(labels == UNASSIGNED)
                 n_unassigned += sum(place not in source.unread for place in places.tolist())
                 yield Predicted(outputs, labels)
@@ -124,10 +120,10 @@ def writer(
     return run
 
 
-def _numbers(model: BaseEstimator, kind: str, of: Callable[[np.ndarray], np.ndarray], n_kinds: int) -> Extra:
+def _numbers(model: Predictor, kind: str, of: Callable[[np.ndarray], np.ndarray], n_kinds: int) -> Extra:
     """Return numbers for each class or task. Several kinds of numbers put the kind in front of the column names."""
-    tasks = task_names(model)
-    labels = model.classes_.tolist() if tasks is None else tasks
+    tasks = model.task_names
+    labels: list[object] = [*_classes(model).classes.tolist()] if tasks is None else [*tasks]
     columns = [str(label) if n_kinds == 1 and tasks is None else f"{kind}_{label}" for label in labels]
 
     def text(outputs: np.ndarray) -> list[list[str]]:
@@ -136,53 +132,62 @@ def _numbers(model: BaseEstimator, kind: str, of: Callable[[np.ndarray], np.ndar
     return Extra(of, columns, text, (len(labels),))
 
 
-def _scores(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
+def _classes(model: Predictor) -> ClassAnswers:
+    """Return the answers of a classifier."""
+    assert isinstance(model.answers, ClassAnswers)
+    return model.answers
+
+
+def _scores(model: Predictor, coverage: float, n_kinds: int) -> Extra:
     return _numbers(model, "scores", class_scores, n_kinds)
 
 
-def _probabilities(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
-    if not is_classifier(model):
-        raise InputError(f"a {type(model).__name__} has no probabilities; leave --probabilities out, or use --scores.")
-    return _numbers(model, "probabilities", model.probabilities_of, n_kinds)
+def _probabilities(model: Predictor, coverage: float, n_kinds: int) -> Extra:
+    answers = model.answers
+    if not isinstance(answers, ClassAnswers):
+        raise InputError(f"a {model.schema.owner} has no probabilities; leave --probabilities out, or use --scores.")
+    return _numbers(model, "probabilities", answers.calibration, n_kinds)
 
 
-def _sets(model: BaseEstimator, coverage: float, n_kinds: int, class_conditional: bool = False) -> Extra:
+def _sets(model: Predictor, coverage: float, n_kinds: int, class_conditional: bool = False) -> Extra:
     """Return the sets of possible classes. In text, classes are separated by bars."""
-    tasks, name = task_names(model), "class_conditional_set" if class_conditional else "set"
+    tasks, answers = model.task_names, _classes(model)
+    name = "class_conditional_set" if class_conditional else "set"
 
     def of(outputs: np.ndarray) -> np.ndarray:
-        return np.asarray(model.sets_of(outputs, 1 - coverage, class_conditional))
+        return np.asarray(answers.sets(outputs, 1 - coverage, class_conditional))
 
     of(np.zeros((1, model.n_outputs)))  # raises early if the model cannot form sets
 
     def text(outputs: np.ndarray) -> list[list[str]]:
         sets = of(outputs)
-        labels = ["0", "1"] if tasks is not None else [str(label) for label in model.classes_.tolist()]
+        labels = ["0", "1"] if tasks is not None else [str(label) for label in answers.classes.tolist()]
         by_task = np.moveaxis(sets, 1, 0) if tasks is not None else [sets]
         return [["|".join(itertools.compress(labels, row)) for row in task] for task in by_task]
 
     if tasks is not None:
         return Extra(of, [f"{name}_{task}" for task in tasks], text, (len(tasks), 2), "bool")
-    return Extra(of, [name], text, (model.classes_.size,), "bool")
+    return Extra(of, [name], text, (answers.classes.size,), "bool")
 
 
-def _intervals(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
+def _intervals(model: Predictor, coverage: float, n_kinds: int) -> Extra:
     """Return the lower and upper ends of the intervals."""
-    t = model.n_outputs
-    is_one = model.intervals_of(np.zeros((1, t)), 1 - coverage).ndim == 2  # that of several quantiles is one too
+    t, answers = model.n_outputs, model.answers
+    assert isinstance(answers, RealAnswers)  # it is a regression
+    is_one = answers.intervals(np.zeros((1, t)), 1 - coverage).ndim == 2  # that of several quantiles is one too
 
     def of(outputs: np.ndarray) -> np.ndarray:
-        return np.asarray(model.intervals_of(outputs, 1 - coverage))
+        return np.asarray(answers.intervals(outputs, 1 - coverage))
 
     def text(outputs: np.ndarray) -> list[list[str]]:
         return of(outputs).reshape(len(outputs), -1).astype(_precision(model)).astype(str).T.tolist()
 
-    names = [""] if is_one else [f"_{name}" for name in task_names(model) or []]
+    names = [""] if is_one else [f"_{name}" for name in model.task_names or []]
     columns = [f"{end}{name}" for name in names for end in ("low", "high")]
     return Extra(of, columns, text, (2,) if is_one else (t, 2))
 
 
-EXTRAS: dict[str, Callable[[BaseEstimator, float, int], Extra]] = {
+EXTRAS: dict[str, Callable[[Predictor, float, int], Extra]] = {
     "scores": _scores,
     "probabilities": _probabilities,
     "sets": _sets,
@@ -193,7 +198,7 @@ EXTRAS: dict[str, Callable[[BaseEstimator, float, int], Extra]] = {
 
 
 def _write_csv(
-    file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras, dtype: np.dtype
+    file: IO[bytes], model: Predictor, source: Source, chunks: Chunks, extras: Extras, dtype: np.dtype
 ) -> None:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     _csv_lines(text, model, source, chunks, extras)
@@ -201,7 +206,7 @@ def _write_csv(
     text.detach()
 
 
-def _csv_lines(text: IO[str], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
+def _csv_lines(text: IO[str], model: Predictor, source: Source, chunks: Chunks, extras: Extras) -> None:
     """Write one line for each row: its name if rows have names, the prediction, and the extras.
 
     The columns of extras are named after the classes, with the kind in front if there are several kinds. Where records
@@ -209,7 +214,7 @@ def _csv_lines(text: IO[str], model: BaseEstimator, source: Source, chunks: Chun
     """
     lines = csv.writer(text, lineterminator="\n")
     named = source.row_ids is not None
-    predicted = task_names(model) or ["prediction"]
+    predicted = model.task_names or ["prediction"]
     header = [*predicted, *(column for extra in extras.values() for column in extra.columns)]
     reasons = [_REASON] if source.unread else []
     lines.writerow([*([source.id_name] if named else []), *header, *reasons])
@@ -236,21 +241,21 @@ def _blanked(values: list[Any], why: list[str]) -> list[Any]:
     return ["" if reason else value for value, reason in zip(values, why, strict=True)]
 
 
-def _precision(model: BaseEstimator) -> str:
-    return "float64" if model.precision_ == "float64" else "float32"
+def _precision(model: Predictor) -> str:
+    return "float64" if model.precision == "float64" else "float32"
 
 
 def _write_npy(
-    file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras, dtype: np.dtype
+    file: IO[bytes], model: Predictor, source: Source, chunks: Chunks, extras: Extras, dtype: np.dtype
 ) -> None:
-    n_values = () if task_names(model) is None else (model.n_outputs,)
+    n_values = () if model.task_names is None else (model.n_outputs,)
     write_npy_header(file, (source.n_rows, *n_values), dtype)
     for _, labels in chunks:
         file.write(_stored(labels, dtype).tobytes())
 
 
 def _write_npz(
-    file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras, dtype: np.dtype
+    file: IO[bytes], model: Predictor, source: Source, chunks: Chunks, extras: Extras, dtype: np.dtype
 ) -> None:
     """Write ``predictions`` and the extras by name, ``classes`` or ``tasks``, and ``row_ids`` if rows have names.
 
@@ -271,10 +276,10 @@ def _write_npz(
                     predicted.append(labels)
                     for name, blocks in waiting.items():
                         blocks.append(extras[name].of(outputs))
-            if (tasks := task_names(model)) is not None:
+            if (tasks := model.task_names) is not None:
                 _npz_member(archive, "tasks", np.array(tasks))
-            elif is_classifier(model):
-                _npz_member(archive, "classes", fixed_width(model.classes_))
+            elif model.answers.classes is not None:
+                _npz_member(archive, "classes", fixed_width(model.answers.classes))
         for name, blocks in waiting.items():
             _npz_member(archive, name, np.concatenate(blocks))
         predicted.extend(labels for _, labels in chunks)
@@ -284,16 +289,17 @@ def _write_npz(
             _npz_member(archive, _REASON, np.array(why))
 
 
-def _answer_dtype(model: BaseEstimator, source: Source, may_lack: bool) -> np.dtype:
+def _answer_dtype(model: Predictor, source: Source, may_lack: bool) -> np.dtype:
     """Return the type of stored answers; numbers are floats where some rows have no answer, NaN.
 
     may_lack: whether rows may be "unassigned"; all labels are text then.
     """
-    if not is_classifier(model):
+    answers = model.answers
+    if answers.classes is None:
         return np.dtype(np.float64)
-    dtype = np.dtype(np.int64) if model.multilabel_ else fixed_width(model.classes_).dtype
+    dtype = np.dtype(np.int64) if answers.is_multilabel else fixed_width(answers.classes).dtype
     if may_lack:
-        return np.result_type(texts_of(model.classes_), np.array(UNASSIGNED))
+        return np.result_type(texts_of(answers.classes), np.array(UNASSIGNED))
     return np.dtype(np.float64) if source.unread and dtype.kind != "U" else dtype
 
 
@@ -309,7 +315,7 @@ def _npz_member(archive: zipfile.ZipFile, name: str, values: np.ndarray) -> None
         npy.write_array(member, values, allow_pickle=False)
 
 
-FORMATS: dict[str, Callable[[IO[bytes], BaseEstimator, Source, Chunks, Extras, np.dtype], None]] = {
+FORMATS: dict[str, Callable[[IO[bytes], Predictor, Source, Chunks, Extras, np.dtype], None]] = {
     ".csv": _write_csv,
     ".npy": _write_npy,
     ".npz": _write_npz,

@@ -128,7 +128,7 @@ def train(
         if parts.held_out is not None:
             from chimap.reports.score import score_of  # loads what half of the fits do not need
 
-            result = score_of(model, parts.held_out, show.progress(silent), groups=parts.held_out_groups)
+            result = score_of(model.fitted, parts.held_out, show.progress(silent), groups=parts.held_out_groups)
     except DataError:
         # names the row of the file, not that of a sample or part
         data_rows.check_every_row(source, settings.precision)

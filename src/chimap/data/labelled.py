@@ -25,7 +25,7 @@ from chimap.data.source import Source
 from chimap.data.views import ChosenRows, WithLabels
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
+    pass
 
 
 class NoLabelsError(DataError):
@@ -234,16 +234,15 @@ def _text_among_numbers(source: Source, y: np.ndarray, words: list[str]) -> Iter
     yield f"{source.name}: the labels are text, as {why[0]!r} in row {row} {why[1]}."
 
 
-def labels_of(source: Source, model: BaseEstimator | None = None) -> np.ndarray:
+def labels_of(source: Source) -> np.ndarray:
     """Return the labels of a source. Raise DataError, which says how to name them, if it has none."""
-    return present(source.labels(), source.name, model)
+    return present(source.labels(), source.name)
 
 
-def present(y: np.ndarray | None, name: str, model: BaseEstimator | None = None) -> np.ndarray:
-    """Return labels. Raise DataError if there are none, with the labels that ``model``, if given, was fitted with."""
+def present(y: np.ndarray | None, name: str, fitted_with: str | None = None) -> np.ndarray:
+    """Return labels. Raise DataError if there are none, with those that a model was fitted with, if they are given."""
     if y is not None:
         return y
-    fitted_with = (getattr(model, "training_", None) or {}).get("labels")
     if fitted_with is not None:
         raise DataError(
             Message(

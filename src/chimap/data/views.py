@@ -351,27 +351,6 @@ def matched(
     return view
 
 
-def fitted_names(model: object) -> tuple[str, ...] | None:
-    """Return the names of the columns that a model was fitted on, or None where it knows none."""
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else composed_names(names)
-
-
-_SILENT = ColumnChoice()
-
-
-def choice_like(model: object, choice: ColumnChoice = _SILENT) -> ColumnChoice:
-    """Return a choice, with the columns that a model was fitted on; unchanged for None."""
-    first_column = getattr(model, "first_column_", None)
-    if first_column is None:  # older model files keep it with the description of the training
-        zero_based = (getattr(model, "training_", None) or {}).get("zero_based")
-        first_column = None if zero_based is None else int(not zero_based)
-    width, mass = getattr(model, "n_features_in_", None), getattr(model, "mass_", None)
-    other_names = None if mass is None else mass.other_names
-    choice = replace(choice, names=fitted_names(model), other_names=other_names)
-    return replace(choice, width=width, first_column=first_column)
-
-
 def select_columns(source: Source, choice: ColumnChoice) -> Source:
     """Return the columns that a caller chose from a source that was opened without the choice.
 

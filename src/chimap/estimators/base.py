@@ -21,40 +21,25 @@ from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Parameters, Scoring, Sometimes
-from chimap._validation import checked_weights, rows_as_fitted
-from chimap.data import ArraySource, Source, matched
+from chimap._validation import checked_weights
+from chimap.data import Source, matched
 from chimap.data.covariates import names_columns
-from chimap.data.doubts import first_look, say
+from chimap.data.doubts import say
 from chimap.data.labels import clean_labels
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import opener_of
 from chimap.data.table import ColumnChoice
 from chimap.data.units import Units
-from chimap.data.views import WithLabels, fitted_names
+from chimap.data.views import WithLabels
 from chimap.engines import Progress, RichProgress, current_engine
-from chimap.estimators.forwarding import (
-    forwarded,
-    labels_in_chunks,
-    outputs_of_rows,
-    outputs_with_shares,
-    predict_chunks,
-    predict_source,
-    rows_as_read,
-    show_learned,
-)
+from chimap.estimators.forwarding import forwarded, outputs_of_rows, outputs_with_shares, show_learned
 from chimap.estimators.rows import (
-    bind_columns,
-    check_source,
     score_in_words,
-    source_as_fitted,
     source_of,
     source_of_batch,
     source_to_fit,
-    source_to_predict,
     source_with_covariates,
     units_and_mass,
-    units_for,
-    units_of,
     with_columns_beside,
 )
 from chimap.features.base import FittedFeatures
@@ -72,6 +57,8 @@ from chimap.models.attributes import attributes_of, model_of
 from chimap.models.compress import compress
 from chimap.models.explain import effects, explain, importance, nearest
 from chimap.models.model import Model
+from chimap.models.predict import labels_in_chunks, predict_chunks, predict_source, variance_factors
+from chimap.models.schema import RowSchema, check_source
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
@@ -130,12 +117,12 @@ class HistogramModel(BaseEstimator):
     _seed: int
     _has_gaps: Sometimes[bool]
     _has_objects: Sometimes[bool]
-    n_features_in_: int
+    n_features_in_: int  # these and the next five are the fields of ``RowSchema``
     feature_names_in_: Sometimes[np.ndarray]
-    first_column_: Sometimes[int | None] = None  # see ``Source.first_column``
-    reading_: Sometimes[Reading | None] = None
-    units_: Sometimes[Units | None] = None  # of the rows of the fit; None where they do not matter
-    mass_: Sometimes[TrainingMass | None] = None  # what the bins hold of these rows
+    first_column_: Sometimes[int | None]
+    reading_: Sometimes[Reading | None]
+    units_: Sometimes[Units | None]
+    mass_: Sometimes[TrainingMass | None]
     training_: Sometimes[JSON | None]  # what the command line says of the fit
     histograms_: Sometimes[BaseEstimator | None]  # which describe images as rows
     _batches: Batches | None = None
@@ -254,7 +241,7 @@ class HistogramModel(BaseEstimator):
         if self.covariates is not None and names_columns(self.covariates):
             source = with_columns_beside(source, self.covariates, groups)
         source, groups = source_to_fit(source, recipe, sample_weight, groups)
-        units, mass = units_and_mass(source, recipe, groups is not None)
+        schema = RowSchema.of(type(self).__name__, source, *units_and_mass(source, recipe, groups is not None))
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())
@@ -269,11 +256,12 @@ class HistogramModel(BaseEstimator):
             has_curve=learning_curve,
             races=True,
         )
-        units = units_for(units, model.normalization)
-        if units is not None:
-            say(units.doubts_of_fit(source.name, score_in_words(model)))
-        bind_columns(self, source)
-        self._batches, self._stale, self.model_, self.units_, self.mass_ = None, False, model, units, mass
+        schema = schema.finished(model.normalization, model.recipe.covariate_columns)
+        if schema.units is not None:
+            say(schema.units.doubts_of_fit(source.name, score_in_words(model)))
+        model = replace(model, schema=schema)
+        model.merged  # noqa: B018  cached now, so that the first prediction is as fast as the next
+        self._batches, self._stale, self.model_ = None, False, model
         return self
 
     # --- rows in batches
@@ -289,21 +277,17 @@ class HistogramModel(BaseEstimator):
         """Add a batch to the sums; the first one fixes the features. to_learn: see ``checked_labels``."""
         if self.covariates is not None:
             raise InputError(Message("partial_fit takes no {covariates}: use fit."))
-        batches, units, mass = self._batches, self.units_, self.mass_
-        rows = source_of_batch(self, X, y, sample_weight, self._y_checks, batches is None)
+        batches = self._batches
+        schema = None if batches is None else batches.schema
+        rows = source_of_batch(self, X, y, sample_weight, self._y_checks, schema)
         with threads(self.n_jobs):
             if batches is None:
                 assert to_learn is not None
                 recipe = self._recipe()
                 task = Task.of_batches(recipe, np.asarray(to_learn), rows)
-                source = task.weighed(rows, recipe)
-                batches = first_batches(recipe, task, source)
-                units, mass = units_of(first_look(source)[0], None)
-                units = units_for(units, batches.method.normalization)
+                batches = first_batches(recipe, task, task.weighed(rows, recipe))
             batches.add(batches.task.weighed(rows, batches.method.recipe))
-        if self._batches is None:
-            bind_columns(self, rows)
-        self._batches, self._stale, self.units_, self.mass_ = batches, True, units, mass
+        self._batches, self._stale = batches, True
         return self
 
     # --- the fitted model
@@ -327,11 +311,9 @@ class HistogramModel(BaseEstimator):
             self.model_ = replace(self.model_, recipe=replace(recipe, device=self._device, n_jobs=self.n_jobs))
 
     @property
-    def taken_covariates(self) -> Covariates | None:
-        """The covariates that the model takes besides the bins; None if it takes none."""
-        model: Model | None = vars(self).get("model_")  # batches take none, so those to be solved are not waited for
-        covariates = None if model is None else model.recipe.covariate_columns
-        return None if covariates is None or not covariates.n_columns else covariates
+    def schema(self) -> RowSchema:
+        """The rows that the model takes. Raise NotFittedError if there is none."""
+        return self.fitted.schema if self._batches is None else self._batches.schema
 
     @property
     def _device(self) -> str:
@@ -364,7 +346,7 @@ class HistogramModel(BaseEstimator):
         super().__setstate__({name: state[name] for name in own})
         if "features_" in state:
             learned = {name: value for name, value in state.items() if name not in own}
-            self.model_ = model_of(learned, self._recipe(), self.n_features_in_, fitted_names(self))
+            self.model_ = model_of(learned, self._recipe())
 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self) or self._batches is not None
@@ -372,7 +354,7 @@ class HistogramModel(BaseEstimator):
     def _check_parameters(self) -> None:
         """Refuse parameters that are out of range or, for a fitted model, do not fit its columns."""
         if "model_" not in vars(self):
-            Method.of(recipe := self._recipe(), fitted_names(self))
+            Method.of(recipe := self._recipe(), None)
             check_settings(recipe)
             return
         model = self.model_
@@ -505,19 +487,14 @@ class HistogramModel(BaseEstimator):
         """Whether the scores are a sum of functions of single bins."""
         return self.fitted.is_additive
 
-    @property
-    def has_slopes(self) -> bool:
-        """Whether the scores are a function of mapped rows that has a gradient."""
-        return self.fitted.mapped() is not None
-
     # --- what else the fitted model answers
 
     _outputs = outputs_of_rows
     _outputs_with_shares = outputs_with_shares
-    labels_in_chunks = labels_in_chunks
-    predict_source = predict_source
-    predict_chunks = predict_chunks
-    rows_as_read = rows_as_read
+    _variance_factors = forwarded(variance_factors)
+    labels_in_chunks = forwarded(labels_in_chunks)
+    predict_source = forwarded(predict_source)
+    predict_chunks = forwarded(predict_chunks)
     describe = forwarded(Model.describe)
     explain = forwarded(explain)
     importance = forwarded(importance)
@@ -540,22 +517,6 @@ class HistogramModel(BaseEstimator):
     def _answers(self) -> ClassAnswers | RealAnswers:
         return self.fitted.answers
 
-    def _variance_factors(self, X: MatrixLike) -> np.ndarray:
-        """Return 1 + q (n,): variances of new targets of rows X divided by that of the noise.
-
-        See ``solvers.posterior``. Raise ValueError if the model has no posterior.
-        """
-        model = self.fitted
-        model.checked_posterior  # noqa: B018  before the rows are looked at
-        given = source_to_predict(self, X)
-        source = ArraySource(rows_as_fitted(self, X)) if given is None else source_as_fitted(self, given)
-        factors = np.empty(source.n_rows)
-        with threads(self.n_jobs):
-            for chunk in source.chunks(model.rows_at_once):
-                q = model.variances(model.preparation(chunk.X, chunk.start, source.name))
-                factors[chunk.start : chunk.start + q.size] = 1 + q
-        return factors
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         kernel = self.kernel
@@ -566,15 +527,5 @@ class HistogramModel(BaseEstimator):
         return tags
 
 
-_OWN = (
-    "n_features_in_",
-    "feature_names_in_",
-    "first_column_",
-    "reading_",
-    "units_",
-    "mass_",
-    "_batches",
-    "_stale",
-    "_sklearn_output_config",
-)
-"""Attributes of an estimator that are not of its model: they say where rows come from."""
+_OWN = ("_batches", "_stale", "_sklearn_output_config")
+"""Attributes of an estimator that are not of its model."""

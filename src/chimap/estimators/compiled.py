@@ -17,12 +17,14 @@ from chimap._types import JSON, ArrayLike, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
 from chimap.data.overlap import TrainingMass
 from chimap.data.units import Units
-from chimap.estimators.forwarding import outputs_of_rows, predict_chunks, predict_source
+from chimap.estimators.forwarding import forwarded, outputs_of_rows
 from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_shares
 from chimap.features.covariates import check_takes_bins_only
 from chimap.model_files import register, saved
-from chimap.models.answers import ClassAnswers, RealAnswers
+from chimap.models.answers import ClassAnswers, RealAnswers, named_tasks
 from chimap.models.model import Model
+from chimap.models.predict import predict_chunks, predict_source
+from chimap.models.schema import RowSchema
 from chimap.tables import BinFunctions, Tables, line_tables
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableModel:
-    """A sum of table entries, and the model that scores the rows beyond them; what ``models.predict`` takes.
+    """A sum of table entries, and the model that scores the rows beyond them: a ``models.predict.Predictor``.
 
     Parameters
     ----------
@@ -43,12 +45,37 @@ class TableModel:
         The model that was compiled; None for one that was trained on codes.
     checks_first : bool
         Whether rows are checked before they are looked up; else invalid bins are found there.
+    schema : RowSchema
+        The rows that they take.
+    answers : ClassAnswers or RealAnswers
+        From outputs to answers.
+    task_names : list of str or None
+        The names of several tasks or targets.
+    positive : object
+        The class that is looked for, of two.
+    training : dict
+        What the command line says of the fit.
+    histograms : ImageHistograms or None
+        Which describe images as rows.
+    n_jobs : int or None
+        Number of threads.
+    settings : dict
+        Those of the model that was compiled; of codes, those of the tables.
     """
 
     tables: Tables
     exact: Model | None
     checks_first: bool
+    schema: RowSchema
+    answers: ClassAnswers | RealAnswers
+    task_names: list[str] | None
+    positive: object
+    training: JSON
+    histograms: BaseEstimator | None
+    n_jobs: int | None
+    settings: JSON
 
+    precision: ClassVar[str] = "float32"  # of the tables
     rows_at_once: ClassVar[int] = 16384  # rows are not expanded, and more rows per block of tables are faster
 
     @property
@@ -57,11 +84,11 @@ class TableModel:
         return self.tables.n_outputs
 
     def room(self, n_rows: int) -> np.ndarray:
-        """See ``OutputsOfRows``: none, as rows are not expanded."""
+        """See ``RowScorer``: none, as rows are not expanded."""
         return np.empty((0, 0), dtype=np.float32)
 
     def scores(self, rows: Rows, first_row: int | np.ndarray, name: str, room: np.ndarray) -> np.ndarray:
-        """See ``OutputsOfRows``."""
+        """See ``RowScorer``."""
         scores, outside = self.tables.scores(self.prepared(rows, first_row, name))
         if outside.any():
             assert self.exact is not None  # code tables have no end
@@ -69,6 +96,13 @@ class TableModel:
             few, room = _arrays.take_rows(rows, numbers), self.exact.room(numbers.size)
             scores[numbers] = self.exact.scores(few, first_row + numbers, name, room)
         return scores
+
+    def describe(self) -> JSON:
+        """Return the description of the model that was compiled, with tables as its features."""
+        if self.exact is None:
+            return self.tables.about
+        about = self.exact.describe()
+        return about | {"features": f"{self.tables.describe()}, from {about['features']}"}
 
     def prepared(self, rows: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Return rows as the tables take them."""
@@ -86,10 +120,6 @@ class Compilable(Protocol):
     @property
     def fitted(self) -> Model:
         """Its model."""
-        ...
-
-    def describe(self) -> JSON:
-        """Return its description."""
         ...
 
 
@@ -112,7 +142,6 @@ class CompiledModel(BaseEstimator):
     feature_names_in_: Sometimes[np.ndarray]
     first_column_: Sometimes[int | None] = None
     mass_: Sometimes[TrainingMass | None] = None
-    taken_covariates: ClassVar[None] = None
     reading_: Sometimes[Reading | None] = None
     units_: Sometimes[Units | None] = None
     training_: Sometimes[JSON | None] = None
@@ -208,18 +237,32 @@ class CompiledModel(BaseEstimator):
         dict
             "kernel", "gamma" and "features"; see ``HistogramClassifier.describe``.
         """
-        self._refresh()
-        if self.exact_ is None:
-            return self.tables_.about
-        about = self.exact_.describe()
-        return about | {"features": f"{self.tables_.describe()}, from {about['features']}"}
+        return self.fitted.describe()
 
     @property
     def fitted(self) -> TableModel:
         """The tables, and the model that they were made of. Raise NotFittedError if there are none."""
         self._refresh()
-        exact = None if self.exact_ is None else self.exact_.fitted
-        return TableModel(self.tables_, exact, self.tables_.is_exact or self._is_mixed)
+        exact, answers = None if self.exact_ is None else self.exact_.fitted, self._answers
+        return TableModel(
+            self.tables_,
+            exact,
+            self.tables_.is_exact or self._is_mixed,
+            self.schema,
+            answers,
+            named_tasks(answers, self.n_outputs, vars(self).get("task_names_")),
+            self.positive_,
+            self.training_ or {},
+            self.histograms_,
+            self.n_jobs,
+            {"tolerance": self.tolerance, "memory": self.memory} if exact is None else exact.settings,
+        )
+
+    @property
+    def schema(self) -> RowSchema:
+        """The rows that the tables take. Raise NotFittedError if there are none."""
+        self._refresh()
+        return RowSchema.of_attributes(type(self).__name__, {**vars(self)})
 
     def _check_parameters(self) -> None:
         """Refuse a file whose model has no tables, or was compiled from something that scores no rows."""
@@ -241,8 +284,8 @@ class CompiledModel(BaseEstimator):
 
     _outputs = outputs_of_rows
     _outputs_with_shares = without_shares
-    predict_source = predict_source
-    predict_chunks = predict_chunks
+    predict_source = forwarded(predict_source)
+    predict_chunks = forwarded(predict_chunks)
     save = saved.save
     load = saved.Load()
 
@@ -338,9 +381,9 @@ def compiled(model: BaseEstimator, tolerance: float, memory: str | int) -> Compi
 
     Raise ValueError for features that mix the bins, and if no tables come within the tolerance.
     """
-    check_takes_bins_only(model, "a table")
+    check_takes_bins_only(model.schema.covariates, "a table")
     tables = made_from(model, tolerance, memory)
-    tables.exact_, tables.n_features_in_, tables._is_mixed = model, model.n_features_in_, False
+    tables.exact_, tables._is_mixed = model, False
     psi, coef, intercept = model.features_, model.coef_.T, model.intercept_
     exact = psi.code_tables(coef, intercept)
     if exact is not None:
@@ -369,6 +412,7 @@ def made_from(model: BaseEstimator, tolerance: float, memory: str | int) -> Comp
         "loss_",
         "training_",
         "histograms_",
+        "n_features_in_",
         "reading_",
         "feature_names_in_",
         "mass_",

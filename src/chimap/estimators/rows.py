@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -14,10 +13,10 @@ from chimap._errors import InputError
 from chimap._formatting import measure_in_words
 from chimap._frames import is_frame, names_of
 from chimap._messages import Message
-from chimap._types import JSON, ArrayLike, MatrixLike, Rows
-from chimap._unicode import composed_names, composed_texts
+from chimap._types import JSON, ArrayLike, MatrixLike
+from chimap._unicode import composed_texts
 from chimap._validation import DataError, validated
-from chimap.data import ArraySource, Source, matched
+from chimap.data import ArraySource, Source
 from chimap.data.covariates import (
     beside,
     columns_aside,
@@ -30,14 +29,14 @@ from chimap.data.doubts import doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.frames import FrameSource, frame_rows
 from chimap.data.label_kinds import as_array, is_text
 from chimap.data.labelled import note_on_unread, notes_on_spellings, with_numbers, without_unlabelled
-from chimap.data.labels import IGNORE_LABELS, plain_labels
+from chimap.data.labels import plain_labels
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import check_rows_order, opener_of, readers
-from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order
-from chimap.data.units import RowTraits, Units
-from chimap.data.views import ChosenRows, choice_like, fitted_names
+from chimap.data.table import ColumnChoice, check_order
+from chimap.data.units import Units
+from chimap.data.views import ChosenRows
 from chimap.models.model import Model
-from chimap.normalizations import Normalization
+from chimap.models.schema import RowSchema, units_of
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec, checked_batch, is_matrix
 from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
@@ -45,90 +44,8 @@ from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from chimap.data.reading import Reading
-    from chimap.features.covariates import Covariates
 
 _LOOK_SHARE = 1 / 32  # of the memory of a fit, for rows that are looked at first, and for what is made of them
-
-
-class OfColumns(Protocol):
-    """An estimator, with what it knows of the columns of its fit."""
-
-    n_features_in_: int
-    first_column_: int | None
-    taken_covariates: Covariates | None
-    mass_: TrainingMass | None
-    reading_: Reading | None
-
-
-class LearnsColumns(OfColumns, Protocol):
-    """An estimator that a fit tells of its columns."""
-
-    feature_names_in_: np.ndarray
-    weights: str
-    covariates: object
-
-
-def source_to_predict(model: OfColumns, X: MatrixLike) -> Source | None:
-    """Return a source if X is not a matrix of rows; None if it is.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted estimator; its ``reading_``, if it has one, reads texts, molecules and named counts.
-    X : object
-        The rows.
-    """
-    if isinstance(X, Source):
-        return X
-    if model.taken_covariates is not None:
-        return readers().open_source(X, like=model, aside=model.taken_covariates.names)
-    if model.reading_ is not None and (source := model.reading_.source_of(X)) is not None:
-        return source
-    opener = opener_of(X)
-    choice = choice_like(model)
-    aside = tuple(name for name in LABEL_NAMES if name not in (choice.names or ()))
-    return None if opener is None else opener(X, IGNORE_LABELS, replace(choice, aside=aside))
-
-
-def check_source(source: Source) -> None:
-    """Raise ValueError for rows that are no source, such as arrays."""
-    if not isinstance(source, Source):
-        raise InputError(
-            f"expected a source of rows, such as chimap.open_source('rows.csv', labels='site'); got "
-            f"{type(source).__name__}. Pass arrays and data frames to fit and predict, or open them by "
-            "chimap.open_source."
-        )
-
-
-def source_as_fitted(model: OfColumns, source: Source) -> Source:
-    """Return the source with the columns that the model was fitted on, in their order; see ``data.matched``."""
-    check_source(source)
-    first = model.first_column_
-    if None not in (first, source.first_column) and first != source.first_column:
-        raise DataError(
-            f"{source.name}: its columns were counted from {source.first_column}, but those of the model from {first}. "
-            "Open it with readers().open_source(path, like=model)."
-        )
-    view = matched(source, fitted_names(model), model.n_features_in_, type(model).__name__, model.mass_)
-    say(view.notes[len(source.notes) :])
-    covariates = model.taken_covariates
-    if covariates is None:
-        return view
-    if view.covariates is None and view.read_column is not None:
-        view = beside(view, table_of_columns(view, covariates.words or covariates.names))
-    return covariates.widened(view)
-
-
-def bind_columns(model: LearnsColumns, source: Source) -> None:
-    """Keep with the estimator what the source says of its columns, or remove what an earlier fit has kept.
-
-    A fit does so last: one that fails leaves the fitted model as it was.
-    """
-    model.n_features_in_, model.first_column_, model.reading_ = (source.n_features, source.first_column, source.reading)
-    model.__dict__.pop("feature_names_in_", None)
-    if source.column_names is not None:
-        model.feature_names_in_ = np.array(composed_names(source.column_names), dtype=object)
 
 
 def source_to_fit(
@@ -182,21 +99,6 @@ def units_and_mass(source: Source, recipe: Recipe, has_groups: bool) -> tuple[Un
     return units_of(rows, y if recipe.is_classifier else None, source.other_names)
 
 
-def units_of(
-    rows: Rows, y: np.ndarray | None, other_names: tuple[str, ...] | None = None
-) -> tuple[Units, TrainingMass]:
-    """Return what rows of a fit are like, with classes y if they have any, and what their bins hold."""
-    mass = TrainingMass.of(rows, other_names)
-    return Units.of(RowTraits.of(rows, mass.shares), y), mass
-
-
-def units_for(units: Units | None, normalization: Normalization | None) -> Units | None:
-    """Return what rows of a fit are like, without their totals where the machine sees none."""
-    if units is None or normalization is None or not normalization.ignores_totals:
-        return units
-    return replace(units, totals=None)
-
-
 def score_in_words(model: Model) -> str:
     """Return the score of a model on held-out rows, as its fit knows it."""
     raced, selection = model.learned.race, model.learned.selection
@@ -232,13 +134,13 @@ def _source_of_array(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks
         X = validated(unfitted, X)
     else:
         X, y = validated(unfitted, X, y, **y_checks)
-    source = ArraySource(X, y, column_names=fitted_names(unfitted))
+    source = ArraySource(X, y, column_names=getattr(unfitted, "feature_names_in_", None))
     source.task_names = names
     return source
 
 
 def source_with_covariates(
-    model: LearnsColumns, X: MatrixLike, y: ArrayLike, y_checks: JSON, **others: object
+    model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON, **others: object
 ) -> Source:
     """Return a source of rows X and labels y with the covariates of the model: columns of X, or values of their own."""
     covariates = model.covariates
@@ -270,7 +172,7 @@ def labelled_rows(
     Raises DataError where X has no named columns, or the model takes arrays only.
     """
     if not isinstance(y, str) and readers().task_words(X, y) is None:
-        given = source_to_predict(model, X) if hasattr(model, "predict_chunks") else None  # others take arrays
+        given = model.schema.source_of(X) if hasattr(model, "predict_chunks") else None  # others take arrays
         if given is None or not given.unread or np.shape(y)[:1] != (given.n_rows,):
             return X if given is None else cast("MatrixLike", given), y, sample_weight
         say([f"{note_on_unread(given)}. They are left out."])
@@ -328,19 +230,24 @@ def checked_labels(
 
 
 def source_of_batch(
-    model: LearnsColumns, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, y_checks: JSON, is_first: bool
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    y_checks: JSON,
+    schema: RowSchema | None,
 ) -> Source:
     """Return a source of the rows and labels of a batch, with their weights.
 
-    They are checked as scikit-learn checks them, by ``validated`` with ``y_checks``; the columns of the first batch are
-    those of the model.
+    They are checked as scikit-learn checks them, by ``validated`` with ``y_checks``. ``schema`` is that of the first
+    batch; None for this one.
     """
     check_rows_order(X, y=y, sample_weight=sample_weight)
     source: Source
     if (opener := opener_of(X)) is not None:
-        source = opener(X, y, ColumnChoice() if is_first else choice_like(model))
-        source = source if is_first else source_as_fitted(model, source)
-    elif is_first:
+        source = opener(X, y, ColumnChoice() if schema is None else schema.chosen())
+        source = source if schema is None else schema.rows(source)
+    elif schema is None:
         source = _source_of_array(model, X, y, y_checks)
     else:
         if is_matrix(y):

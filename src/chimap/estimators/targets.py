@@ -6,24 +6,23 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin
 
 from chimap._errors import InputError
-from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap.data.label_kinds import alike, as_targets
 from chimap.data.labels import check_labels, clean_targets
 from chimap.data.reading import check_rows_order
 from chimap.estimators.rows import labelled_rows
-from chimap.losses import Loss, Square
+from chimap.losses import Square
 from chimap.models.answers import ClassAnswers, RealAnswers
-from chimap.models.unassigned import checked_share, is_unassigned, marked
+from chimap.models.unassigned import checked_share, is_unassigned, keeps_no_shares, marked
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, Novelty, checked_level
 from chimap.selection.scoring import MeanScore, explained
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
+    pass
 
 
 class ClassTargets(ClassifierMixin):
@@ -292,7 +291,7 @@ class RealTargets(RegressorMixin):
     _keeps_posterior: ClassVar[bool] = True
     noise_variance_: Sometimes[np.ndarray | None]
     _outputs: Callable[[MatrixLike], np.ndarray]
-    _variance_factors: Callable[[MatrixLike], np.ndarray]
+    _variance_factors: Callable[..., np.ndarray]
     _answers: ClassVar[RealAnswers]
     _conformal: Sometimes[Conformal | None]
 
@@ -437,20 +436,9 @@ class RealTargets(RegressorMixin):
         return self._answers.intervals(outputs, alpha)
 
 
-def keeps_no_shares(model: object) -> InputError:
-    """Return the error of an estimator that does not know how unlike the others left-out rows are."""
-    return InputError(
-        Message(
-            "{unassigned} compares rows with the left-out rows of a fit, which a {} does not keep: use a "
-            "HistogramClassifier, with {features='exact'} or {features='landmarks'} for distances to its rows.",
-            type(model).__name__,
-        )
-    )
-
-
 def without_shares(self: object, X: MatrixLike) -> tuple[np.ndarray, np.ndarray]:
     """Raise ValueError; see ``keeps_no_shares``."""
-    raise keeps_no_shares(self)
+    raise keeps_no_shares(type(self).__name__)
 
 
 def answers_of(model: object) -> ClassAnswers | RealAnswers:
@@ -460,38 +448,3 @@ def answers_of(model: object) -> ClassAnswers | RealAnswers:
         return RealAnswers(state.get("_conformal"), state.get("noise_variance_"), state.get("loss_") or Square())
     classes, is_multilabel = state["classes_"], state.get("multilabel_", False)
     return ClassAnswers(classes, is_multilabel, state["_calibration"], state.get("_conformal"), state.get("threshold_"))
-
-
-def answers(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
-    """Return labels or targets, (n,), or (n, t) for several tasks, from linear outputs (n, t) of a model."""
-    return model.labels_of(outputs) if is_classifier(model) else model.targets_of(outputs)
-
-
-def class_scores(outputs: np.ndarray) -> np.ndarray:
-    """Return the score of each class, (n, classes), from outputs (n, t): with two classes, the first's is the negative.
-
-    The outputs of several tasks stay as they are.
-    """
-    return np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
-
-
-def loss_of_answers(model: BaseEstimator) -> Loss:
-    """Return the loss that says how outputs of a model become predictions; the square loss for classes."""
-    return Square() if is_classifier(model) else model._answers.loss
-
-
-def threshold_of(model: BaseEstimator) -> float | None:
-    """Return the score above which a row belongs to the second of two classes, if one was chosen; else None."""
-    return model._answers.threshold if is_classifier(model) else None
-
-
-def task_names(model: BaseEstimator) -> list[str] | None:
-    """Return the names of the tasks or targets of a fitted model with several, else None.
-
-    Without names, they are "task_0" and so on.
-    """
-    is_of_classes = hasattr(model, "classes_")
-    if not (getattr(model, "multilabel_", False) if is_of_classes else model.n_outputs > 1):
-        return None
-    names = getattr(model, "task_names_", None)
-    return [f"task_{i}" for i in range(model.n_outputs)] if names is None else [str(name) for name in names]

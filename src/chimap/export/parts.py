@@ -11,13 +11,11 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._types import JSON
-from chimap.estimators.base import HistogramModel
-from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
-from chimap.estimators.targets import loss_of_answers, task_names
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import check_takes_bins_only
 from chimap.losses import Loss, Square
 from chimap.models.model import Model
+from chimap.models.predictor import Predictor
 from chimap.recipe.preparation import Preparation
 from chimap.selection.calibration import Calibration, TaskCalibration
 
@@ -109,38 +107,33 @@ def parts_of(model: BaseEstimator) -> ModelParts:
     NotFittedError
         If the model is not fitted.
     """
-    if not isinstance(model, HistogramModel):
+    if not hasattr(type(model), "fitted"):
         raise InputError(
             "only HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the corresponding regressors, "
             f"LookupClassifier and compiled models can be exported; got {type(model).__name__}."
         )
-    check_takes_bins_only(model, "an export")
-    tasks, classes = task_names(model), getattr(model, "classes_", None)
-    if tasks is not None and classes is not None:
-        classes = np.array([0, 1])
-    fitted: Model = model.fitted
-    return ModelParts(
-        fitted.features,
-        model.coef_.T,
-        model.intercept_,
-        fitted.preparation,
-        classes,
-        fitted.describe(),
-        lambda rows: fitted.outputs_of_all(fitted.preparation(rows, 0, "X")),
-        fitted.answers.predicted,
-        fitted.answers.calibration,
-        float(getattr(model, "threshold_", 0.0)),
-        tasks,
-        loss_of_answers(model),
-    )
-
-
-@parts_of.register(CompiledClassifier)
-@parts_of.register(CompiledRegressor)
-def _of_compiled(model: CompiledClassifier | CompiledRegressor) -> ModelParts:
-    model._refresh()
-    if model.exact_ is None:
+    fitted: Predictor = model.fitted
+    if fitted.exact is None:
         raise InputError(
             "a compiled LookupClassifier holds only tables: export the LookupClassifier that it was made from."
         )
-    return parts_of(model.exact_)
+    return _of_model(fitted.exact)
+
+
+def _of_model(model: Model) -> ModelParts:
+    check_takes_bins_only(model.schema.covariates, "an export")
+    answers, tasks = model.answers, model.task_names
+    return ModelParts(
+        model.features,
+        model.coef,
+        model.intercept,
+        model.preparation,
+        np.array([0, 1]) if answers.is_multilabel else answers.classes,
+        model.describe(),
+        lambda rows: model.outputs_of_all(model.preparation(rows, 0, "X")),
+        answers.predicted,
+        answers.calibration,
+        answers.threshold or 0.0,
+        tasks,
+        answers.loss,
+    )

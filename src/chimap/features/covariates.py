@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -208,18 +207,8 @@ class Covariates:
         }
 
 
-class TakesCovariates(Protocol):
-    """A fitted estimator, with the covariates that it takes besides the bins."""
-
-    @property
-    def taken_covariates(self) -> Covariates | None:
-        """They, or None."""
-        ...
-
-
-def check_takes_bins_only(model: TakesCovariates, what: str) -> None:
-    """Raise ValueError for a model that takes covariates besides the bins, which ``what`` does not hold."""
-    covariates: Covariates | None = model.taken_covariates
+def check_takes_bins_only(covariates: Covariates | None, what: str) -> None:
+    """Raise ValueError for covariates that a model takes besides the bins, which ``what`` does not hold."""
     if covariates is not None:
         raise InputError(
             Message(

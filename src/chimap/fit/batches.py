@@ -19,6 +19,7 @@ from chimap._messages import Message
 from chimap._types import Rows
 from chimap.backends import on_host
 from chimap.data import Source
+from chimap.data.doubts import first_look
 from chimap.data.views import InForm
 from chimap.engines import LocalEngine, Progress, Stopwatch, chunk_rows_within
 from chimap.explain.background import RowStatistics
@@ -38,6 +39,7 @@ from chimap.machines.method import Method
 from chimap.machines.objective import PenalisedLoss
 from chimap.machines.rows import PreparedRows, sample_rows
 from chimap.models.model import Model
+from chimap.models.schema import RowSchema, units_of
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
 from chimap.race.choose import raced_recipes
 from chimap.race.gamma import plan_for
@@ -65,10 +67,13 @@ class Batches(ABC):
         How the first batch is fitted.
     task : Task
         The targets of all batches.
+    schema : RowSchema
+        The rows of the first batch, as the others have to be.
     """
 
     method: Method
     task: Task
+    schema: RowSchema
 
     @property
     @abstractmethod
@@ -128,6 +133,7 @@ class SummedBatches(Batches):
         y = first.labels()
         method = _in_folds(method) if y is not None and y.ndim == 2 else method
         self.method = method = method.fitted_to(first, codec, None)
+        self.schema = _schema_of(method, first)
         preparation = method.preparation(first)
         folds = method.holding.folds(None, None, None, method.recipe.seed)
         self.rows = PreparedRows(first, preparation, codec, folds, method.recipe.seed)
@@ -191,14 +197,7 @@ class SummedBatches(Batches):
         learned = learned.in_units(self.fitted.codec.units)
         kept = LinearForm(self.fitted.features, learned.solution.coef, learned.solution.intercept)
         return model_of_fit(
-            method,
-            self.task,
-            self.rows.source,
-            self.fitted,
-            kept,
-            learned,
-            self.rows.held_out_rows(learned.held_out),
-            None,
+            method, self.task, self.schema, self.fitted, kept, learned, self.rows.held_out_rows(learned.held_out), None
         )
 
 
@@ -234,7 +233,7 @@ class KeptBatches(Batches):
                     method.recipe.selection,
                 )
             )
-        self.method = method
+        self.method, self.schema = method, _schema_of(method, first)
         preparation = method.preparation(first)
         self._rows = PreparedRows(first, preparation, codec, DealtFolds(1, method.recipe.seed), method.recipe.seed)
         size = min(first.n_rows, sample_rows(first.n_features))
@@ -298,16 +297,15 @@ class KeptBatches(Batches):
             self._learn(self._borders)
 
     def result(self) -> Model:
-        clock, rows = Stopwatch(), self._rows
         if self._latest is None or self._latest[1].n_rows < self.count:
-            self._learn([*self._borders, self.count], clock)
+            self._learn([*self._borders, self.count], Stopwatch())
         assert self._latest is not None
         features, learned = self._latest
         kept = features.simplified(learned.solution.coef, learned.solution.intercept)
         return model_of_fit(
             self.method,
             self.task,
-            rows.source,
+            self.schema,
             replace(self.fitted, features=features),
             kept,
             learned,
@@ -395,6 +393,12 @@ class KeptBatches(Batches):
         kept = 2 * self._row_bytes + outputs_bytes(self._rows.codec.n_targets)
         core = core_rows(self._borders[1]) if len(self._borders) > 1 else 0
         return int(n_rows * kept) + block_bytes(block_rows + core, self._row_bytes, self.method.recipe.dtype)
+
+
+def _schema_of(method: Method, first: Source) -> RowSchema:
+    """Return the schema of the first batch."""
+    schema = RowSchema.of(method.recipe.estimator, first, *units_of(first_look(first)[0], None))
+    return schema.finished(method.normalization, None)
 
 
 def _in_folds(method: Method) -> Method:

@@ -42,6 +42,7 @@ from chimap.machines.rows import PreparedRows
 from chimap.models.answers import Distances, learned_answers
 from chimap.models.learned import Learned
 from chimap.models.model import Model
+from chimap.models.schema import RowSchema
 from chimap.race.choose import Raced, first_within_memory, race
 from chimap.race.gamma import plan_for
 from chimap.recipe import Recipe
@@ -121,9 +122,7 @@ def fit(
     n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
     with threads(suited(recipe.n_jobs, n_rows)), resumable(checkpoint, recipe) as (log, known):
         choices = race(recipe, source, task, groups, fit_candidate, progress, request, known)
-        model = first_within_memory(choices, partial(fitted, log=log))
-    model.merged  # noqa: B018  cached now, so that the first prediction is as fast as the next
-    return model
+        return first_within_memory(choices, partial(fitted, log=log))
 
 
 def fit_candidate(recipe: Recipe, source: Source, groups: np.ndarray | None) -> Model:
@@ -173,8 +172,9 @@ def learn(
     kept = features.simplified(learned.solution.coef, learned.solution.intercept)
     keeps_distances = run.request.races and recipe.is_classifier
     distances = collector.distances(kept.features, learned.held_out, sample) if keeps_distances else None
+    schema = RowSchema.of(recipe.estimator, source)
     model = model_of_fit(
-        method, task, source, fitted, kept, learned, rows.held_out_rows(learned.held_out), curve, distances
+        method, task, schema, fitted, kept, learned, rows.held_out_rows(learned.held_out), curve, distances
     )
     return ModelAndOutputs(model, learned.held_out, found)
 
@@ -195,7 +195,7 @@ def _learned_again(
 def model_of_fit(
     method: Method,
     task: Task,
-    source: Source,
+    schema: RowSchema,
     fitted: FittedOnSample,
     kept: LinearForm,
     learned: ChosenSolution,
@@ -215,8 +215,7 @@ def model_of_fit(
     return Model(
         recipe,
         task,
-        source.n_features,
-        source.column_names,
+        schema,
         kept.features,
         fitted.features.kernel_,
         kept.coef,

@@ -94,7 +94,7 @@ def _is_template(value: object, known: tuple[type, ...]) -> bool:
         return False
     stated = stated_by(cls, known)
     learned = {name for name, statement in stated.items() if statement.is_learned and not statement.may_lack}
-    return bool(learned) and learned.isdisjoint(vars(value))
+    return bool(learned) and not any(hasattr(value, name) for name in learned)
 
 
 @cache

@@ -38,6 +38,7 @@ class ClassAnswers:
         How unlike the others left-out rows were; None if there were none.
     """
 
+    loss: ClassVar[Loss] = Square()  # says how outputs become predictions: they are compared as they are
     classes: np.ndarray
     is_multilabel: bool
     calibration: Calibration | TaskCalibration
@@ -134,7 +135,10 @@ class RealAnswers:
         Says how outputs become predictions, and how far targets are from them.
     """
 
+    classes: ClassVar[None] = None
+    is_multilabel: ClassVar[bool] = False
     calibration: ClassVar[None] = None
+    threshold: ClassVar[None] = None
     conformal: Conformal | None = None
     noise: np.ndarray | None = None
     loss: Loss = field(default_factory=Square)
@@ -191,6 +195,21 @@ def novelty_of(lowness: np.ndarray, counts: np.ndarray | None, distances: Distan
     places = distances.places
     weights = None if counts is None else counts[places]
     return Novelty(np.column_stack([lowness[places], distances.distances]), weights)
+
+
+def named_tasks(answers: ClassAnswers | RealAnswers, n_outputs: int, names: np.ndarray | None) -> list[str] | None:
+    """Return the names of several tasks or targets, "task_0" and so on without any; None for a single one."""
+    if not answers.is_multilabel if answers.classes is not None else n_outputs == 1:
+        return None
+    return [f"task_{i}" for i in range(n_outputs)] if names is None else [str(name) for name in names]
+
+
+def class_scores(outputs: np.ndarray) -> np.ndarray:
+    """Return the score of each class, (n, classes), from outputs (n, t): with two classes, the first's is the negative.
+
+    The outputs of several tasks stay as they are.
+    """
+    return np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
 
 
 def largest(outputs: np.ndarray) -> np.ndarray:

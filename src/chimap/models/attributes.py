@@ -6,7 +6,7 @@ is kept in memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from chimap.machines.method import LearnedWidths
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.learned import Learned
 from chimap.models.model import Model
+from chimap.models.schema import RowSchema
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 from chimap.solvers.findings import Findings
@@ -39,6 +40,7 @@ def attributes_of(model: Model) -> Mapping[str, Any]:
 def _attributes(model: Model) -> JSON:
     recipe, task, answers = model.recipe, model.task, model.answers
     found: JSON = {
+        **model.schema.attributes,
         "features_": model.features,
         "kernel_": model.kernel,
         "_coef": model.coef,
@@ -87,11 +89,8 @@ def _popped(cls: type[R], left: JSON) -> R:
     return cls(**{name: left.pop(f"{name}_") for name in names})
 
 
-def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns: Sequence[str] | None) -> Model:
-    """Return the model with these attributes.
-
-    asked: the settings that the parameters of the estimator ask for. columns: names of the bins.
-    """
+def model_of(attributes: Mapping[str, Any], asked: Recipe) -> Model:
+    """Return the model with these attributes; ``asked``: the settings that the parameters of the estimator ask for."""
     left: JSON = dict(attributes)
 
     def take(name: str, usual: Any = None) -> Any:
@@ -129,14 +128,11 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns:
     rows = _popped(RowStatistics, left) if "mean_row_" in left else None
     widths = _popped(LearnedWidths, left) if "widths_" in left else None
     learned = replace(_popped(Learned, left), rows=rows, width_search=widths, findings=_popped(Findings, left))
-    if covariates is not None and covariates.n_columns:
-        names = columns or [f"bin {place}" for place in range(n_bins)]
-        n_bins, columns = n_bins + covariates.n_columns, [*names, *covariates.column_names]
+    schema = RowSchema.of_attributes(recipe.estimator, {**attributes}).finished(None, covariates)
     return Model(
         recipe,
         task,
-        n_bins,
-        None if columns is None else tuple(columns),
+        schema,
         features,
         take("kernel_"),
         coef,

@@ -1,13 +1,9 @@
-"""Explanations of a fitted model: ``explain``, ``importance``, ``effects`` and ``nearest``.
-
-Estimators forward to these functions and turn rows X, as users give them, into rows as the model prepares them.
-"""
+"""Explanations of a fitted model: ``explain``, ``importance``, ``effects`` and ``nearest``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
@@ -16,6 +12,7 @@ from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import ArrayLike, MatrixLike, Rows
 from chimap._validation import DataError, check_choice
+from chimap.data import Source
 from chimap.data.labels import clean_targets
 from chimap.data.table import places_of
 from chimap.explain.background import rows_like
@@ -31,7 +28,7 @@ from chimap.recipe.codecs import is_matrix
 KINDS = ("gradient", "permutation", "removal", "variance")
 
 
-def explain(model: Model, X: MatrixLike, background: MatrixLike | None = None) -> Explanation:
+def explain(model: Model, X: MatrixLike | Source, background: MatrixLike | Source | None = None) -> Explanation:
     """Return the contribution of each bin to each score of rows X, relative to a reference row.
 
     base + contributions.sum(axis=1) is ``decision_function``, or the prediction of a regression. For additive
@@ -67,14 +64,15 @@ def explain(model: Model, X: MatrixLike, background: MatrixLike | None = None) -
     >>> explanation.contributions.shape, len(explanation.top(row=0, output=0, k=3))
     ((2, 64, 10), 3)
     """
-    reference = mean_row_of_fit(model) if background is None else mean_row(cast("Rows", background))
-    with threads(model.recipe.n_jobs):
-        contributions, base = contributions_to(model, cast("Rows", X), reference)
+    rows = prepared(model, X)
+    reference = mean_row_of_fit(model) if background is None else mean_row(prepared(model, background))
+    with threads(model.n_jobs):
+        contributions, base = contributions_to(model, rows, reference)
     return Explanation(contributions, base, model.bin_names, model.output_names)
 
 
 def importance(
-    model: Model, X: MatrixLike | None = None, y: ArrayLike | None = None, kind: str = "gradient"
+    model: Model, X: MatrixLike | Source | None = None, y: ArrayLike | None = None, kind: str = "gradient"
 ) -> Importance:
     """Rank the bins, with their names, by how much they matter to the model.
 
@@ -113,13 +111,14 @@ def importance(
     """
     check_choice(kind, "kind", KINDS)
     names, outputs = model.bin_names, model.outputs_of_all
-    with threads(model.recipe.n_jobs):
+    given = None if X is None else prepared(model, X)
+    with threads(model.n_jobs):
         if kind == "permutation":
-            if X is None or y is None:
+            if given is None or y is None:
                 raise InputError("kind='permutation' shuffles rows with known labels: give X and y.")
             measure = score_of_rows(model, np.asarray(y))
-            return Importance.of(kind, permutation_importance(measure, cast("Rows", X)), names)
-        rows = rows_like_fit(model) if X is None else cast("Rows", X)
+            return Importance.of(kind, permutation_importance(measure, given), names)
+        rows = rows_like_fit(model) if given is None else given
         units = units_of_outputs(model, rows)
         if kind == "removal":
             order, values = removal_importance(lambda some: outputs(some) / units, rows)
@@ -129,7 +128,7 @@ def importance(
         return Importance.of(kind, variances_of_bins(model, rows, units), names)
 
 
-def effects(model: Model, bins: Sequence[int] | Sequence[str], X: MatrixLike | None = None) -> list[BinEffect]:
+def effects(model: Model, bins: Sequence[int] | Sequence[str], X: MatrixLike | Source | None = None) -> list[BinEffect]:
     """Return how the scores change with each of these bins, the others being as in the mean row.
 
     For an additive model, the effects are the functions of the bins whose sum the scores are, up to a constant. The
@@ -158,10 +157,10 @@ def effects(model: Model, bins: Sequence[int] | Sequence[str], X: MatrixLike | N
     >>> effect.values.shape, effect.effects.shape, int(effect.counts.sum())
     ((49,), (49, 10), 1797)
     """
-    rows = rows_like_fit(model) if X is None else cast("Rows", X)
+    rows = rows_like_fit(model) if X is None else prepared(model, X)
     reference, names = mean_row_of_fit(model), model.bin_names
     places = places_of_bins(names, bins, model.recipe.estimator)
-    with threads(model.recipe.n_jobs):
+    with threads(model.n_jobs):
         return [
             bin_effect(
                 model.outputs_of_all, reference, i, str(names[i]), rows, X is not None, model.preparation.unit_of_bin(i)
@@ -170,7 +169,7 @@ def effects(model: Model, bins: Sequence[int] | Sequence[str], X: MatrixLike | N
         ]
 
 
-def nearest(model: Model, X: MatrixLike, k: int = 5) -> list[Neighbours]:
+def nearest(model: Model, X: MatrixLike | Source, k: int = 5) -> list[Neighbours]:
     """Return, for each row, the k landmarks or training rows that add the most to the predicted score.
 
     This is for exponential kernels with ``features="landmarks"`` or "exact". For two classes, contributions are to
@@ -202,7 +201,7 @@ def nearest(model: Model, X: MatrixLike, k: int = 5) -> list[Neighbours]:
     >>> model.nearest(X[:1], k=3)[0].answers.tolist()
     [0, 0, 0]
     """
-    rows = cast("Rows", X)
+    rows = prepared(model, X)
     values, weights, outputs = model.kernel_values(rows)
     scores = model.outputs_of_all(rows)
     chosen = scores.argmax(axis=1)
@@ -212,6 +211,12 @@ def nearest(model: Model, X: MatrixLike, k: int = 5) -> list[Neighbours]:
     numbers = model.learned.findings.row_numbers
     numbers = np.arange(len(outputs)) if numbers is None else numbers
     return [replace(n, places=numbers[n.places], answers=answers[n.places]) for n in neighbours]
+
+
+def prepared(model: Model, X: MatrixLike | Source) -> Rows:
+    """Return rows X as the features of the model take them: in the columns of the fit, and normalised."""
+    source = model.schema.rows(X)
+    return model.preparation(source.block(0, source.n_rows).X, 0, source.name)
 
 
 def mean_row(rows: Rows) -> np.ndarray:

@@ -25,8 +25,9 @@ from chimap.features.exact import RowKernel
 from chimap.features.mapped_functions import LinearFunction, MappedModel
 from chimap.features.nearest import empty_rows, nearest_distances
 from chimap.kernels import AdditiveKernel, Kernel, OnColumns, Sum
-from chimap.models.answers import ClassAnswers, RealAnswers, largest
+from chimap.models.answers import ClassAnswers, RealAnswers, largest, named_tasks
 from chimap.models.learned import Learned
+from chimap.models.schema import RowSchema
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
@@ -35,7 +36,8 @@ from chimap.recipe.task import Task
 from chimap.solvers.posterior import DualPosterior, Posterior
 
 if TYPE_CHECKING:
-    pass
+    from sklearn.base import BaseEstimator
+
 
 ROWS_AT_ONCE = 2048  # rows whose features are in memory together
 _SUMMED_IN_DOUBLE = 64  # up to this number of features, products with the weights are summed in float64
@@ -51,10 +53,8 @@ class Model:
         The settings of the fit, all of them resolved.
     task : Task
         Its targets.
-    n_bins : int
-        Bins of a row.
-    columns : tuple of str or None
-        Names of the bins.
+    schema : RowSchema
+        The rows that it takes.
     features : FittedFeatures
         Features of prepared rows.
     kernel : Kernel
@@ -75,8 +75,7 @@ class Model:
 
     recipe: Recipe
     task: Task
-    n_bins: int
-    columns: tuple[str, ...] | None
+    schema: RowSchema
     features: Any
     kernel: Kernel
     coef: np.ndarray
@@ -87,9 +86,60 @@ class Model:
     learned: Learned
 
     @property
+    def n_bins(self) -> int:
+        """Number of columns of a row: the bins, and those of covariates behind them."""
+        return self.schema.n_columns
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of these columns, if the bins have any."""
+        return self.schema.columns
+
+    @property
     def n_outputs(self) -> int:
         """Number of outputs t: one per class, task or target, and one for two classes."""
         return int(self.coef.shape[1])
+
+    @property
+    def task_names(self) -> list[str] | None:
+        """The names of several tasks or targets, "task_0" and so on without any; None for a single one."""
+        return named_tasks(self.answers, self.n_outputs, self.task.names)
+
+    @property
+    def exact(self) -> Model:
+        """This model; tables have the one that they were compiled from."""
+        return self
+
+    @property
+    def positive(self) -> object:
+        """The class that ``positive`` named when the model was fitted; None for none."""
+        return self.task.positive_class
+
+    @property
+    def training(self) -> JSON:
+        """What the command line says of the fit; empty if it did not fit the model."""
+        return self.learned.training or {}
+
+    @property
+    def histograms(self) -> BaseEstimator | None:
+        """What describes images as rows."""
+        return self.learned.histograms
+
+    @property
+    def precision(self) -> str:
+        """The precision of features and products."""
+        return self.recipe.precision
+
+    @property
+    def n_jobs(self) -> int | None:
+        """Number of threads; None for all cores."""
+        return self.recipe.n_jobs
+
+    @property
+    def settings(self) -> JSON:
+        """The settings of the fit, with what was learned in place of instructions such as "auto"."""
+        learned = {"kernel": self.kernel.name, "gamma": self.gamma, "alpha": self.learned.alpha}
+        return self.recipe.settings | learned
 
     @property
     def rows_at_once(self) -> int:

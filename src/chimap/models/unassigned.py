@@ -20,6 +20,7 @@ from chimap._types import Rows
 from chimap.features.nearest import has_entries
 from chimap.models.answers import ClassAnswers
 from chimap.models.model import Model
+from chimap.models.predictor import Predictor
 
 UNASSIGNED = "unassigned"
 
@@ -45,15 +46,15 @@ class ModelWithShares:
 
     @property
     def rows_at_once(self) -> int:
-        """See ``OutputsOfRows``."""
+        """See ``RowScorer``."""
         return self.model.rows_at_once
 
     def room(self, n_rows: int) -> np.ndarray:
-        """See ``OutputsOfRows``."""
+        """See ``RowScorer``."""
         return self.model.room(n_rows)
 
     def scores(self, rows: Rows, first_row: int | np.ndarray, name: str, room: np.ndarray) -> np.ndarray:
-        """See ``OutputsOfRows``: outputs (n, t), and shares as the last column."""
+        """See ``RowScorer``: outputs (n, t), and shares as the last column."""
         prepared = self.model.preparation(rows, first_row, name)
         outputs = self.model.outputs(prepared, room)
         return np.column_stack([outputs, self.shares(outputs, prepared)])
@@ -70,12 +71,14 @@ class ModelWithShares:
         return np.where(has_entries(prepared), shares, 0.0)
 
 
-def with_shares(model: Model) -> ModelWithShares:
+def with_shares(model: Predictor) -> ModelWithShares:
     """Return the model with the shares at which rows are unassigned.
 
     Raise ValueError for regressions, several tasks, and models that know of no left-out rows.
     """
-    answers = model.answers
+    answers, exact = model.answers, model.exact
+    if exact is None or exact is not model:
+        raise keeps_no_shares(model.schema.owner)
     if not isinstance(answers, ClassAnswers):
         raise InputError(Message("{unassigned} is for classifiers: a regression has no classes that a row could lack."))
     if answers.is_multilabel:
@@ -97,7 +100,18 @@ def with_shares(model: Model) -> ModelWithShares:
                 UNASSIGNED,
             )
         )
-    return ModelWithShares(model)
+    return ModelWithShares(exact)
+
+
+def keeps_no_shares(owner: str) -> InputError:
+    """Return the error of an estimator of this class, which does not know how unlike the others left-out rows are."""
+    return InputError(
+        Message(
+            "{unassigned} compares rows with the left-out rows of a fit, which a {} does not keep: use a "
+            "HistogramClassifier, with {features='exact'} or {features='landmarks'} for distances to its rows.",
+            owner,
+        )
+    )
 
 
 def checked_share(unassigned: object) -> float:

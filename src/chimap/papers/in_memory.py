@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from chimap import _arrays
 from chimap._types import ArrayLike, ClassWeight, Rows, Sometimes
 from chimap.data import ArraySource
 from chimap.data.doubts import doubts_at_fit, doubts_of_groups, first_look, say
-from chimap.data.views import fitted_names
 from chimap.estimators.targets import answers_of, without_shares
 from chimap.machines.rows import FEWEST_UNITS, sufficient_folds
 from chimap.models.answers import ClassAnswers, RealAnswers
@@ -25,9 +24,6 @@ from chimap.recipe.weights import checked_sample_weight, counts_in
 from chimap.selection.base import USUAL_FOLDS
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal
-
-if TYPE_CHECKING:
-    from chimap.data.reading import Reading
 
 _FEWEST_ROWS = 10  # with fewer rows, none are held out
 
@@ -54,10 +50,6 @@ class Encoding:
     class_weight_: Sometimes[np.ndarray | None]
     _calibration: Sometimes[Calibration | TaskCalibration]
     _conformal: Sometimes[Conformal | None]
-    first_column_: ClassVar[int | None] = None  # what estimators with a recipe know of the columns of their fit
-    reading_: ClassVar[Reading | None] = None
-    taken_covariates: ClassVar[None] = None
-    mass_: ClassVar[None] = None
     class_weight: ClassWeight = None
     weights: str = "importance"  # also of models from files that do not say what weights are
 
@@ -90,7 +82,7 @@ class Encoding:
         is_batch: whether more rows will come; nothing is said of one batch.
         """
         if not is_batch:
-            source = ArraySource(X, y, "X", fitted_names(self))
+            source = ArraySource(X, y, "X", getattr(self, "feature_names_in_", None))
             seen, labels = first_look(source)
             say(doubts_at_fit(source, seen, labels, None, True), stacklevel=3)
             say(doubts_of_groups(source, seen), stacklevel=3)

@@ -253,7 +253,7 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
         """Return the same model in single precision, which ``chimap predict`` takes; see ``CompiledClassifier``."""
         check_is_fitted(self)
         tables = made_from(self, 1e-6, "1GiB")
-        tables.exact_, tables.n_features_in_, tables._is_mixed = None, self.n_features_in_, False
+        tables.exact_, tables._is_mixed = None, False
         exact = self.map_.code_tables(self.coef_.T, self.intercept_)
         assert isinstance(tables, CompiledClassifier)
         assert exact is not None

@@ -26,7 +26,8 @@ from chimap.data.reading import Reading
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, places_of, words_of
 from chimap.data.totals import without_margins
-from chimap.data.views import WithLabels, choice_like, fitted_names, matched, select_columns
+from chimap.data.views import WithLabels, matched, select_columns
+from chimap.models.schema import RowSchema, schema_of
 from chimap.readers.arrow_files import IPC, PARQUET, find_parts, may_be_classes
 from chimap.readers.batches import BatchSource, stream_columns
 from chimap.readers.catalogue import READERS, has_columns, reader_of, reader_of_path
@@ -150,28 +151,30 @@ def open_source(
     """
     if missing_columns is not None:
         check_choice(missing_columns, "missing_columns", MISSING_COLUMNS)
-    reading = _with_words(reading, like, tokens=tokens, ngrams=ngrams, min_count=min_count)
+    schema = schema_of(like)
+    reading = _with_words(reading, schema, tokens=tokens, ngrams=ngrams, min_count=min_count)
     if isinstance(path_or_array, Source):
         if labels is not None:
             raise InputError("labels must be None for a Source, because a source brings its labels.")
-        return _matched(path_or_array, like, missing_columns)
+        return _matched(path_or_array, schema, missing_columns)
     aside_names = () if aside is None else tuple(map(str, words_of(aside)))
     given = ColumnChoice(id, columns, exclude, missing, aside=aside_names, rank=rank)
-    choice = choice_like(like, replace(given, transpose=transpose, encoding=encoding))
+    choice = replace(given, transpose=transpose, encoding=encoding)
+    choice = choice if schema is None else schema.chosen(choice)
     if not (like is None or labels is not None if with_labels is None else with_labels):
         named = words_of(labels) if isinstance(labels, str | int) else []
         usual = (name for name in LABEL_NAMES if name not in (choice.names or ()))
         choice = replace(choice, aside=(*choice.aside, *map(str, named), *usual))
         labels = IGNORE_LABELS
-    opening = _Opening(path_or_array, choice, reading or _reading_of(like, path_or_array))
+    opening = _Opening(path_or_array, choice, reading or _reading_of(schema, path_or_array))
     words = task_words(path_or_array, labels)
     if missing_counts is not None:
         check_choice(missing_counts, "missing_counts", MISSING_COUNTS)
     with text_in(encoding), gaps_kept(missing_counts), missing_in_files(missing):
         source = opening.with_labels(labels) if words is None else opening.with_tasks(words)
     source = without_gaps(source, missing_counts)
-    source = _matched(source, like, missing_columns)
-    source = without_margins(source, keeps_columns=columns is not None or hasattr(like, "n_features_in_"))
+    source = _matched(source, schema, missing_columns)
+    source = without_margins(source, keeps_columns=columns is not None or schema is not None)
     source = without_unlabelled(source, missing)
     if source.unread and labels is not IGNORE_LABELS:
         source.notes = (*source.notes, f"{note_on_unread(source)}. Their rows are empty.")
@@ -180,31 +183,30 @@ def open_source(
     return source
 
 
-def _reading_of(like: object, data: object) -> Reading | None:
+def _reading_of(schema: RowSchema | None, data: object) -> Reading | None:
     """Return the reading of a model, where the data hold fields that it reads."""
-    reading: Reading | None = getattr(like, "reading_", None)
+    reading = None if schema is None else schema.reading
     return reading if reading is not None and reading.takes(data) else None
 
 
-def _with_words(reading: Reading | None, like: object, **settings: object) -> Reading | None:
+def _with_words(reading: Reading | None, schema: RowSchema | None, **settings: object) -> Reading | None:
     """Return the reading with settings of words that are not None. Raise ValueError where nothing counts words."""
     given: Parameters = {name: value for name, value in settings.items() if value is not None}
     if not given:
         return reading
     names = " and ".join(given)
-    if getattr(like, "reading_", None) is not None:
+    if schema is not None and schema.reading is not None:
         raise InputError(f"{names}: the model of like= keeps how it counts words. Leave them out.")
     if reading is not None and not isinstance(reading, WordCounts):
         raise InputError(f"{names}: for texts, but {type(reading).__name__} reads none. Leave them out.")
     return replace(reading or WordCounts(), **given)
 
 
-def _matched(source: Source, like: object, missing_columns: str | None) -> Source:
+def _matched(source: Source, schema: RowSchema | None, missing_columns: str | None) -> Source:
     """Return the source with the columns of a model; unchanged for None, and for what was fitted on no columns."""
-    if not hasattr(like, "n_features_in_"):
+    if schema is None:
         return source
-    mass = getattr(like, "mass_", None)
-    return matched(source, fitted_names(like), like.n_features_in_, type(like).__name__, mass, missing_columns)
+    return matched(source, schema.names, schema.n_features, schema.owner, schema.mass, missing_columns)
 
 
 def _check_target(source: Source) -> None:

@@ -151,6 +151,11 @@ class Recipe:
         return all(is_auto(getattr(self, name)) for name in names)
 
     @property
+    def searches_alpha(self) -> bool:
+        """Whether the user left the strength open, also if a race has chosen it since."""
+        return isinstance(self.alpha, str) or "alpha" in self.raced
+
+    @property
     def settings(self) -> Parameters:
         """The settings by name, as an estimator has them as parameters, with those of the learner."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_LISTED}

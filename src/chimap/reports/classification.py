@@ -257,7 +257,7 @@ def classification_metrics(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    classes: Sequence[object] | None = None,
+    classes: Sequence[object] | np.ndarray | None = None,
     scores: np.ndarray | None = None,
     confidence: float = 0.95,
     positive: object = None,
@@ -362,7 +362,7 @@ def most_confused(metrics: ClassificationMetrics, n: int = 10) -> list[ConfusedP
     ]
 
 
-def _classes(y_true: np.ndarray, y_pred: np.ndarray, classes: Sequence[object] | None) -> np.ndarray:
+def _classes(y_true: np.ndarray, y_pred: np.ndarray, classes: Sequence[object] | np.ndarray | None) -> np.ndarray:
     if is_text(y_true) != is_text(y_pred):
         raise DataError(
             f"y_true holds {label_type(y_true)} and y_pred {label_type(y_pred)}; pass both as the same kind of label."

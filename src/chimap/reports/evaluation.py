@@ -15,7 +15,7 @@ from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import Source
 from chimap.data.labels import Labels, check_labels
 from chimap.engines import Progress
-from chimap.estimators.forwarding import doubts_of_new_rows
+from chimap.models.answers import ClassAnswers
 from chimap.readers import open_source
 from chimap.reports.calibration import Reliability
 from chimap.reports.classification import ClassificationMetrics
@@ -33,8 +33,7 @@ from chimap.reports.studies import StudyScores
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from chimap.models.learned import Learned
-from chimap.models.model import Model
+    from chimap.models.predictor import Predictor
 
 M = TypeVar("M", bound=Metrics, covariant=True)
 
@@ -236,37 +235,42 @@ def report(
     (True, True)
     >>> found.save("digits.html")  # doctest: +SKIP
     """
-    _check_predicts_sources(model)
+    fitted = _fitted(model)
     source = open_source(X, y, like=model, with_labels=True)
     if training is not None and not isinstance(training, Source):
         training = open_source(*training, like=model)
     progress = progress or Progress()
     groups = source.column(groups) if isinstance(groups, str) else groups
     of_rows = None if groups is None else check_labels(groups, source.n_rows, "groups")
-    score, found = score_of(model, source, progress, unassigned, of_rows), None
+    score, found = score_of(fitted, source, progress, unassigned, of_rows), None
     if insight:
         with progress:
             progress.stage("explaining", None, "fits")
-            found = insight_of(model, source, score, training)
-    evaluation = _evaluation(model, source, score, which or f"all {source.n_rows:,} rows", found)
+            found = insight_of(fitted, source, score, model, training)
+    evaluation = _evaluation(fitted, source, score, which or f"all {source.n_rows:,} rows", found)
     return replace(evaluation, splits=splits, studies=studies)
 
 
-def _check_predicts_sources(model: BaseEstimator) -> None:
+def _fitted(model: BaseEstimator) -> Predictor:
+    """Return the fitted model of an estimator. Raise InputError if it predicts no sources."""
     if not hasattr(model, "predict_chunks"):
         raise InputError(
             f"a {type(model).__name__} predicts no source: give a HistogramClassifier, a HistogramRegressor, a "
             "compiled model or a kernel learner, or compare its predictions by reports.classification_metrics."
         )
+    fitted: Predictor = model.fitted
+    return fitted
 
 
 def _evaluation(
-    model: BaseEstimator, source: Source, score: Score, which: str, insight: Insight | None
+    model: Predictor, source: Source, score: Score, which: str, insight: Insight | None
 ) -> Evaluation[Metrics]:
-    fitted = model.exact_  # None for tables that were made of codes
-    learned: Learned | None = None if fitted is None else fitted.fitted.learned
-    training, seconds = model.training_ or {}, (learned and learned.stage_seconds) or {}
-    ranking = None if score.outcome is None else ranking_metrics(score.outcome[0], score.outcome[2], model.classes_)
+    exact = model.exact  # None for tables that were made of codes
+    learned = None if exact is None else exact.learned
+    training, seconds = model.training, (learned and learned.stage_seconds) or {}
+    classes, ranking = model.answers.classes, None
+    if score.outcome is not None and classes is not None:
+        ranking = ranking_metrics(score.outcome[0], score.outcome[2], classes)
     data = {
         "file": source.name.partition(",")[0],
         "rows": source.n_rows,
@@ -278,20 +282,20 @@ def _evaluation(
         "rows trained on": learned and learned.n_rows,
         "trained on": training.get("file"),
         "trained at": training.get("date"),
-        "unlike the training rows": next(iter(doubts_of_new_rows(model, source)), None),
+        "unlike the training rows": next(iter(model.schema.doubts(source)), None),
     }
     selection = None if learned is None else learned.selection
-    covariates = None if fitted is None else fitted.fitted.recipe.covariate_columns
+    covariates = None if exact is None else exact.recipe.covariate_columns
     return Evaluation(
         title=f"{model.describe()['kernel']} on {data['file']}",
-        model_name=type(model).__name__,
+        model_name=model.schema.owner,
         data={name: value for name, value in data.items() if value is not None},
         metrics=score.metrics,
         baseline=score.baseline,
-        curve=StrengthCurve.of(selection, fitted is not None and isinstance(fitted.alpha, str)),
+        curve=StrengthCurve.of(selection, exact is not None and exact.recipe.searches_alpha),
         components=ComponentScores.of(selection),
         stages={f"fit: {name}": time for name, time in seconds.items()} | {"predict": score.seconds},
-        settings=_settings(model),
+        settings=model.settings,
         ranking=ranking,
         examples=_examples(source, score, ranking),
         insight=insight,
@@ -301,11 +305,12 @@ def _evaluation(
     )
 
 
-def _reliability(model: BaseEstimator, y: np.ndarray, predicted: np.ndarray, scores: np.ndarray) -> Reliability:
+def _reliability(model: Predictor, y: np.ndarray, predicted: np.ndarray, scores: np.ndarray) -> Reliability:
     """Return how reliable the probability of the most probable class of each row is."""
-    outputs = scores[:, 1:] if scores.shape[1] == 2 else scores
-    probabilities = model.probabilities_of(outputs.astype(np.float64))
-    return Reliability(probabilities.max(axis=1), model.classes_[probabilities.argmax(axis=1)] == y)
+    outputs, answers = scores[:, 1:] if scores.shape[1] == 2 else scores, model.answers
+    assert isinstance(answers, ClassAnswers)
+    probabilities = answers.calibration(outputs.astype(np.float64))
+    return Reliability(probabilities.max(axis=1), answers.classes[probabilities.argmax(axis=1)] == y)
 
 
 def _examples(source: Source, score: Score, ranking: RankingMetrics | None) -> Examples | None:
@@ -313,15 +318,3 @@ def _examples(source: Source, score: Score, ranking: RankingMetrics | None) -> E
     if source.images is None or ranking is None or score.outcome is None:
         return None
     return examples(cast("ClassificationMetrics", score.metrics), ranking, *score.outcome, read=source.images.read)
-
-
-def _settings(model: BaseEstimator) -> JSON:
-    """Return the settings of the fit, with learned values in place of instructions such as "auto".
-
-    Tables that were made of codes say what they were made by.
-    """
-    if model.exact_ is None:
-        return {"tolerance": model.tolerance, "memory": model.memory}
-    fitted: Model = model.exact_.fitted
-    learned = {"kernel": fitted.kernel.name, "gamma": fitted.gamma, "alpha": fitted.learned.alpha}
-    return fitted.recipe.settings | learned

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from chimap import _arrays
 from chimap._errors import DataError
@@ -18,18 +17,19 @@ from chimap._progress import Progress
 from chimap._types import JSON
 from chimap.data import ArraySource
 from chimap.data.label_kinds import is_text
-from chimap.estimators.targets import class_scores, task_names
+from chimap.models.answers import class_scores
+from chimap.models.explain import explain, nearest
+from chimap.models.predict import predict_chunks
 from chimap.reports.pictures import PICTURE_SIDE, drawn, grey, painted, painted_photo, small_jpeg
 from chimap.reports.rows import row_names, taken
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
     from chimap.data import Source
     from chimap.data.reading import Reading
     from chimap.explain.contributions import Explanation
     from chimap.explain.neighbours import Neighbours
     from chimap.images.reading.image_set import ImageSet
+    from chimap.models.model import Model
 
 MISTAKES_EXPLAINED = 5  # rows explained when none are named
 _LANDMARKS_SHOWN = 5
@@ -179,30 +179,31 @@ def check_room(n_rows: int, n_bins: int, n_outputs: int) -> None:
 
 
 def explained_rows(
-    model: BaseEstimator, source: Source, places: np.ndarray, y: np.ndarray | None, shape: tuple[int, int] | None
+    model: Model, source: Source, places: np.ndarray, y: np.ndarray | None, shape: tuple[int, int] | None
 ) -> tuple[list[ExplainedRow], Explanation]:
     """Return each row with the contributions to its prediction, and the explanation of all rows."""
     rows, names = taken(source, places), row_names(source)
-    explanation = model.explain(rows)
-    outputs = explanation.scores
-    values = np.asarray(_arrays.to_dense(model.rows_as_read(rows)), np.float64)
-    answers = model.labels_of(outputs) if is_classifier(model) else outputs
-    tasks = task_names(model)
+    explanation = explain(model, rows)
+    outputs, has_classes = explanation.scores, model.answers.classes is not None
+    in_columns = model.schema.rows(rows)
+    values = np.asarray(_arrays.to_dense(in_columns.block(0, in_columns.n_rows).X), np.float64)
+    answers = model.answers.predicted(outputs) if has_classes else outputs
+    tasks = model.task_names
     if tasks is not None:
         truths = None if y is None else y[places]
         spread = None if y is None else spread_of(y)
         number = of_tasks(model, outputs, truths, spread).argmin(axis=1)
     try:
-        like = model.nearest(rows, k=_LANDMARKS_SHOWN)
+        like: Sequence[Neighbours] | None = nearest(model, rows, k=_LANDMARKS_SHOWN)
     except DataError:  # the model is not a sum over landmarks
-        like = [None] * len(places)
-    neighbour = "landmark" if model.fitted.learned.findings.row_numbers is None else "training row"
+        like = None
+    neighbour = "landmark" if model.learned.findings.row_numbers is None else "training row"
     draw = _drawings(model, source, places, rows)
     shown = []
     for i, place in enumerate(places):
         name, answer, truth = str(names[place]), answers[i], None if y is None else y[place]
         if tasks is None:
-            answer = answer if is_classifier(model) else answer[0]
+            answer = answer if has_classes else answer[0]
             weights, rival = _against(model, outputs[i], answer, truth)
         else:  # explain the task with the worst prediction
             k = number[i]
@@ -221,7 +222,7 @@ def explained_rows(
                 float(explanation.base @ weights),
                 float(outputs[i] @ weights),
                 values[i],
-                [] if like[i] is None else _likenesses(like[i], neighbour),
+                [] if like is None else _likenesses(like[i], neighbour),
                 *pictures,
                 drawing=None if draw is None else draw(i, weights),
             )
@@ -240,7 +241,7 @@ def _likenesses(neighbours: Neighbours, kind: str) -> list[Likeness]:
 
 
 def _drawings(
-    model: BaseEstimator, source: Source, places: np.ndarray, rows: Source
+    model: Model, source: Source, places: np.ndarray, rows: Source
 ) -> Callable[[int, np.ndarray], Drawing | None] | None:
     """Return a function that draws the i-th row, for weights (t,) of its scores; None for rows without drawings."""
     reading: Reading | None = source.reading
@@ -248,7 +249,7 @@ def _drawings(
         return None
     fields = source.column(reading.column)[places]
     empty = ArraySource(np.zeros((1, rows.n_features)), column_names=rows.column_names)
-    explanation = model.explain(rows, background=empty)
+    explanation = explain(model, rows, background=empty)
 
     def draw(i: int, weights: np.ndarray) -> Drawing | None:
         image = drawn(reading, fields[i], explanation.contributions[i] @ weights)
@@ -257,14 +258,14 @@ def _drawings(
     return draw
 
 
-def _against(model: BaseEstimator, outputs: np.ndarray, answer: object, truth: object) -> tuple[np.ndarray, object]:
+def _against(model: Model, outputs: np.ndarray, answer: object, truth: object) -> tuple[np.ndarray, object]:
     """Return weights of the scores, (t,), and the class that the answer is compared with.
 
     The weighted sum of the scores is the margin of the answer over that class.
     """
-    if not is_classifier(model):
+    classes = model.answers.classes
+    if classes is None:
         return np.ones(1), None
-    classes = model.classes_
     if outputs.size == 1:
         return np.array([1.0 if answer == classes[1] else -1.0]), classes[0 if answer == classes[1] else 1]
     order = np.argsort(-outputs, kind="stable")
@@ -276,25 +277,26 @@ def _against(model: BaseEstimator, outputs: np.ndarray, answer: object, truth: o
     return weights, classes[rival]
 
 
-def _of_task(model: BaseEstimator, k: int, n_tasks: int, answer: object) -> tuple[np.ndarray, object]:
+def _of_task(model: Model, k: int, n_tasks: int, answer: object) -> tuple[np.ndarray, object]:
     """Return the same for one task of several: its score, with the sign reversed if the answer is 0."""
     weights = np.zeros(n_tasks)
-    weights[k] = -1.0 if is_classifier(model) and answer == 0 else 1.0
-    return weights, 1 - int(weights[k] > 0) if is_classifier(model) else None
+    has_classes = model.answers.classes is not None
+    weights[k] = -1.0 if has_classes and answer == 0 else 1.0
+    return weights, 1 - int(weights[k] > 0) if has_classes else None
 
 
 def _pictures(
-    model: BaseEstimator,
+    model: Model,
     images: ImageSet | None,
     place: int,
     values: np.ndarray,
     contributions: np.ndarray,
     shape: tuple[int, int] | None,
 ) -> tuple[str | None, str | None]:
-
     if images is not None:
+        assert model.histograms is not None  # they were described as rows
         image = images.read(place)
-        return small_jpeg(image, PICTURE_SIDE), painted_photo(image, model.histograms_.painted(image, contributions))
+        return small_jpeg(image, PICTURE_SIDE), painted_photo(image, model.histograms.painted(image, contributions))
     return (None, None) if shape is None else (grey(values, shape), painted(contributions, shape, values))
 
 
@@ -303,34 +305,35 @@ def _item(value: object) -> object:
     return value.item() if hasattr(value, "item") else value
 
 
-def margins(model: BaseEstimator, source: Source, y: np.ndarray | None, progress: Progress | None = None) -> np.ndarray:
+def margins(model: Model, source: Source, y: np.ndarray | None, progress: Progress | None = None) -> np.ndarray:
     """Return the margin of each row, (n,).
 
     With labels ``y``, the margin is that of the true answer, so that the worst mistake has the smallest margin. Without
     labels, it says how certain the prediction is.
     """
     out = np.empty(source.n_rows)
-    spread = None if y is None else spread_of(y)
-    for start, outputs in model.predict_chunks(source, progress):
+    spread, has_classes = None if y is None else spread_of(y), model.answers.classes is not None
+    for start, outputs in predict_chunks(model, source, progress):
         chunk = slice(start, start + len(outputs))
         truth = None if y is None else y[chunk]
-        if is_classifier(model) and task_names(model) is None:
+        if has_classes and model.task_names is None:
             out[chunk] = _between_classes(model, outputs, truth)
         else:
             out[chunk] = of_tasks(model, outputs, truth, spread).min(axis=1)
     return out
 
 
-def of_tasks(model: BaseEstimator, outputs: np.ndarray, y: np.ndarray | None, spread: np.ndarray | None) -> np.ndarray:
+def of_tasks(model: Model, outputs: np.ndarray, y: np.ndarray | None, spread: np.ndarray | None) -> np.ndarray:
     """Return the margins of each binary task or regression, (n, t); inf where the label is missing.
 
     The margin of a regression is its negative error divided by the spread (t,) of the target, so that units do not
     matter.
     """
+    has_classes = model.answers.classes is not None
     if y is None:
-        return np.abs(outputs) if is_classifier(model) else np.zeros(outputs.shape)
+        return np.abs(outputs) if has_classes else np.zeros(outputs.shape)
     truth = y.reshape(outputs.shape)
-    if is_classifier(model):
+    if has_classes:
         return np.where(np.isnan(truth), np.inf, outputs * (2 * truth - 1))
     assert spread is not None  # the labels of a regression are numbers
     return np.where(np.isnan(truth), np.inf, -np.abs(outputs - truth) / spread)
@@ -345,12 +348,14 @@ def spread_of(y: np.ndarray) -> np.ndarray | None:
     return np.where(spread > 0, spread, 1.0)
 
 
-def _between_classes(model: BaseEstimator, outputs: np.ndarray, y: np.ndarray | None) -> np.ndarray:
+def _between_classes(model: Model, outputs: np.ndarray, y: np.ndarray | None) -> np.ndarray:
     scores = class_scores(outputs)
     if y is None:
         best = np.partition(scores, -2, axis=1)
         return best[:, -1] - best[:, -2]
-    true_columns = np.searchsorted(model.classes_, y).clip(0, model.classes_.size - 1)
+    classes = model.answers.classes
+    assert classes is not None  # it is a classifier
+    true_columns = np.searchsorted(classes, y).clip(0, classes.size - 1)
     rows = np.arange(len(outputs))
     others = scores.copy()
     others[rows, true_columns] = -np.inf

@@ -14,14 +14,15 @@ from chimap._formatting import bin_weights_in_words, kernel_in_words, plain
 from chimap._types import JSON
 from chimap.explain.effects import BinEffect
 from chimap.explain.importance import Importance
+from chimap.models.explain import effects
 from chimap.reports.explained_rows import ExplainedRow
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.pictures import painted
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
     from chimap.data import Source
+    from chimap.models.model import Model
+    from chimap.models.predictor import Predictor
 
 
 _FUNCTIONS_DRAWN = 6  # bins whose functions are drawn
@@ -118,19 +119,19 @@ class ModelExplanation(Page):
         }
 
 
-def explainable(model: BaseEstimator) -> BaseEstimator:
+def explainable(model: Predictor) -> Model:
     """Return the model, or the one that a compiled model was made from. Raise DataError if neither explains."""
-    exact = model.exact_
+    exact = model.exact
     if exact is None:
         raise DataError(
-            f"a {type(model).__name__} cannot be explained. Explain the model that it was made from, or a model of "
+            f"a {model.schema.owner} cannot be explained. Explain the model that it was made from, or a model of "
             "'chimap fit'."
         )
     return exact
 
 
 def explanation_of(
-    model: BaseEstimator,
+    model: Model,
     file: str,
     source: Source | None,
     sample: Source | None,
@@ -140,25 +141,25 @@ def explanation_of(
     shape: tuple[int, int] | None,
 ) -> ModelExplanation:
     """Return everything that the page of an explanation of the model in ``file`` shows."""
-    about, learned, covariates = model.describe(), model.fitted.learned, model.fitted.recipe.covariate_columns
+    about, learned, covariates = model.describe(), model.learned, model.recipe.covariate_columns
     facts = {
         "model": file,
         "kernel": kernel_in_words(about["kernel"], about["gamma"]),
         "features": about["features"],
-        "bin weights": bin_weights_in_words(model.bin_weights_, model.fitted.bin_names.tolist()),
+        "bin weights": bin_weights_in_words(model.recipe.given_bin_weights, model.bin_names.tolist()),
         "rows trained on": learned.n_rows,
         "file": None if source is None else source.name.partition(",")[0],
         "rows looked at": None if sample is None else sample.n_rows,
     }
     return ModelExplanation(
         title=f"{about['kernel']}: {file}",
-        model_name=type(model).__name__,
+        model_name=model.schema.owner,
         data={name: fact for name, fact in facts.items() if fact is not None},
         importance=importance,
         is_additive=model.is_additive,
-        output_names=tuple(model.fitted.output_names.tolist()),
-        bin_names=model.fitted.bin_names,
-        effects=tuple(model.effects(importance.bins[:_FUNCTIONS_DRAWN], sample)),
+        output_names=tuple(model.output_names.tolist()),
+        bin_names=model.bin_names,
+        effects=tuple(effects(model, importance.bins[:_FUNCTIONS_DRAWN].tolist(), sample)),
         rows=tuple(rows),
         which_rows=which_rows,
         painted=None if shape is None else painted(importance.by_bin, shape),

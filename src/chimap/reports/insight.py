@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap.data import Source
+    from chimap.models.predictor import Predictor
 
 
 _MOST_MISTAKES = 10  # that are listed
@@ -186,15 +187,17 @@ _MOST_BINS = 10
 _OF_THE_MACHINE = ("kernel", "normalize", "loss")
 
 
-def insight_of(model: BaseEstimator, source: Source, score: Score, training: Source | None) -> Insight:
+def insight_of(
+    model: Predictor, source: Source, score: Score, estimator: BaseEstimator, training: Source | None
+) -> Insight:
     """Return what an evaluation on ``source`` shows besides the score.
 
-    ``training`` holds the rows that the model learned from; None if they are not known.
+    Copies of ``estimator``, whose model it is, are fitted to ``training``: rows that it learned from, None if unknown.
     """
-    exact = model.exact_
+    exact = model.exact
     importance, curve = [], None
     if exact is not None:
-        curve = exact.learning_curve_
+        curve = exact.learned.learning_curve
         sample, _ = sample_of(source, 300)
         importance = importance_of(exact, sample, None, "auto").top(_MOST_BINS)
     names, two, measure = row_names(source), None, "accuracy"
@@ -212,7 +215,7 @@ def insight_of(model: BaseEstimator, source: Source, score: Score, training: Sou
         mistakes = worst_mistakes(names, y, predicted, scores, metrics.classes)
     else:
         return Insight(importance=importance, curve=curve)
-    nested = _Nested.of(model, training, source, y, measure)
+    nested = _Nested.of(estimator, training, source, y, measure)
     return Insight(
         linear=None if nested is None else nested.linear(),
         linear_rows=None if nested is None else nested.n_rows,
@@ -225,14 +228,15 @@ def insight_of(model: BaseEstimator, source: Source, score: Score, training: Sou
 
 
 def _two(
-    model: BaseEstimator, y: np.ndarray, scores: np.ndarray, classes: Sequence[object] | np.ndarray
+    model: Predictor, y: np.ndarray, scores: np.ndarray, classes: Sequence[object] | np.ndarray
 ) -> TwoClasses | None:
     """Return the scores and probabilities of two classes, or None if there are not two classes with rows."""
     if len(classes) != 2 or np.unique(y).size < 2:
         return None
-    k = 1 if model.positive_ is None else list(classes).index(model.positive_)
-    f = scores[:, 1].astype(np.float64)
-    return TwoClasses(y == classes[k], scores[:, k].astype(np.float64), model.probabilities_of(f[:, None])[:, k])
+    k = 1 if model.positive is None else list(classes).index(model.positive)
+    f, calibration = scores[:, 1].astype(np.float64), model.answers.calibration
+    assert calibration is not None  # these are classes
+    return TwoClasses(y == classes[k], scores[:, k].astype(np.float64), calibration(f[:, None])[:, k])
 
 
 @dataclass(frozen=True)

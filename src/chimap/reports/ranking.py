@@ -199,7 +199,7 @@ class RankingMetrics:
 
 
 def ranking_metrics(
-    y_true: ArrayLike, scores: ArrayLike, classes: Sequence[object], method: str = "area"
+    y_true: ArrayLike, scores: ArrayLike, classes: Sequence[object] | np.ndarray, method: str = "area"
 ) -> RankingMetrics:
     """Measure how well the scores of each class rank its rows first.
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from chimap._errors import DataError
 from chimap._messages import Message
 from chimap.data.label_kinds import as_targets, check_binary, known_labels
 from chimap.data.labelled import labels_of
-from chimap.estimators.targets import answers, class_scores, keeps_no_shares, loss_of_answers, task_names
+from chimap.models.answers import class_scores
+from chimap.models.predict import labels_in_chunks, predict_chunks, predict_source
 from chimap.models.unassigned import UNASSIGNED, checked_share, with_shares
 from chimap.reports.classification import classification_metrics
 from chimap.reports.measures import Baseline, Metrics, majority_baseline, mean_baseline
@@ -21,10 +21,9 @@ from chimap.reports.regression import regression_metrics
 from chimap.reports.tasks import quantile_metrics, task_metrics
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
     from chimap.data import Source
     from chimap.engines import Progress
+    from chimap.models.predictor import Predictor
 
 
 _MOST_SCORES = 2**24  # that are kept; beyond it, classes are not ranked, which bounds the memory
@@ -82,7 +81,7 @@ class Score(NamedTuple):
 
 
 def predictions(
-    model: BaseEstimator, source: Source, progress: Progress | None = None, unassigned: float | None = None
+    model: Predictor, source: Source, progress: Progress | None = None, unassigned: float | None = None
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
     """Return the predictions of all rows, (n,), for classes the linear outputs, (n, t), and which are unassigned, (n,).
 
@@ -91,11 +90,11 @@ def predictions(
     """
     predicted, scores, lacking = [], [], []
     for outputs, is_lacking in _chunks(model, source, progress, unassigned):
-        predicted.append(answers(model, outputs))
+        predicted.append(model.answers.predicted(outputs))
         lacking.append(is_lacking)
         if outputs.shape[1] == 1 or source.n_rows * outputs.shape[1] <= _MOST_SCORES:
             scores.append(outputs.astype(np.float32))
-    is_ranked = is_classifier(model) and len(scores) > 0
+    is_ranked = model.answers.classes is not None and len(scores) > 0
     return (
         np.concatenate(predicted),
         np.concatenate(scores) if is_ranked else None,
@@ -104,19 +103,19 @@ def predictions(
 
 
 def _chunks(
-    model: BaseEstimator, source: Source, progress: Progress | None, unassigned: float | None
+    model: Predictor, source: Source, progress: Progress | None, unassigned: float | None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the outputs (rows, t) of consecutive rows, and which of them are unassigned (rows,)."""
     if unassigned is None:
-        for _, outputs in model.predict_chunks(source, progress):
+        for _, outputs in predict_chunks(model, source, progress):
             yield outputs, np.zeros(len(outputs), dtype=bool)
         return
-    for _, outputs, labels in model.labels_in_chunks(source, unassigned, progress):
+    for _, outputs, labels in labels_in_chunks(model, source, unassigned, progress):
         yield outputs, labels == UNASSIGNED
 
 
 def score_of(
-    model: BaseEstimator,
+    model: Predictor,
     source: Source,
     progress: Progress | None = None,
     unassigned: float | None = None,
@@ -131,21 +130,21 @@ def score_of(
         check_unassigned(model, unassigned)
     y = true_answers(model, source)
     began = time.perf_counter()
-    loss = loss_of_answers(model)
+    answers, loss = model.answers, model.answers.loss
     if loss.n_scores > 1:
-        of_quantiles = quantile_metrics(y, model.targets_of(model.predict_source(source, progress)), loss)
+        of_quantiles = quantile_metrics(y, answers.predicted(predict_source(model, source, progress)), loss)
         return Score(of_quantiles, Baseline("always answering the quantiles", 0.0), time.perf_counter() - began)
-    if (names := task_names(model)) is not None:
-        outputs = model.predict_source(source, progress)
-        metrics_by_task = task_metrics(y, outputs, names, is_classifier(model))
-        baseline = Baseline("guessing", 0.5) if is_classifier(model) else Baseline("always answering the means", 0.0)
+    if (names := model.task_names) is not None:
+        outputs, has_classes = predict_source(model, source, progress), answers.classes is not None
+        metrics_by_task = task_metrics(y, outputs, names, has_classes)
+        baseline = Baseline("guessing", 0.5) if has_classes else Baseline("always answering the means", 0.0)
         return Score(metrics_by_task, baseline, time.perf_counter() - began)
     predicted, scores, lacking = predictions(model, source, progress, unassigned)
     seconds = time.perf_counter() - began
-    if is_classifier(model):
+    if answers.classes is not None:
         of_second = scores[:, 0] if scores is not None and scores.shape[1] == 1 else None
         metrics = classification_metrics(
-            y, predicted, classes=model.classes_, scores=of_second, positive=model.positive_, groups=groups
+            y, predicted, classes=answers.classes, scores=of_second, positive=model.positive, groups=groups
         )
         found = None
         if unassigned is not None and lacking is not None:
@@ -156,43 +155,42 @@ def score_of(
     return Score(regression_metrics(y, predicted, loss=loss, groups=groups), _baseline(model, y), seconds)
 
 
-def check_unassigned(model: BaseEstimator, unassigned: float) -> None:
+def check_unassigned(model: Predictor, unassigned: float) -> None:
     """Raise ValueError for a share that is none, and for models that assign every row."""
     checked_share(unassigned)
-    if not hasattr(model, "labels_in_chunks"):
-        raise keeps_no_shares(model)
-    with_shares(model.fitted)
+    with_shares(model)
 
 
-def as_answers(model: BaseEstimator, y: np.ndarray, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+def as_answers(model: Predictor, y: np.ndarray, name: str, rows: np.ndarray | None = None) -> np.ndarray:
     """Return labels in the type of the answers of the model. Raise DataError if it cannot give them.
 
     ``rows`` are the numbers of the rows in the file, for the error.
     """
-    if y.ndim == 2 or (task_names(model) is not None and loss_of_answers(model).n_scores == 1):
+    classes = model.answers.classes
+    if y.ndim == 2 or (model.task_names is not None and model.answers.loss.n_scores == 1):
         check_tasks(model, y, name)
         return y
-    return known_labels(y, model.classes_, name, rows) if is_classifier(model) else as_targets(y, name, rows)
+    return as_targets(y, name, rows) if classes is None else known_labels(y, classes, name, rows)
 
 
-def true_answers(model: BaseEstimator, source: Source) -> np.ndarray:
+def true_answers(model: Predictor, source: Source) -> np.ndarray:
     """Return the labels of a source in the type of the answers of the model, see ``as_answers``."""
     return as_answers(model, labels_of(source), source.name, source.places_in_file())
 
 
-def _baseline(model: BaseEstimator, y: np.ndarray) -> Baseline:
+def _baseline(model: Predictor, y: np.ndarray) -> Baseline:
     """Return the baseline of the training labels, or of the labels ``y`` if the model did not store its own."""
-    training = model.training_ or {}
-    if is_classifier(model):
+    training = model.training
+    if model.answers.classes is not None:
         counts = training.get("class_counts")
         return majority_baseline([max(counts, key=lambda c: c[1])[0]] if counts else y, y)
     mean = training.get("target_mean")
     return mean_baseline(y if mean is None else [mean], y)
 
 
-def check_tasks(model: BaseEstimator, y: np.ndarray, name: str) -> None:
+def check_tasks(model: Predictor, y: np.ndarray, name: str) -> None:
     """Raise DataError if the labels do not match the tasks of the model."""
-    names = task_names(model)
+    names = model.task_names
     n_tasks = 1 if names is None else len(names)
     n_labels = y.shape[1] if y.ndim == 2 else 1
     if n_labels != n_tasks:
@@ -205,5 +203,5 @@ def check_tasks(model: BaseEstimator, y: np.ndarray, name: str) -> None:
                 n_tasks,
             )
         )
-    if n_tasks > 1 and is_classifier(model):
+    if n_tasks > 1 and model.answers.classes is not None:
         check_binary(y, name)

@@ -18,7 +18,7 @@ from chimap.data import ArraySource
 from chimap.data.covariates import beside
 from chimap.data.source import CovariateTable, Source
 from chimap.data.split import PerClassSplits
-from chimap.estimators.targets import class_scores, task_names
+from chimap.models.answers import class_scores
 from chimap.reports.classification import classification_metrics
 from chimap.reports.measures import share_in_words
 from chimap.reports.ranking import ranking_metrics
@@ -28,6 +28,8 @@ from chimap.reports.tasks import task_metrics
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.model_selection import BaseCrossValidator
+
+    from chimap.models.predictor import Predictor
 
 _OF_CLASSES = {
     "accuracy": "Accuracy",
@@ -90,16 +92,17 @@ class SplitScores:
 
 
 def splits_of(
-    model: BaseEstimator, n_splits: int, per_class: int | None = None, by_group: bool = False
+    model: Predictor, n_splits: int, per_class: int | None = None, by_group: bool = False
 ) -> BaseCrossValidator:
     """Return the random splits that show how much the score of a model depends on its training rows.
 
     ``per_class`` is the number of training rows of each class; None takes 70 % of the rows, or of the groups with
     ``by_group``, and classes of a single task keep their shares. Raise InputError if there are no classes to draw from.
     """
-    has_classes = is_classifier(model) and task_names(model) is None
+    is_of_classes = model.answers.classes is not None
+    has_classes = is_of_classes and model.task_names is None
     if per_class is not None and not has_classes:
-        what = "several tasks" if is_classifier(model) else "numbers"
+        what = "several tasks" if is_of_classes else "numbers"
         raise InputError(Message("{n_train} needs classes, but the model predicts {}: leave {n_train} out.", what))
     if by_group:
         return GroupShuffleSplit(n_splits, test_size=0.3, random_state=0)
@@ -110,10 +113,10 @@ def splits_of(
 
 
 def check_splits(
-    model: BaseEstimator, y: np.ndarray, name: str, splits: BaseCrossValidator, groups: np.ndarray | None = None
+    model: Predictor, y: np.ndarray, name: str, splits: BaseCrossValidator, groups: np.ndarray | None = None
 ) -> None:
     """Raise DataError, which names the rows ``name``, if their labels and groups cannot be split."""
-    has_classes = is_classifier(model) and y.ndim == 1
+    has_classes = model.answers.classes is not None and y.ndim == 1
     try:
         for train, test in splits.split(y, y, groups):
             lost = np.setdiff1d(y[test], y[train]) if has_classes else y[:0]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.data import Source
     from chimap.engines import Progress
+    from chimap.models.predictor import Predictor
     from chimap.reports import Evaluation
 
 
@@ -178,13 +179,14 @@ def measure(
 
     settings.check(roles)
     outputs.check_outputs({"--output": output, "--table": settings.table}, (model, data, labels), overwrite)
-    fitted = load(model, kind="model")
-    by_group = roles.groups is not None or roles.splits_by_structure(fitted.reading_)
+    estimator = load(model, kind="model")
+    fitted: Predictor = estimator.fitted
+    by_group = roles.groups is not None or roles.splits_by_structure(fitted.schema.reading)
     n_splits, by_study = settings.n_splits, settings.by_study
     drawn = None if n_splits is None else splits_of(fitted, n_splits, settings.per_class, by_group)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
-        y_true = as_answers(fitted, present(y, name, fitted), name)
+        y_true = as_answers(fitted, present(y, name, fitted.training.get("labels")), name)
         if drawn is not None and not by_group:
             check_splits(fitted, y_true, name, drawn)
 
@@ -214,7 +216,7 @@ def measure(
     progress = show.progress(silent)
     try:
         evaluated = report(
-            fitted,
+            estimator,
             chosen.source,
             training=chosen.training,
             which=chosen.which,
@@ -225,10 +227,10 @@ def measure(
         )
     except DataError:
         # names the row of the file, not that of a part of it
-        data_rows.check_every_row(source, fitted.precision_)
+        data_rows.check_every_row(source, fitted.precision)
         raise
     if drawn is not None or by_study:
-        evaluated = dataclasses.replace(evaluated, **_retrained(fitted, source, drawn, groups, settings, progress))
+        evaluated = dataclasses.replace(evaluated, **_retrained(estimator, source, drawn, groups, settings, progress))
     if output is not None:
         with show.busy("drawing the report"):
             evaluated.save(output, overwrite=overwrite)
@@ -237,7 +239,7 @@ def measure(
 
 
 def _retrained(
-    model: BaseEstimator,
+    estimator: BaseEstimator,
     source: Source,
     drawn: BaseCrossValidator | None,
     groups: np.ndarray | None,
@@ -251,15 +253,15 @@ def _retrained(
     from chimap.reports.score import true_answers
     from chimap.reports.studies import save_table, study_scores
 
-    rows, y = source.take(np.arange(source.n_rows)), true_answers(model, source)
-    if source.covariates is None and model.covariates is not None:  # of weight 0
-        model.set_params(covariates=None)
+    rows, y = source.take(np.arange(source.n_rows)), true_answers(estimator.fitted, source)
+    if source.covariates is None and estimator.covariates is not None:  # of weight 0
+        estimator.set_params(covariates=None)
     if drawn is not None:
         with show.busy(f"training on {settings.n_splits} splits"):
-            return {"splits": repeated_splits(model, rows, y, drawn, groups, source.covariates)}
+            return {"splits": repeated_splits(estimator, rows, y, drawn, groups, source.covariates)}
     assert groups is not None
-    scores = study_scores(model, rows, y, groups, permutations=settings.permutations or 0, progress=progress)
+    scores = study_scores(estimator, rows, y, groups, permutations=settings.permutations or 0, progress=progress)
     if settings.table is not None:
-        save_table({type(model).__name__: scores}, settings.table)
+        save_table({type(estimator).__name__: scores}, settings.table)
         messages.written.append(str(settings.table))
     return {"studies": scores}

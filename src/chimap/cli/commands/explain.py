@@ -13,11 +13,12 @@ from chimap.cli.parser import Without
 
 if TYPE_CHECKING:
     import numpy as np
-    from sklearn.base import BaseEstimator
 
     from chimap._types import JSON
     from chimap.data import Source
     from chimap.explain.contributions import Explanation
+    from chimap.models.model import Model
+    from chimap.models.predictor import Predictor
     from chimap.reports import ExplainedRow, ModelExplanation
 
 _ARRAY_ENDINGS = (".npz",)
@@ -83,7 +84,7 @@ def explain(
     if data is None and (rows is not None or labels is not None):
         raise InputError("--rows and --labels need DATA; name it after MODEL.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
-    fitted = load(model, kind="model")
+    fitted: Predictor = load(model, kind="model").fitted
     exact = explainable(fitted)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
@@ -107,7 +108,7 @@ def explain(
         explanation: Explanation | None = None
         explained_rows: list[ExplainedRow] = []
         if source is not None and places is not None:
-            explained.check_room(places.size, exact.n_features_in_, exact.intercept_.size)
+            explained.check_room(places.size, exact.schema.n_features, exact.n_outputs)
             explained_rows, explanation = explained.explained_rows(exact, source, places, y, pixels)
         page = explanation_of(exact, model.name, source, sample, importance, explained_rows, which, pixels)
     _write(page, explanation, output, overwrite)
@@ -124,7 +125,7 @@ def explain(
 
 
 def _chosen(
-    model: BaseEstimator, source: Source, y: np.ndarray | None, rows: str | None, output: Path | None, silent: bool
+    model: Model, source: Source, y: np.ndarray | None, rows: str | None, output: Path | None, silent: bool
 ) -> tuple[np.ndarray, str]:
     """Return the places of the rows to explain, and a sentence that says which rows these are."""
     import numpy as np
@@ -143,7 +144,7 @@ def _chosen(
     return worst, which
 
 
-def _pixels(model: BaseEstimator, shape: str | None, sample: Source | None) -> tuple[int, int] | None:
+def _pixels(model: Model, shape: str | None, sample: Source | None) -> tuple[int, int] | None:
     """Return the height and width of the picture that a row forms, or None.
 
     The sizes are those of ``shape``, or those of a square whose neighbouring pixels are alike.
@@ -157,9 +158,9 @@ def _pixels(model: BaseEstimator, shape: str | None, sample: Source | None) -> t
         if sizes is None:
             raise InputError(f"--shape must be HEIGHTxWIDTH in pixels, such as 28x28; got {shape!r}.")
         sides = int(sizes[1]), int(sizes[2])
-        check_shape(sides, model.n_features_in_)
+        check_shape(sides, model.schema.n_features)
         return sides
-    if sample is None or model.histograms_ is not None:
+    if sample is None or model.histograms is not None:
         return None
 
     from chimap import _arrays

@@ -179,7 +179,6 @@ _CANDIDATES_LISTED = 5  # candidates of the race to show
 
 def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     """Return the lines of the terminal summary of a fit."""
-    from chimap.estimators.targets import task_names
 
     model, source = fitted.model, fitted.source
     learned = model.fitted.learned
@@ -192,7 +191,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     rows += left_out_in_words(source.n_left_out, source.n_unreadable)
     has_classes = model.fitted.recipe.is_classifier
     task = f"classification, {model.classes_.size:,} classes" if has_classes else "regression"
-    if task_names(model) is not None:
+    if model.fitted.task_names is not None:
         kind = "tasks of two classes" if has_classes else "quantiles" if model.loss == "quantile" else "regressions"
         task = f"{model.n_outputs} {kind}"
     n_features = model.coef_.shape[1]
@@ -303,10 +302,8 @@ def bin_weights_line(model: BaseEstimator) -> str | None:
 
 def weights_line(fitted: FittedModel) -> str | None:
     """Return 'rows by times; classes 0.52 (inactive), 12.3 (active)', or None if all rows count equally."""
-    from chimap.estimators.targets import task_names
-
     model, by = fitted.model, (fitted.model.training_["table"] or {}).get("sample_weight")
-    names = task_names(model) or (model.classes_ if model.fitted.recipe.is_classifier else None)
+    names = model.fitted.task_names or (model.classes_ if model.fitted.recipe.is_classifier else None)
     by_class = class_weights_in_words(names, model.fitted.task.class_weight)
     of_rows = f"rows by {by}, numbers of equal rows" if model.weights == "frequency" else f"rows by {by}"
     kinds = [of_rows if by else None, f"classes {by_class}" if by_class else None]

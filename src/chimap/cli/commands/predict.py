@@ -13,6 +13,7 @@ from chimap.cli.parser import Without
 
 if TYPE_CHECKING:
     from chimap._types import JSON
+    from chimap.models.predictor import Predictor
 
 
 def predict(
@@ -77,14 +78,13 @@ def predict(
     from chimap import load
     from chimap.cli import data_rows
     from chimap.cli.predictions import writer
-    from chimap.estimators.targets import threshold_of
     from chimap.reports.classification import threshold_in_words
 
     to_stdout = str(output) == "-"
     if to_stdout and json:
         raise InputError("--json and --output - both write to stdout; name a file with --output.")
     outputs.check_outputs({"--output": None if to_stdout else output}, (model, data, labels), overwrite)
-    fitted = load(model, kind="model")
+    fitted: Predictor = load(model, kind="model").fitted
     if not 0 < coverage < 1:
         raise InputError(f"--coverage must be above 0 and below 1, such as 0.9; got {coverage:g}.")
     extras = {
@@ -97,14 +97,15 @@ def predict(
     write = writer(output, fitted, [name for name, is_wanted in extras.items() if is_wanted], coverage, unassigned)
     began = time.perf_counter()
     source = data_rows.open_data(data, labels, model=fitted, part=part, silent=json, reads_labels=False, table=table)
-    n_unassigned = write(fitted, source, show.progress(json))
+    n_unassigned = write(source, show.progress(json))
     if to_stdout:
         return
     messages.written.append(str(output))
     facts = _found(model, data, output, source.n_rows, time.perf_counter() - began)
     if unassigned is not None:
         facts["unassigned"] = n_unassigned
-    facts["positive"], facts["threshold"] = fitted.positive_, threshold_of(fitted)
+    answers = fitted.answers
+    facts["positive"], facts["threshold"] = fitted.positive, answers.threshold
     if json:
         show.as_json(facts)
         return
@@ -113,8 +114,8 @@ def predict(
     if unassigned is not None:
         blank += f", {n_unassigned:,} ({n_unassigned / source.n_rows:.1%}) of them unassigned,"
     print(f"Wrote {source.n_rows:,} predictions{blank} to {output} ({show.size(facts['output_bytes'])}) in {seconds}")
-    if facts["threshold"] is not None:
-        print(f"threshold {threshold_in_words(facts['threshold'], fitted.classes_, facts['positive'])}")
+    if answers.classes is not None and answers.threshold is not None:
+        print(f"threshold {threshold_in_words(answers.threshold, answers.classes, fitted.positive)}")
 
 
 def _found(model: Path, data: str, output: Path, rows: int, seconds: float) -> JSON:
