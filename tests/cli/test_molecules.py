@@ -7,7 +7,11 @@ import re
 import pytest
 
 from chimap import load
+from chimap.cli.commands.compare import fit_command
 from chimap.cli.data_rows import choose_rows, structures_of
+from chimap.cli.flag_values import blocks_of
+from chimap.cli.options import CountedColumn, TableOptions
+from chimap.data.table import named_blocks
 from chimap.readers import open_source
 
 from .terminal import run_many_here
@@ -173,3 +177,13 @@ def test_explanations_are_painted_on_atoms(results):
     assert all(base64.b64decode(drawing).startswith(b"<?xml") for drawing in drawings)
     assert "Contributions of the atoms of row m50" in page
     assert "together, to the" in page
+
+
+def test_the_command_of_a_comparison_names_the_blocks():
+    columns = TableOptions(), CountedColumn(smiles="smiles")
+    settings = {"kernel": "minmax", "blocks": {"morgan": slice(0, 3), "pair": slice(3, 5)}}
+    command = fit_command(settings, "rows.csv", "kind", columns, {})
+    assert "--kernel minmax --blocks 'morgan=morgan::*,pair=pair::*' " in command
+    names = ["morgan::1", "morgan::7", "morgan::9", "pair::1", "pair::2"]
+    assert named_blocks(blocks_of("morgan=morgan::*,pair=pair::*"), names) == {"morgan": [0, 1, 2], "pair": [3, 4]}
+    assert "--blocks" not in fit_command({"kernel": "minmax"}, "rows.csv", "kind", columns, {})

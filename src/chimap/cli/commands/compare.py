@@ -139,16 +139,20 @@ def fit_command(
 ) -> str:
     """Return the command on one line.
 
-    ``settings`` are those of the estimator, and ``given`` the options of ``chimap compare`` that ``chimap fit`` has;
-    those with their default values are left out.
+    ``settings`` are those of the estimator, with blocks that the names of columns declare, and ``given`` the options of
+    ``chimap compare`` that ``chimap fit`` has; those with their default values are left out.
     """
+    from chimap.data.table import BLOCK_SIGN
+
     parts = ["chimap fit", show.quoted(data)]
     flags: Parameters = {
         "labels": labels,
         **{name.replace("_", "-"): value for each in columns for name, value in each.given().items()},
     }
     flags |= {name.replace("_", "-"): value for name, value in given.items() if value != getattr(Settings, name)}
-    for name, value in settings.items():
+    named = {name: f"{name}{BLOCK_SIGN}*" for name in settings.get("blocks") or ()}
+    blocks = {"blocks": ",".join(f"{name}={columns}" for name, columns in named.items()) or None}
+    for name, value in (settings | blocks).items():
         flag = flag_of(name).removeprefix("--")
         if value is not None and value != getattr(Settings, flag.replace("-", "_"), None):
             flags[flag] = f"{value:.6g}" if isinstance(value, float) else value
