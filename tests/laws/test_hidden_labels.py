@@ -25,6 +25,7 @@ PATHS = {
     "sums, given strength": {"kernel": "linear", "features": "landmarks", "n_components": 50, "alpha": 1.0},
     "wide ridge": {"kernel": "linear", "features": "additive", "n_bins": 9000},
     "liblinear": {"kernel": "linear", "loss": "hinge"},
+    "sparse margins": {"kernel": "linear", "loss": "squared_hinge"},
     "passes": {"kernel": "linear", "features": "landmarks", "n_components": 50, "loss": "logistic", "alpha": 1.0},
 }
 

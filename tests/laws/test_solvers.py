@@ -74,13 +74,17 @@ def smooth(loss, Z, Y, W, b):
     return float(loss.value(Y, scores).sum()), Z.T @ slopes, slopes.sum(axis=0)
 
 
-def minimum(loss, Z, Y, alpha):
-    """The least objective with alpha/2 |w|^2, by scipy from another start, on the rows themselves."""
+def minimum(loss, Z, Y, alpha, is_free=True):
+    """The least objective with alpha/2 |w|^2, by scipy from another start, on the rows themselves.
+
+    The intercept is free, or 0.
+    """
+    D = Z.shape[1]
 
     def objective(x):
-        W, b = x[: D * T].reshape(D, T), x[D * T :]
+        W, b = x[: D * T].reshape(D, T), is_free * x[D * T :]
         value, in_weights, in_intercept = smooth(loss, Z, Y, W, b)
-        gradient = np.concatenate([(in_weights + alpha * W).ravel(), in_intercept])
+        gradient = np.concatenate([(in_weights + alpha * W).ravel(), is_free * in_intercept])
         return value + alpha / 2 * np.square(W).sum(), gradient
 
     found = minimize(
@@ -137,6 +141,11 @@ def test_the_ridge_penalty(name, word, alpha):
             primal = alpha / 2 * penalised + np.maximum(1 - y * (Z @ W[:, t] + b[t]), 0).sum()
             gap = primal - hinge_maximum(Z, y, alpha, name == "liblinear")
             assert 0 <= gap + 1e-6 * primal <= 2e-3 * primal
+        return
+    if name == "liblinear squared":  # the intercept is the weight of a constant feature of 1, penalised as the others
+        A, V = np.column_stack([Z, np.ones(N)]), np.vstack([W, b])
+        value = smooth(problem.loss, A, Y, V, 0)[0] + alpha / 2 * np.square(V).sum()
+        assert value == pytest.approx(minimum(problem.loss, A, Y, alpha, is_free=False), rel=1e-3)
         return
     value, in_weights, in_intercept = smooth(problem.loss, Z, Y, W, b)
     at_zero = np.abs(smooth(problem.loss, Z, Y, np.zeros((D, T)), np.zeros(T))[1]).max()

@@ -105,12 +105,13 @@ def test_a_weight_of_two_is_a_row_twice(given):
     np.testing.assert_allclose(repeated.outputs[0], np.repeat(weighted.outputs[0], counts[160:], axis=0), atol=0.1)
 
 
-def test_margins_are_those_of_liblinear():
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_margins_are_those_of_liblinear(loss):
     rows = sp.csr_matrix(X)
-    given = settings("linear", "sqrt", features="additive", loss="hinge")
+    given = settings("linear", "sqrt", features="additive", loss=loss)
     found = trials(rows=rows, alphas=[5.0]).best(given, [SPLIT], None)
     train, test = (rows[part].sqrt() for part in SPLIT)
-    svm = LinearSVC(loss="hinge", C=1 / 5.0, max_iter=10_000, random_state=0).fit(train, LABELS[SPLIT[0]])
+    svm = LinearSVC(loss=loss, C=1 / 5.0, max_iter=10_000, random_state=0).fit(train, LABELS[SPLIT[0]])
     np.testing.assert_allclose(found.outputs[0], svm.decision_function(test), atol=0.1)
 
 

@@ -13,7 +13,7 @@ from chimap.moments.folds import GivenFolds
 from chimap.moments.kept import KeptFeatures
 from chimap.moments.targets import weighted
 from chimap.solvers.base import Evidence
-from chimap.solvers.liblinear import HingeProblem, margins, usual_alpha
+from chimap.solvers.liblinear import HingeProblem, SquaredHingeProblem, margins, usual_alpha
 
 N, D, ALPHA = 80, 5, 0.5
 
@@ -27,18 +27,19 @@ def rows():
     return Z, Y, rng.uniform(0.5, 2, N)
 
 
-def by_hand(Z, y, weights):
+def by_hand(Z, y, weights, loss="hinge"):
     seen = y != 0
-    peer = LinearSVC(loss="hinge", C=1 / ALPHA, tol=1e-7, max_iter=1_000_000, random_state=0)
+    peer = LinearSVC(loss=loss, C=1 / ALPHA, tol=1e-7, max_iter=1_000_000, random_state=0)
     return peer.fit(Z[seen], y[seen], sample_weight=weights[seen])
 
 
-def test_each_target_is_scikit_learns_on_the_rows_that_it_is_seen_in():
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_each_target_is_scikit_learns_on_the_rows_that_it_is_seen_in(loss):
     Z, Y, weights = rows()
     told = []
-    found = margins(Z, Y, weights, ALPHA, 1e-7, 0, told.append)
+    found = margins(Z, Y, weights, ALPHA, 1e-7, 0, told.append, loss)
     for t in range(3):
-        peer = by_hand(Z, Y[:, t], weights)
+        peer = by_hand(Z, Y[:, t], weights, loss)
         np.testing.assert_allclose(found.coef[:, t], peer.coef_[0], rtol=1e-3, atol=1e-4)
         assert found.intercept[t] == pytest.approx(peer.intercept_[0], rel=1e-2, abs=1e-3)
     assert len(told) == 3
@@ -60,17 +61,19 @@ def test_the_usual_strength_is_a_tenth_of_the_mean_square_times_the_mean_weight(
     assert usual_alpha(np.zeros((4, 2)), np.ones(4)) == 0.1
 
 
-def test_trials_are_scored_on_the_rows_held_out():
+@pytest.mark.parametrize("made", [HingeProblem, SquaredHingeProblem])
+def test_trials_are_scored_on_the_rows_held_out(made):
     Z, Y, weights = rows()
     folds = np.arange(N) % 4
     kept = KeptFeatures(GivenFolds(folds, 4))
     kept.put(Z, weighted(np.where(Y == 0, np.nan, Y), weights), 0)
-    problem = HingeProblem(Evidence(kept=kept))
+    problem = made(Evidence(kept=kept))
     held, rest = folds == 0, folds != 0
     outputs = np.column_stack(
-        [by_hand(Z[rest], Y[rest, t], weights[rest]).decision_function(Z[held]) for t in range(3)]
+        [by_hand(Z[rest], Y[rest, t], weights[rest], made.name).decision_function(Z[held]) for t in range(3)]
     )
-    losses = np.where(Y[held] != 0, np.maximum(1 - Y[held] * outputs, 0), 0).sum(axis=1)
+    power = 1 if made is HingeProblem else 2
+    losses = np.where(Y[held] != 0, np.maximum(1 - Y[held] * outputs, 0) ** power, 0).sum(axis=1)
     expected = np.average(losses, weights=weights[held])
     assert problem.trial(ALPHA) == pytest.approx(expected, rel=0.02)
     said = problem.held_out(problem.solve(ALPHA), None)

@@ -106,9 +106,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         conjugate gradients run on their features in memory and one held-out fold chooses alpha. "logistic",
         "squared_hinge", "smooth_hinge" and objects of ``chimap.losses`` run L-BFGS from the ridge solution, one pass
         per step: over features in memory if those of all rows fit the budget, and over recomputed features otherwise.
-        "hinge" runs LIBLINEAR on the features of all rows in memory (CSR if bins are mostly empty). It needs no
-        moments, so it takes more features than a matrix of their products could hold; its intercept is the weight of a
-        constant feature of 1 and is penalised as such, as in scikit-learn's ``LinearSVC``. ``features="exact"`` takes
+        "hinge", and "squared_hinge" of sparse rows of additive kernels, run LIBLINEAR on the features of all rows in
+        memory (CSR if bins are mostly empty). It needs no moments, so it takes more features than a matrix of their
+        products could hold; its intercept is the weight of a constant feature of 1 and is penalised as such, as in
+        scikit-learn's ``LinearSVC``. ``features="exact"`` takes
         "square" and "squared_hinge", and the "poisson" and "quantile" of regressions.
     class_weight : "balanced", dict, list of dict or None, default=None
         Factors of the row weights by class. "balanced" gives every class the same total, n / (classes * rows of the

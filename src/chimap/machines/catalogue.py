@@ -11,6 +11,7 @@ from chimap.machines.kept import KeepsFeatures
 from chimap.machines.matrix import WholeMatrix
 from chimap.machines.objective import objective_of
 from chimap.machines.replayed import ReplayedPasses
+from chimap.machines.sparse_margins import SparseMargins
 from chimap.machines.sums import SumsOfFeatures
 from chimap.machines.wide import WideRidge
 from chimap.recipe import Recipe
@@ -22,6 +23,7 @@ MACHINES: tuple[Machine, ...] = (
     Groups(),
     GroupPasses(),
     SumsOfFeatures(),
+    SparseMargins(),
     ReplayedPasses(),
     KeepsFeatures(),
 )
@@ -39,6 +41,7 @@ def plans(recipe: Recipe, facts: Facts, asked: Recipe | None = None) -> Iterator
     wide ridge      additive maps of sparse rows, many D   entries of the features        passes over the entries
     groups          weights of several kernels             D^2 for each fold              n D^2
     sums            the square loss                        D^2 for each fold              n D^2
+    sparse margins  the squared hinge of sparse rows       entries of the features        passes over the entries
     replayed passes other losses                           D^2, features if there is room n D^2, passes n D
     kept features   margins                                features of all rows           passes over the entries
     =============== ====================================== ============================== ==========================

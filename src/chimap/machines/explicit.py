@@ -14,6 +14,7 @@ from chimap._types import JSON
 from chimap._validation import MemoryBudgetError
 from chimap.engines import chunk_rows_within
 from chimap.engines.rates import RATES
+from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
 from chimap.features.families import FAMILIES, has_number
 from chimap.kernels import Exponential
@@ -128,6 +129,11 @@ def with_explicit_features(recipe: Recipe, facts: Facts, asked: Recipe, winner: 
         return recipe.with_raced(features="landmarks")
     is_narrow = facts.source.is_sparse or 2 * facts.source.n_features <= MOST_SUMMED
     return recipe.with_raced(features="additive", n_terms=2 if is_narrow else 1)
+
+
+def has_additive_map(recipe: Recipe) -> bool:
+    """Whether the features are those of an additive map, which keep the zeros of sparse rows."""
+    return isinstance(recipe.features_of(recipe.exact_kernel), (AdditiveMap, *FAMILIES["additive"]))
 
 
 # --- landmarks

@@ -169,4 +169,4 @@ def keeping_job(
     n_features = features._n_features_out
     n_stored = int((density if is_sparse else 1.0) * source.n_rows * n_features)
     job = replace(job, n_features=n_features, n_vectors=objective.solver.n_vectors)
-    return KeepingJob.of(job, n_stored, is_sparse, objective.loss == "hinge", leaves_folds)
+    return KeepingJob.of(job, n_stored, is_sparse, objective.solver.copies_features, leaves_folds)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar
 
-from chimap.features.additive.base import AdditiveMap
-from chimap.features.families import FAMILIES
 from chimap.machines.base import Facts, Refusals, Winner
-from chimap.machines.explicit import HOST_ALONE, MOST_SUMMED, Explicit, with_explicit_features
+from chimap.machines.explicit import HOST_ALONE, MOST_SUMMED, Explicit, has_additive_map, with_explicit_features
 from chimap.machines.keeps_rows import with_strengths
 from chimap.recipe import Recipe
 from chimap.solvers.base import Needs
@@ -34,8 +32,7 @@ class WideRidge(Explicit):
         if not RidgeSolver().supports(recipe.loss) or not facts.is_shared:
             return "it solves the square loss of targets that share rows and weights"
         features = recipe.features_of(recipe.exact_kernel)
-        is_additive = isinstance(features, (AdditiveMap, *FAMILIES["additive"]))
-        is_wide = is_additive and features.footprint(facts.source.n_features).features > MOST_SUMMED
+        is_wide = has_additive_map(recipe) and features.footprint(facts.source.n_features).features > MOST_SUMMED
         return "" if is_wide else "there are few enough features to sum products of"
 
     def raced(self, recipe: Recipe, facts: Facts, asked: Recipe, winner: Winner | None) -> Recipe:

@@ -51,6 +51,11 @@ class Candidate:
         self.name, self.recipe, self.settings = name, recipe, recipe.raced_settings
         self.is_baseline, self.shares, self.family = is_baseline, shares, family
 
+    @property
+    def runs_to_the_end(self) -> bool:
+        """Whether it runs in every round: a baseline, or a kernel on rows that labels weigh, as few tell little."""
+        return self.is_baseline or (self.recipe.is_exact and self.recipe.normalizes_by_labels)
+
     def __repr__(self) -> str:
         return f"Candidate({self.name!r}, {self.settings})"
 

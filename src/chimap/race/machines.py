@@ -365,8 +365,8 @@ class MarginMachine(TrialMachine):
 
     begins_at: ClassVar[int] = 0  # LIBLINEAR takes many times as long at smaller strengths
 
-    def __init__(self, Z: Rows, others: Rows, Y: np.ndarray, row_weights: np.ndarray | None, seed: int):
-        self.Z, self.others, self.Y, self.seed = Z, others, np.nan_to_num(Y), seed
+    def __init__(self, Z: Rows, others: Rows, Y: np.ndarray, row_weights: np.ndarray | None, seed: int, loss: str):
+        self.Z, self.others, self.Y, self.seed, self.loss = Z, others, np.nan_to_num(Y), seed, loss
         self.row_weights = np.ones(Y.shape[0]) if row_weights is None else row_weights
         self.seconds = self.work = 0.0
 
@@ -375,7 +375,7 @@ class MarginMachine(TrialMachine):
         return usual_alpha(self.Z, self.row_weights)
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray:
-        outputs = margins(self.Z, self.Y, self.row_weights, alpha, SEARCH_TOLERANCE, self.seed, self._count)
+        outputs = margins(self.Z, self.Y, self.row_weights, alpha, SEARCH_TOLERANCE, self.seed, self._count, self.loss)
         began = time.perf_counter()
         out = np.asarray(self.others @ outputs.coef + outputs.intercept, dtype=np.float64)
         self.seconds = time.perf_counter() - began

@@ -41,8 +41,9 @@ def successive_halving(
     standard errors of the difference behind the best. The better half enters the next round, and so does the best
     candidate of every family. Candidates more than two standard errors behind the best do not, nor do those more than
     one behind before the last round: a fixed share alone would drop candidates that are as good and keep clearly worse
-    ones. Baselines run in every round. A candidate that fails leaves the race with its error. Ties go to the candidate
-    that is listed first, so list the simpler one first.
+    ones. Baselines run in every round, and so do kernels on rows that labels weigh, of which few rows tell little. A
+    candidate that fails leaves the race with its error. Ties go to the candidate that is listed first, so list the
+    simpler one first.
 
     With a time limit, a round takes no more candidates than it leaves time for, and an equal share of the time for the
     rounds after it: fewer candidates in the last round tell more than a round that is not finished.
@@ -167,12 +168,12 @@ def _together(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def _go_on(trials: Sequence[Trial], n_errors: float, *, with_families: bool) -> list[Candidate]:
     """Return, in the given order, the candidates for the next round: the best half, family bests, and baselines."""
-    rivals = [t for t in trials if not t.candidate.is_baseline]
+    rivals = [t for t in trials if not t.candidate.runs_to_the_end]
     ranked = sorted(rivals, key=rank_key)  # stable: ties go to the candidate that is listed first
     near = [t for t in ranked if not is_behind(t, ranked[0], n_errors)]
     best = _firsts([t.candidate for t in near if t.candidate.family]) if with_families else []
     kept = {t.candidate.name for t in near[: ceil(KEPT_FRACTION * len(ranked))]} | {c.name for c in best}
-    return [t.candidate for t in trials if t.candidate.is_baseline or t.candidate.name in kept]
+    return [t.candidate for t in trials if t.candidate.runs_to_the_end or t.candidate.name in kept]
 
 
 def _affordable(
@@ -181,11 +182,11 @@ def _affordable(
     """Return the baselines and as many of the best others as these seconds suffice for, but the best in any case."""
     if each * len(candidates) <= seconds:
         return list(candidates)
-    rivals = sorted((c for c in candidates if not c.is_baseline), key=lambda c: rank_key(trials[c.name]))
+    rivals = sorted((c for c in candidates if not c.runs_to_the_end), key=lambda c: rank_key(trials[c.name]))
     n_baselines = len(candidates) - len(rivals)
     n_rivals = max(1, int(max(seconds, 0.0) / each) - n_baselines)
     kept = {c.name for c in rivals[:n_rivals]}
-    return [c for c in candidates if c.is_baseline or c.name in kept]
+    return [c for c in candidates if c.runs_to_the_end or c.name in kept]
 
 
 def _ranked(trials: list[Trial], candidates: Sequence[Candidate]) -> list[Trial]:

@@ -301,7 +301,7 @@ class SharedMachines:
     def takes(recipe: Recipe) -> bool:
         """Whether a candidate has a machine here: others are fitted one by one."""
         if recipe.features == "additive":
-            return bool(recipe.loss == "hinge")
+            return recipe.loss in ("hinge", "squared_hinge")
         has_sum = recipe.blocks is None or recipe.exact_kernel.inner is None
         return recipe.is_exact and has_sum and has_exact_machine(recipe.loss)
 
@@ -451,6 +451,7 @@ class SharedMachines:
                         self.Y[learned],
                         self._weights(learned),
                         self.asked.seed,
+                        str(recipe.loss),
                     )
                 )
         return machines

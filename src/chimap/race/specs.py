@@ -79,7 +79,7 @@ def _holds_matrix(kernel: str, room: Room) -> bool:
 
 
 RIDGE = Way("ridge", "exact", None)
-MARGINS = Way("margins", "additive", "hinge", ", SVM", runs_on_devices=False, fits=_holds_features)
+MARGINS = Way("margins", "additive", "squared_hinge", ", SVM", runs_on_devices=False, fits=_holds_features)
 SUMS = Way("ridge of features", "additive", None)
 LOGISTIC = Way("logistic", "additive", "logistic", ", logistic", runs_on_devices=False)
 EXACT_MARGINS = Way("exact margins", "exact", "squared_hinge", ", SVM", fits=_holds_matrix)

@@ -431,12 +431,15 @@ class Solver(ABC):
         Number of arrays of the size of the weights (D, t) that it holds in memory besides the factor of a matrix.
     leaves_out : bool
         Whether rows are left out of one machine in closed form, so that no folds are kept separately.
+    copies_features : bool
+        Whether it makes a copy of features in memory.
     """
 
     name: ClassVar[str]
     needs: ClassVar[Needs]
     n_vectors: ClassVar[int] = 0
     leaves_out: ClassVar[bool] = False
+    copies_features: ClassVar[bool] = False
 
     @abstractmethod
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:

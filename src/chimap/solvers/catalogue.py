@@ -11,7 +11,7 @@ from chimap.solvers.base import Solver
 from chimap.solvers.blocks import BlockSolver
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.kernel_matrix import KernelSolver
-from chimap.solvers.liblinear import HingeSolver
+from chimap.solvers.liblinear import HingeSolver, SquaredHingeSolver
 from chimap.solvers.observed import ObservedRidgeSolver
 from chimap.solvers.passes import PassesSolver
 from chimap.solvers.wide_ridge import WideRidgeSolver
@@ -23,6 +23,7 @@ SOLVERS = Catalogue[Solver](
         "observed ridge": ObservedRidgeSolver(),
         "lbfgs": PassesSolver(),
         "wide ridge": WideRidgeSolver(),
+        SquaredHingeSolver.name: SquaredHingeSolver(),
         "exact": KernelSolver(),
         "blocks": BlockSolver(),
         "groups": "chimap.solvers.groups:BY_SUMS",

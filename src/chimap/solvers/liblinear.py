@@ -2,10 +2,12 @@
 
 The problem of each target, with labels y_i of -1 and 1, is
 
-    min_{w, b}  sum_i w_i max(0, 1 - y_i (z_i'w + b)) + alpha/2 (|w|^2 + b^2 / c^2),
+    min_{w, b}  sum_i w_i max(0, 1 - y_i (z_i'w + b))^p + alpha/2 (|w|^2 + b^2 / c^2),
 
-where b / c is the weight of a constant feature c. It is 1, as in scikit-learn, or the root mean square length of the
-rows where that is less: beside a constant many times their length all rows look alike, and LIBLINEAR does not converge.
+with p = 1 for the hinge and 2 for the squared hinge, where b / c is the weight of a constant feature c. It is 1, as in
+scikit-learn, or the root mean square length of the rows where that is less: beside a constant many times their length
+all rows look alike, and LIBLINEAR does not converge.
+
 LIBLINEAR solves it by dual coordinate
 descent, in O(nnz) operations per iteration for features with nnz nonzero entries. Memory holds the features of all rows
 and a copy of them in LIBLINEAR's format.
@@ -23,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import Rows
-from chimap.losses import Loss
+from chimap.losses import Loss, SquaredHinge
 from chimap.penalties import L2
 from chimap.solvers.base import Evidence, Needs, Solver
 from chimap.solvers.kept_problem import KeptProblem
@@ -36,7 +38,7 @@ _USUAL_COST = 10.0  # cost of an error at which the search begins, for features 
 
 
 class HingeProblem(KeptProblem):
-    """Minimise alpha/2 (|w|^2 + b^2/c^2) + sum_r max(0, 1 - y_r (w . z_r + b)), one target after the other.
+    """Minimise alpha/2 (|w|^2 + b^2/c^2) + sum_r max(0, 1 - y_r (w . z_r + b))^p, one target after the other.
 
     The targets take turns although LIBLINEAR would let threads run: all its fits draw from one random generator, so
     that parallel fits differ from run to run, and each has a copy of the features.
@@ -46,6 +48,7 @@ class HingeProblem(KeptProblem):
     Hsieh, Chang, Lin, Keerthi and Sundararajan, A dual coordinate descent method for large-scale linear SVM (2008).
     """
 
+    name: ClassVar[str] = "hinge"
     tolerance = 1e-4  # scikit-learn's
     search_tolerance = SEARCH_TOLERANCE
 
@@ -63,7 +66,19 @@ class HingeProblem(KeptProblem):
 
     def fit_part(self, alpha: float, rows: slice | np.ndarray, tolerance: float) -> LinearSolution:
         Z, Y = self.kept.of(rows)
-        return margins(Z, Y, self.kept.weights[rows], alpha, tolerance, self.seed, lambda passes: self._on_target())
+        weights = self.kept.weights[rows]
+        return margins(Z, Y, weights, alpha, tolerance, self.seed, lambda passes: self._on_target(), self.name)
+
+
+class SquaredHingeProblem(HingeProblem):
+    """The same for p = 2."""
+
+    name: ClassVar[str] = SquaredHinge.name
+    loss: Loss | None = SquaredHinge()
+
+    def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        """Return max(0, 1 - y s)^2, and 0 where a target is missing."""
+        return np.square(super().losses(targets, outputs))
 
 
 def usual_alpha(Z: Rows, weights: np.ndarray) -> float:
@@ -88,16 +103,18 @@ def margins(
     tolerance: float,
     seed: int,
     on_target: Callable[[int], None],
+    loss: str = "hinge",
 ) -> LinearSolution:
     """Fit targets Y (n, t) one after the other: 1 or -1, and 0 where one is missing.
 
     Z (n, D) are features, dense or CSR; ``weights`` are (n,) for the rows, or (n, t) for their targets. ``on_target``
-    is called after each target with its passes over the rows.
+    is called after each target with its passes over the rows. ``loss`` is "hinge" or "squared_hinge".
     """
     from sklearn.svm import LinearSVC
 
     svm = LinearSVC(
-        loss="hinge",
+        loss=loss,
+        dual=True,
         C=1 / alpha,
         tol=tolerance,
         intercept_scaling=min(_MOST_CONSTANT, float(np.sqrt(_mean_square(Z)))),
@@ -140,9 +157,22 @@ class HingeSolver(Solver):
     name: ClassVar[str] = "liblinear"
     needs: ClassVar[Needs] = "features"
     n_vectors: ClassVar[int] = 4  # weights: current, best, of one target, as returned
+    copies_features: ClassVar[bool] = True
 
     def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
         return penalty is L2 and loss == "hinge"
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> HingeProblem:
         return HingeProblem(evidence)
+
+
+class SquaredHingeSolver(HingeSolver):
+    """LIBLINEAR for the squared hinge of sparse features; see ``machines.sparse_margins``."""
+
+    name: ClassVar[str] = "liblinear squared"
+
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
+        return penalty is L2 and loss in (SquaredHinge.name, SquaredHinge())
+
+    def problem(self, loss: str | Loss, evidence: Evidence) -> SquaredHingeProblem:
+        return SquaredHingeProblem(evidence)
