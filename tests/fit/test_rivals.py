@@ -9,9 +9,11 @@ import pytest
 from chimap import HistogramClassifier
 from chimap.engines import Progress
 from chimap.fit import rivals
+from chimap.fit.collecting.kernel import order_of
 from chimap.fit.rivals import Entry, Rivals, watched_rows
 from chimap.machines import block_plan
 from chimap.models.race_result import Candidate, RaceResult, Trial
+from chimap.moments import DealtFolds, GivenFolds
 from chimap.race.rivals import challenger_of, rivals_of
 from chimap.race.specs import KernelSpec
 from chimap.recipe import Recipe
@@ -152,6 +154,19 @@ def test_watched_rows_are_whole_groups(group_rows):
     if group_rows > 1:
         assert not np.intersect1d(groups[inside], groups[~inside]).size
     assert watched_rows(10**6, None, 3).size == rivals.MOST_WATCHED
+
+
+@pytest.mark.parametrize("group_rows", [1, 7])
+def test_watched_rows_come_last_and_groups_stay_together(group_rows):
+    n, groups = 210, np.arange(210) // group_rows
+    folds = DealtFolds(1, 0) if group_rows == 1 else GivenFolds(groups, groups.max() + 1)
+    watch = SimpleNamespace(places=watched_rows(n, groups, 3)[: 20 if group_rows == 1 else 21])
+    (plain, _), (order, together) = order_of(folds, n, 0), order_of(folds, n, 0, watch)
+    is_watched = np.isin(order, watch.places)
+    assert is_watched[-watch.places.size :].all()
+    assert is_watched.sum() == watch.places.size
+    np.testing.assert_array_equal(order[~is_watched], plain[~np.isin(plain, watch.places)])
+    assert together is None if group_rows == 1 else all(np.unique(groups[order[own]]).size == 1 for own in together)
 
 
 def decided(own, *others, keeps_rows):

@@ -89,6 +89,17 @@ def test_outputs_before_a_block_is_learned_are_those_of_a_machine_without_its_ro
 
 
 @pytest.mark.parametrize("core", [0, 30])
+def test_what_a_step_adds_to_the_outputs_of_rows_to_come(core):
+    for kernel in ("exp-chi2", "chi2"):
+        ridge, watched = machine(kernel, core=core), slice(170, N)
+        ridge.learn(BLOCKS[0])
+        of_others = ridge.outputs(watched) - ridge.intercept
+        ridge.learn(BLOCKS[1])
+        of_others += ridge.change_of_outputs(watched)
+        np.testing.assert_allclose(of_others, ridge.outputs(watched) - ridge.intercept, atol=1e-9)
+
+
+@pytest.mark.parametrize("core", [0, 30])
 def test_a_step_in_full_leaves_no_residual_in_its_block_and_in_the_core(core):
     ridge = swept(machine(core=core), BLOCKS[:2])
     residuals = Y - ridge.outputs(slice(0, N)) - ALPHA * ridge.weights
