@@ -203,3 +203,20 @@ def test_factors_are_let_go_before_the_next_are_begun():
         factor.factorise(10 * ALPHA)
         del factor
     assert held.alive == [0] * 6
+
+
+@pytest.mark.parametrize("kernel", ["exp-chi2", "chi2"])
+@pytest.mark.parametrize("core", [0, 30])
+def test_holders_know_what_a_step_adds_to_rows_that_are_watched(kernel, core):
+    watched = slice(210, N)
+    for_watched = []
+    for held in (None, Holders()):
+        ridge = machine(fitted(kernel), held, core=core)
+        ridge.learn(BLOCKS[0])
+        total = ridge.outputs(watched) - ridge.intercept
+        for block in BLOCKS[1:3]:
+            ridge.learn(block)
+            total += ridge.change_of_outputs(watched)
+        for_watched.append(total)
+        np.testing.assert_allclose(total, ridge.outputs(watched) - ridge.intercept, atol=1e-9)
+    np.testing.assert_allclose(*for_watched, atol=1e-9)
