@@ -169,12 +169,14 @@ def test_watched_rows_come_last_and_groups_stay_together(group_rows):
     assert together is None if group_rows == 1 else all(np.unique(groups[order[own]]).size == 1 for own in together)
 
 
-def decided(own, *others, keeps_rows):
+def decided(own, *others, keeps_rows, kernel="hellinger"):
     """Return the name of the rival that wins, with scores whose differences have an error of .014; None for none."""
     sides = np.eye(10) / 100
-    recipe = replace(ASKED, features="exact" if keeps_rows else "additive")
+    recipe = replace(ASKED, features="exact" if keeps_rows else "additive", kernel=kernel)
+    kernels = [replace(ASKED, kernel=name) for name in ("linear", "chi2")]
     entries = [
-        Entry(Candidate(str(k), ASKED), Standing(9, score, sides[k + 1]), 1.0, k // 2) for k, score in enumerate(others)
+        Entry(Candidate(str(k), kernels[k // 2]), Standing(9, score, sides[k + 1]), 1.0, k // 2)
+        for k, score in enumerate(others)
     ]
     plan = type("Plan", (), {"recipe": recipe})
     found = Rivals(plan, None, None, None, None, []).winner(Standing(9, own, sides[0]), entries)
@@ -188,3 +190,6 @@ def test_the_simplest_rival_within_an_error_of_the_best_wins():
     assert decided(0.9, 0.89, 0.895, 0.9, keeps_rows=True) == "1"  # the better of two that are as simple
     assert decided(0.9, 0.895, 0.89, 0.91, keeps_rows=False) is None  # a cheap machine stays unless one is better
     assert decided(0.9, 0.91, 0.92, 0.91, keeps_rows=False) == "1"
+    # of losses on the same features the better, by however little
+    assert decided(0.9, 0.905, 0.89, 0.91, keeps_rows=False, kernel="linear") == "0"
+    assert decided(0.9, 0.89, 0.9, 0.91, keeps_rows=False, kernel="linear") is None

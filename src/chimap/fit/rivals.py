@@ -31,6 +31,7 @@ from chimap.models.predict import outputs_of_source
 from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.race.rivals import RIVALS, challenger_of, rivals_of
 from chimap.race.rounds import ERRORS_TO_DROP
+from chimap.recipe import Recipe
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.contest import Contest
 from chimap.selection.jackknife import parts_of_rows
@@ -66,6 +67,11 @@ class Entry:
     seconds: float
     place: int
     learned: tuple[ModelAndOutputs, Plan] | None = None
+
+    def has_features_of(self, recipe: Recipe) -> bool:
+        """Whether it differs from the machine of a recipe in its loss at most."""
+        own = self.candidate.recipe
+        return (own.kernel, own.normalize) == (recipe.kernel, recipe.normalize)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,12 +263,13 @@ class Rivals:
         """Return the rival that becomes the model; None if the machine of the plan does.
 
         Machines that keep rows stay where they are ahead of the simplest by more than an error. Those of one pass stay
-        where no rival is ahead of them by more than that.
+        where no rival is ahead of them by more than that; of losses on the same features, the better is taken.
         """
         best = max((entry.standing for entry in entries), key=lambda standing: standing.score, default=own)
         lead = best if best.score > own.score else own
-        if not self.plan.recipe.is_exact and not best.score - own.score > best.error_to(own):
-            return None
+        if not self.plan.recipe.is_exact and not own.is_behind(best, 1.0):
+            ahead = (entry for entry in entries if entry.standing.score > own.score)
+            return next((entry for entry in ahead if entry.has_features_of(self.plan.recipe)), None)
         firsts: dict[int, Entry] = {}
         for entry in sorted(entries, key=lambda entry: -entry.standing.score):
             firsts.setdefault(entry.place, entry)
