@@ -7,8 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 from chimap import HistogramClassifier
+from chimap.data import ArraySource
+from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
 from chimap.normalizations import CATALOGUE
+from chimap.recipe import Recipe
+from chimap.selection.contest import Contest
 
 BY_LABELS = sorted(name for name, each in CATALOGUE.items() if each.needs_labels)
 RNG = np.random.default_rng(0)
@@ -105,3 +109,15 @@ def test_blocks_go_by_the_rows_that_they_may_score(name, told):
     assert hidden[places].all()
     assert np.isnan(model.held_out_[~hidden]).all()
     assert is_chance(outputs, y[places])
+
+
+@pytest.mark.parametrize("name", BY_LABELS)
+def test_rows_that_are_watched_hide_their_labels_too(name):
+    method = Method.of(Recipe("HistogramClassifier", True, kernel="gaussian", features="exact", normalize=name))
+    source, watched = ArraySource(X, NOISE), np.arange(0, N, 9)
+    plain = method.hidden(source, None, None)
+    hidden = method.hidden(source, None, Contest(watched, None, [], (), None))
+    assert hidden[watched].all()
+    others = np.setdiff1d(np.arange(N), watched)
+    np.testing.assert_array_equal(hidden[others], plain[others])
+    assert not plain[watched].all()

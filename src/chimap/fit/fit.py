@@ -150,11 +150,12 @@ def learn(
     with clock("sample"):
         saved = run.resumed(method, sources, plan)
         if saved is None:
-            method = method.fitted_to(source, task.codec, method.hidden(source, groups))
+            method = method.fitted_to(source, task.codec, method.hidden(source, groups, run.watch))
         else:
             method = method.resumed(saved.fitted.seed, saved.fitted.normalization)
         method = method if groups is None else method.of_groups()
-        collector = collectors.planned(method, plan, _prepared_rows(method, task, source, groups, saved), run, saved)
+        prepared = _prepared_rows(method, task, source, groups, saved, run.watch)
+        collector = collectors.planned(method, plan, prepared, run, saved)
         rows = collector.rows
         sample = collector.sample(run.progress, saved)
     fitted = saved.fitted if saved is not None else learn_features(method, rows, sample, run)
@@ -238,13 +239,18 @@ def model_of_fit(
 
 
 def _prepared_rows(
-    method: Method, task: Task, source: Source, groups: np.ndarray | None, saved: SavedState | None
+    method: Method,
+    task: Task,
+    source: Source,
+    groups: np.ndarray | None,
+    saved: SavedState | None,
+    watch: WatchedRows | None = None,
 ) -> PreparedRows:
     """Return the rows of the source with their checks, their targets and their folds."""
     codec = task.codec if saved is None else saved.fitted.codec
     folds = method.holding.folds(source.n_rows, source.labels(), groups, method.recipe.seed)
     leaves_folds = groups is not None or method.holding.splitter is not None
-    hidden = method.hidden(source, groups)
+    hidden = method.hidden(source, groups, watch)
     seed = method.recipe.seed
     return PreparedRows(source, method.preparation(source), codec, folds, seed, groups, leaves_folds, hidden)
 

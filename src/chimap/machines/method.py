@@ -35,6 +35,7 @@ from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.recipe.preparation import Preparation
 from chimap.recipe.recipe import PRECISIONS
 from chimap.selection.base import checked_alpha
+from chimap.solvers.base import WatchedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,14 +199,16 @@ class Method:
         """Return the method with the seed and the fitted normalisation of the fit which is resumed."""
         return replace(self, recipe=replace(self.recipe, seed=seed), normalization=normalization)
 
-    def hidden(self, source: Source, groups: np.ndarray | None) -> np.ndarray | None:
+    def hidden(self, source: Source, groups: np.ndarray | None, watch: WatchedRows | None) -> np.ndarray | None:
         """Return the rows (n,) whose labels are hidden from the normalisation, the only ones that are scored.
 
-        None if it does not learn from labels.
+        Rows that are watched are among them. None if it does not learn from labels.
         """
         if not self.recipe.normalizes_by_labels:
             return None
-        return APART.folds(source.n_rows, source.labels(), groups, self.recipe.seed)(0, source.n_rows) == 0
+        hidden = APART.folds(source.n_rows, source.labels(), groups, self.recipe.seed)(0, source.n_rows) == 0
+        hidden[[] if watch is None else watch.places] = True
+        return np.asarray(hidden)
 
     def fitted_to(self, source: Source, codec: Codec, hidden: np.ndarray | None) -> Self:
         """Return the method with its normalisation fitted to the bins of the rows of a source, and to known labels."""
