@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 
-import chimap.fit.fit as trunk
 from chimap import HistogramClassifier, HistogramRegressor, PrincipalFeatures, _files, open_source
 from chimap._validation import DataError
 from chimap.data import ArraySource
@@ -105,7 +104,9 @@ def test_interrupted_again_and_again(tmp_path):
 
 
 def test_a_fit_goes_on_in_the_budget_that_it_began_with(tmp_path, monkeypatch):
-    monkeypatch.setattr(trunk, "budgets", lambda memory: iter(["30KiB", "3MiB"] if memory == "auto" else [memory]))
+    monkeypatch.setattr(
+        "chimap.race.choose.budgets", lambda memory: iter(["30KiB", "3MiB"] if memory == "auto" else [memory])
+    )
     path, whole = tmp_path / "check", model().fit_source(source(tmp_path))
     with pytest.raises(Interrupted):
         model(memory="auto").fit_source(source(tmp_path), checkpoint=Watched(path, 2))

@@ -14,7 +14,7 @@ from chimap._validation import MemoryBudgetError
 from chimap.data.doubts import DataWarning
 from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.race import choose
-from chimap.race.choose import Raced, first_within_memory
+from chimap.race.choose import Attempts, Raced
 from chimap.recipe import Recipe
 
 rng = np.random.default_rng(0)
@@ -117,6 +117,15 @@ RESULT = RaceResult(TRIALS, "accuracy", 9, 1.0)
 CHOICES = [Raced(recipe, None, RESULT.led_by(trial)) for recipe, trial in zip(RECIPES, TRIALS, strict=True)]
 
 
+def first_held(fit):
+    """What a fit makes of the first choice that memory holds."""
+    attempts = Attempts(CHOICES)
+    for raced in attempts:
+        with attempts.held(raced):
+            return fit(raced)
+    return None
+
+
 def needing(**budget_of):
     """A fit of machines that need such a budget each, or None for more than there is."""
 
@@ -136,7 +145,7 @@ def test_where_memory_does_not_hold_the_winner_the_next_that_fits_is_taken_and_s
     with pytest.warns(
         DataWarning, match="machine 0 won the race, but 256MiB is too small for 0. The model is machine 1"
     ):
-        model = first_within_memory(CHOICES, fitted)
+        model = first_held(fitted)
     assert model.seed == 1
     budgets = ("50KiB", "256MiB")
     assert tried == [(place, memory, f"machine {place}") for place in (0, 1) for memory in budgets]
@@ -145,10 +154,10 @@ def test_where_memory_does_not_hold_the_winner_the_next_that_fits_is_taken_and_s
 def test_what_fits_is_taken_in_silence_and_what_does_not_is_an_error_about_the_winner(small_steps):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = first_within_memory(CHOICES, needing(m0="256MiB")[0])
+        model = first_held(needing(m0="256MiB")[0])
     assert model.seed == 0
     with pytest.raises(MemoryBudgetError, match="256MiB is too small for 0"):
-        first_within_memory(CHOICES, needing(m0=None, m1=None, m2=None)[0])
+        first_held(needing(m0=None, m1=None, m2=None)[0])
 
 
 def test_a_race_names_the_next_machines_in_its_order(monkeypatch):

@@ -43,7 +43,7 @@ from chimap.models.answers import Distances, learned_answers
 from chimap.models.learned import Learned
 from chimap.models.model import Model
 from chimap.models.schema import RowSchema
-from chimap.race.choose import Raced, first_within_memory, race
+from chimap.race.choose import Attempts, Raced, race
 from chimap.race.gamma import plan_for
 from chimap.recipe import Recipe
 from chimap.recipe.task import HeldOutRows, Task, scoring_of
@@ -121,8 +121,11 @@ def fit(
 
     n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
     with threads(suited(recipe.n_jobs, n_rows)), resumable(checkpoint, recipe) as (log, known):
-        choices = race(recipe, source, task, groups, fit_candidate, progress, request, known)
-        return first_within_memory(choices, partial(fitted, log=log))
+        attempts = Attempts(race(recipe, source, task, groups, fit_candidate, progress, request, known))
+        for raced in attempts:
+            with attempts.held(raced):
+                return fitted(raced, log)
+    raise AssertionError("attempts end by a model or an error")
 
 
 def fit_candidate(recipe: Recipe, source: Source, groups: np.ndarray | None) -> Model:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -103,33 +104,55 @@ def race(
         yield Raced(*with_covariates(recipe, source, task, groups, fit, progress), result)
 
 
-def first_within_memory(choices: Iterable[Raced], fit: Callable[[Raced], Model]) -> Model:
-    """Return the model of the first choice whose machine the memory holds, in the least budget that does.
+@dataclass
+class Attempts:
+    """The choices of a race one after the other, each in the budgets that it may have, until memory holds a machine.
 
-    It is said if it is not the first of all. Raise the MemoryBudgetError of the first choice, in its largest budget, if
-    no machine fits.
+    A fit goes on to the next as long as ``held`` has met a MemoryBudgetError. If no machine fits, that of the first
+    choice is raised, in its largest budget.
+
+    Parameters
+    ----------
+    choices : iterable of Raced
+        The choices, the better ones first.
+    refused : list of tuple of Raced and MemoryBudgetError, default=[]
+        The choices whose machines memory did not hold in any budget.
     """
-    refused: list[tuple[Raced, MemoryBudgetError]] = []
-    for choice in choices:
-        for memory in budgets(choice.recipe.memory):
-            is_asked = memory == choice.recipe.memory
-            try:
-                model = fit(choice if is_asked else replace(choice, recipe=choice.recipe.with_values(memory=memory)))
-            except MemoryBudgetError as error:
-                refusal = error
-                continue
-            if refused and refused[0][0].result is not None and choice.result is not None:
-                first, taken = refused[0][0].result.winner.name, choice.result.winner.name
-                say(
-                    [
-                        Message(
-                            "{} won the race, but {} The model is {}, the next that fits.", first, refused[0][1], taken
-                        )
-                    ]
-                )
-            return model
-        refused.append((choice, refusal))
-    raise refused[0][1]
+
+    choices: Iterable[Raced]
+    refused: list[tuple[Raced, MemoryBudgetError]] = field(default_factory=list)
+    _latest: MemoryBudgetError | None = None
+
+    def __iter__(self) -> Iterator[Raced]:
+        """Yield the choices in their budgets, the least first."""
+        for choice in self.choices:
+            for memory in budgets(choice.recipe.memory):
+                is_asked = memory == choice.recipe.memory
+                yield choice if is_asked else replace(choice, recipe=choice.recipe.with_values(memory=memory))
+            assert self._latest is not None
+            self.refused.append((choice, self._latest))
+        raise self.refused[0][1]
+
+    @contextmanager
+    def held(self, choice: Raced) -> Iterator[None]:
+        """Keep the MemoryBudgetError of a choice; say which one memory holds if it is not the first."""
+        try:
+            yield
+        except MemoryBudgetError as error:
+            self._latest = error
+            return
+        if self.refused and self.refused[0][0].result is not None and choice.result is not None:
+            first, refusal = self.refused[0]
+            say(
+                [
+                    Message(
+                        "{} won the race, but {} The model is {}, the next that fits.",
+                        first.result.winner.name,
+                        refusal,
+                        choice.result.winner.name,
+                    )
+                ]
+            )
 
 
 def raced_recipes(
