@@ -109,11 +109,11 @@ def test_heading_and_delimiter_can_be_given(tmp_path):
         ("y\n1\n", "no columns are left besides labels and ids"),
         (
             "post,y\nalpha ray,1\ngamma ray,0\n",
-            r"use reading=WordCounts\('post'\), for molecules reading=MorganCounts\('post'\)",
+            r"use reading=WordCounts\('post'\), for molecules reading=MoleculeBlocks\('post'\)",
         ),
         (
             f"a,b,y\n1,{'x' * 99},1\n2,3,0\n",
-            r"line 2, column 'b': 'x{57}\.\.\.', expected a number.*exclude='b', .* reading=MorganCounts\('b'\)",
+            r"line 2, column 'b': 'x{57}\.\.\.', expected a number.*exclude='b', .* reading=MoleculeBlocks\('b'\)",
         ),
         ("a,b\n", "no rows, only a heading"),
         ("\n\n", "no rows, only blank lines"),

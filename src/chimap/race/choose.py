@@ -141,18 +141,10 @@ class Attempts:
         except MemoryBudgetError as error:
             self._latest = error
             return
-        if self.refused and self.refused[0][0].result is not None and choice.result is not None:
-            first, refusal = self.refused[0]
-            say(
-                [
-                    Message(
-                        "{} won the race, but {} The model is {}, the next that fits.",
-                        first.result.winner.name,
-                        refusal,
-                        choice.result.winner.name,
-                    )
-                ]
-            )
+        first, refusal = self.refused[0] if self.refused else (choice, None)
+        if refusal is not None and first.result is not None and choice.result is not None:
+            winner, taken = first.result.winner.name, choice.result.winner.name
+            say([Message("{} won the race, but {} The model is {}, the next that fits.", winner, refusal, taken)])
 
 
 def raced_recipes(
