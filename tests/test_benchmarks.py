@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 from itertools import islice
 from pathlib import Path
@@ -81,3 +82,101 @@ def test_cells_of_all_rows_are_chosen_by_name(benchmark_of):
         ("moses logP", "chimap", 700_000),
         ("moses logP", "linear-svm raw", 700_000),
     ]
+
+
+# --- benchmarks that cannot flatter
+
+ACCURACY = [TOP / "benchmarks" / "sets.py", *sorted((TOP / "benchmarks" / "accuracy").glob("*.py"))]
+BOOSTING = ("LGBM", "CatBoost", "HistGradientBoosting", "XGB")
+ENDS_BY_ITSELF = ("early_stopping", "early_stopping_rounds")
+ROUNDS = {"n_estimators", "iterations", "max_iter", "num_boost_round"}
+NO_CAP = 50_000  # rounds that no fit reaches
+
+
+def first_rows_of_tests(code: str) -> list[str]:
+    """Return the expressions that take the first rows of a test part, whose order may say how hard they are."""
+    found = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.upper is not None:
+            of = ast.unparse(node.value)
+            is_test = "test" in of.lower() or "~train" in of or of in ("Xt", "yt")
+            is_drawn = "permutation(" in of or "tests" in of  # rows at random, or some of the splits
+            if is_test and not is_drawn and node.slice.lower is None:
+                found.append(ast.unparse(node))
+    return found
+
+
+def capped_boosting(code: str) -> list[str]:
+    """Return the functions that fit boosting which does not end by itself, or whose rounds a number caps."""
+    found = []
+    for function in ast.walk(ast.parse(code)):
+        if not isinstance(function, ast.FunctionDef) or not any(name in ast.unparse(function) for name in BOOSTING):
+            continue
+        nodes = list(ast.walk(function))
+        caps = [
+            keyword.value.value
+            for node in nodes
+            if isinstance(node, ast.Call)
+            for keyword in node.keywords
+            if keyword.arg in ROUNDS and isinstance(keyword.value, ast.Constant) and keyword.value.value < NO_CAP
+        ]
+        named = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        named |= {node.id for node in nodes if isinstance(node, ast.Name)}
+        named |= {keyword.arg for node in nodes if isinstance(node, ast.Call) for keyword in node.keywords}
+        if caps or not named & set(ENDS_BY_ITSELF):
+            found.append(function.name)
+    return found
+
+
+@pytest.mark.parametrize("file", ACCURACY, ids=lambda file: file.stem)
+def test_all_test_rows_are_scored_and_boosting_ends_by_itself(file):
+    code = file.read_text(encoding="utf-8")
+    assert first_rows_of_tests(code) == []
+    assert capped_boosting(code) == []
+
+
+def test_flattery_is_found():
+    assert first_rows_of_tests("X, Xt = X[train], X[~train][:10_000]") == ["X[~train][:10000]"]
+    assert first_rows_of_tests("score(model, data.X_test[:500])\nX[:500]\ndata.X_test[rows]") == ["data.X_test[:500]"]
+    fit = "def fit(X, y):\n    return LGBMClassifier({}).fit(X, y, callbacks=[{}])"
+    assert capped_boosting(fit.format("n_estimators=2000", "lgb.early_stopping(20)")) == ["fit"]
+    assert capped_boosting(fit.format("n_estimators=MOST", "")) == ["fit"]
+    assert capped_boosting(fit.format("n_estimators=MOST", "lgb.early_stopping(20)")) == []
+
+
+def test_perturbed_rows_keep_the_protected_taxa_and_their_sums(benchmark_of):
+    perturbed, fields = benchmark_of("accuracy.perturbed"), benchmark_of("accuracy.fields")
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.poisson(2.0, (60, 40)) * (rng.random((60, 40)) < 0.6) * np.linspace(1, 9, 40).astype(int)
+    X[:, 3] = 5 + 9 * y  # the taxon that tells the classes apart
+    test = np.arange(60) >= 40
+    for name in ("mlrepo_made", "deepmicro_made"):
+        table = fields.Table(name, "microbes", perturbed.sp.csr_matrix(X), y, None, test[None], "roc_auc")
+        rows = {way: perturbed.perturbed(table, 0, way).X.toarray() for way in perturbed.WAYS}
+        for way, changed in rows.items():
+            np.testing.assert_array_equal(changed[~test], X[~test])
+            zeros, before = (changed[test] == 0).sum(), (X[test] == 0).sum()
+            assert {"as they are": zeros == before, "fewer zeros": zeros < before}.get(way, zeros > before)
+            if name.startswith("deepmicro"):
+                np.testing.assert_allclose(changed[test].sum(axis=1), X[test].sum(axis=1), rtol=1e-5)
+            else:
+                np.testing.assert_array_equal(changed[test][:, 3], X[test][:, 3])
+        gone = np.flatnonzero((rows["dropped taxa"][test] == 0).all(axis=0))
+        assert gone.size == 4
+        assert gone.min() > 20  # those with the most mass
+
+
+def test_molecules_of_others_are_read_where_they_are_given(benchmark_of, tmp_path):
+    ace = benchmark_of("accuracy.moleculeace")
+    with pytest.raises(SystemExit, match=r"skipped: .* --data"):
+        ace.files_of(None, "")
+    (tmp_path / "CHEMBL1_Ki.csv").write_text(
+        "smiles,exp_mean [nM],y,cliff_mol,split\nCCO,1.0,-0.5,1,train\nCCN,2.0,0.25,0,test\n", encoding="utf-8"
+    )
+    target = ace.Target.read(tmp_path / "CHEMBL1_Ki.csv")
+    assert (target.name, target.smiles, target.y.tolist()) == ("CHEMBL1_Ki", ["CCO", "CCN"], [-0.5, 0.25])
+    assert (target.is_cliff.tolist(), target.is_test.tolist()) == ([True, False], [False, True])
+    (tmp_path / "CHEMBL2_Ki.csv").write_text("smiles,y\nCCO,1\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match="has no column cliff_mol, split"):
+        ace.Target.read(tmp_path / "CHEMBL2_Ki.csv")

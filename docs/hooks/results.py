@@ -81,9 +81,15 @@ def fields(page: str) -> str:
     return means([line for line in lines if line["field"] in PAGES[page]])
 
 
+def perturbed() -> str:
+    """Return the scores on perturbed rows of microbes, in Markdown; nothing where none were measured."""
+    lines = module("perturbed").kept_lines()
+    return module("perturbed").described(lines) if lines else ""
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Replace the placeholders by the tables."""
-    for make in (against_others, by_rows):
+    for make in (against_others, by_rows, perturbed):
         place = f"<!-- {make.__name__} -->"
         if place in markdown:
             markdown = markdown.replace(place, make())
