@@ -12,6 +12,8 @@ from chimap.fit import rivals
 from chimap.fit.collecting.kernel import order_of
 from chimap.fit.rivals import Entry, Rivals, watched_rows
 from chimap.machines import block_plan
+from chimap.machines.replayed import ReplayedPasses
+from chimap.machines.sums import SumsOfFeatures
 from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.moments import DealtFolds, GivenFolds
 from chimap.race.rivals import challenger_of, rivals_of
@@ -129,6 +131,19 @@ def test_other_losses_are_not_tried_where_ridge_is_clearly_behind(monkeypatch):
     assert [entry.candidate.name for entry in empty.learned([ahead], Progress())] == list("ace")
 
 
+def test_rivals_that_take_long_are_not_tried(blocks, monkeypatch):
+    monkeypatch.setattr(rivals, "MOST_SECONDS", -100.0)
+    model, swept = fitted(LINEAR, monkeypatch, result_of(("gaussian", 0.85), ("linear", 0.8)))
+    assert model.kernel_.name == "gaussian"
+    assert swept == [N]
+
+
+def test_passes_cost_more_the_more_targets_there_are():
+    one, ten = (SimpleNamespace(n_rows=60_000, n_targets=n) for n in (1, 10))
+    assert ReplayedPasses().seconds(one, 50) < rivals.MOST_SECONDS < ReplayedPasses().seconds(ten, 784)
+    assert SumsOfFeatures().seconds(ten, 784) < rivals.MOST_SECONDS
+
+
 def test_no_row_is_watched_where_settings_are_named_or_rivals_are_hopeless():
     near, far = (result_of(("gaussian", 0.95), ("linear", score)) for score in (0.92, 0.85))
     assert [[each.recipe.loss for each in same] for same in rivals_of(near, ASKED)] == [["square", "logistic"]]
@@ -150,22 +165,24 @@ def test_watched_rows_are_whole_groups(group_rows):
     groups = RNG.permutation(np.arange(9000) // group_rows)
     watched = watched_rows(9000, None if group_rows == 1 else groups, 3)
     inside = np.isin(np.arange(9000), watched)
-    assert 800 <= watched.size <= 1000
+    assert watched.size in (900, 1000) or 993 <= watched.size < 1000
     if group_rows > 1:
         assert not np.intersect1d(groups[inside], groups[~inside]).size
     assert watched_rows(10**6, None, 3).size == rivals.MOST_WATCHED
 
 
 @pytest.mark.parametrize("group_rows", [1, 7])
-def test_watched_rows_come_last_and_groups_stay_together(group_rows):
+def test_watched_rows_are_the_last_of_a_sweep_whose_order_stays(group_rows, monkeypatch):
+    monkeypatch.setattr(rivals, "FEWEST_WATCHED", 20)
     n, groups = 210, np.arange(210) // group_rows
     folds = DealtFolds(1, 0) if group_rows == 1 else GivenFolds(groups, groups.max() + 1)
-    watch = SimpleNamespace(places=watched_rows(n, groups, 3)[: 20 if group_rows == 1 else 21])
+    watch = SimpleNamespace(places=watched_rows(n, None if group_rows == 1 else groups, 0))
     (plain, _), (order, together) = order_of(folds, n, 0), order_of(folds, n, 0, watch)
-    is_watched = np.isin(order, watch.places)
-    assert is_watched[-watch.places.size :].all()
-    assert is_watched.sum() == watch.places.size
-    np.testing.assert_array_equal(order[~is_watched], plain[~np.isin(plain, watch.places)])
+    np.testing.assert_array_equal(order, plain)
+    np.testing.assert_array_equal(np.sort(order[-watch.places.size :]), watch.places)
+    others = SimpleNamespace(places=np.flatnonzero(groups < 21 // group_rows))
+    order, together = order_of(folds, n, 0, others)
+    np.testing.assert_array_equal(np.sort(order[-others.places.size :]), others.places)
     assert together is None if group_rows == 1 else all(np.unique(groups[order[own]]).size == 1 for own in together)
 
 

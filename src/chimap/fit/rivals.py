@@ -22,6 +22,7 @@ from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.data.views import ChosenRows
 from chimap.engines import Progress
+from chimap.fit.collecting.kernel import order_of
 from chimap.fit.improve import Learn, ModelAndOutputs
 from chimap.losses import Square
 from chimap.machines.base import Facts, Plan, Winner
@@ -29,6 +30,7 @@ from chimap.machines.block_plan import block_seconds
 from chimap.machines.catalogue import for_all_rows, machine_for
 from chimap.models.predict import outputs_of_source
 from chimap.models.race_result import Candidate, RaceResult, Trial
+from chimap.moments import DealtFolds, GivenFolds
 from chimap.race.rivals import RIVALS, challenger_of, rivals_of
 from chimap.race.rounds import ERRORS_TO_DROP
 from chimap.recipe import Recipe
@@ -40,7 +42,8 @@ from chimap.solvers.base import Standing
 FEWEST_ROWS = 5000  # of fewer, the race has seen most
 FEWEST_WATCHED, MOST_WATCHED = 1000, 6000
 _WATCHED_DIVISOR = 10
-_SHARE = 0.3  # of the seconds of the machine of the plan that a rival may take
+# Of counted work that a rival may take: seconds, and a share of those of the machine of the plan
+MOST_SECONDS, _SHARE = 10.0, 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +180,7 @@ class Rivals:
         others = np.setdiff1d(np.arange(self.source.n_rows), watched, assume_unique=True)
         rows = ChosenRows(self.source, others, y[others])
         plan = self.plan_of(candidate, rows)
-        if plan.cost.seconds > _SHARE * self.plan.cost.seconds + 1:
+        if plan.cost.seconds > _SHARE * self.plan.cost.seconds + MOST_SECONDS:
             return None
         with catch_warnings():
             simplefilter("ignore", ConvergenceWarning)  # the score shows how well a rival did
@@ -312,11 +315,9 @@ def n_watched(n_rows: int) -> int:
 
 
 def watched_rows(n_rows: int, groups: np.ndarray | None, seed: int) -> np.ndarray:
-    """Return the ascending places of the rows that no rival learns from, of whole groups."""
-    n = n_watched(n_rows)
-    if groups is None:
-        return choose_rows(n_rows, n, seed + 2)
-    _, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    order = np.random.default_rng(seed + 2).permutation(sizes.size)
-    chosen = order[np.cumsum(sizes[order]) <= max(n, sizes[order[0]])]
-    return np.flatnonzero(np.isin(number, chosen))
+    """Return the ascending places of the rows that no rival learns from: the last of a sweep, of whole groups."""
+    n, folds = n_watched(n_rows), DealtFolds(1, seed) if groups is None else GivenFolds(groups, int(groups.max()) + 1)
+    order, together = order_of(folds, n_rows, seed)
+    starts = np.arange(n_rows) if together is None else np.array([group[0] for group in together])
+    first = min(int(np.searchsorted(starts, n_rows - n)), starts.size - 1)  # at least one group
+    return np.sort(order[int(starts[first]) :])

@@ -102,9 +102,13 @@ class Explicit(Machine):
         """See ``Machine``: of the sums of features, if the solver needs them."""
         method = Method.of(recipe, facts.source.column_names, has_gaps=facts.has_gaps)
         job = largest_job(method, facts.source, facts.n_targets)
-        seconds = facts.n_rows * job.n_features**2 / RATES.sums
+        seconds = self.seconds(facts, job.n_features)
         rows = chunk_rows_within(job, recipe.budget)
         return PassCost(job.peak_bytes(rows), seconds, facts.n_rows, job.n_features, min(rows, facts.n_rows))
+
+    def seconds(self, facts: Facts, n_features: int) -> float:
+        """Return the seconds of two cores, by the operations: here of sums of so many features."""
+        return facts.n_rows * n_features**2 / RATES.sums
 
 
 def with_explicit_features(recipe: Recipe, facts: Facts, asked: Recipe, winner: Winner | None) -> Recipe:
