@@ -83,7 +83,7 @@ def write_tables(folder: Path) -> None:
     draw = np.random.default_rng(0).choice
     plain = [a + b for a in "bdfgklmn" for b in ("ar", "el", "os", "um")]
     texts = [(" ".join([WORDS[s], *draw(plain, 12)]), s) for _ in range(60) for s in WORDS]
-    write("reviews.csv", "review,stars", *map(",".join, texts))
+    write("reviews.csv", "review,stars,film", *(f"{text},{stars},f{i // 8}" for i, (text, stars) in enumerate(texts)))
     write("new-reviews.csv", "review", *(text for text, _ in texts[:8]))
     write("docstrings.csv", "text,part", *(f"{text},part {stars}" for text, stars in texts))
     molecules = [(smiles, str(int("1" in smiles))) for smiles in SMILES * 10]

@@ -123,6 +123,13 @@ def test_labels_tell_that_the_first_line_of_numbers_is_a_heading(heading, of_lab
     assert "first line is taken for names" in source.notes[-1]
 
 
+def test_notes_of_a_heading_that_labels_tell_of_are_of_its_names(tmp_path):
+    (tmp_path / "rows.csv").write_text("7,8,9\n" + "".join(f"s{i},{i % 3},4\n" for i in range(20)))
+    (tmp_path / "labels.csv").write_text("bog\nfen\n" * 10)
+    notes = open_source(tmp_path / "rows.csv", tmp_path / "labels.csv").notes
+    assert [note.partition(": ")[2][:22] for note in notes] == ["the first column, '7',", "the first line is take"]
+
+
 def test_labels_of_every_row_make_no_heading(tmp_path):
     (tmp_path / "rows.csv").write_text("1,2,3\n" + "".join(f"{i % 3},{i % 3},4\n" for i in range(20)))
     (tmp_path / "labels.csv").write_text("bog\n" + "bog\nfen\n" * 10)

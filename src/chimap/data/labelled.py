@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,9 +22,6 @@ from chimap.data.label_kinds import (
 )
 from chimap.data.source import Source
 from chimap.data.views import ChosenRows, WithLabels
-
-if TYPE_CHECKING:
-    pass
 
 
 class NoLabelsError(DataError):

@@ -147,6 +147,15 @@ def _parts(source: Source, is_test: np.ndarray, about: JSON) -> tuple[PartSource
     return PartSource(source, is_test, about, "train"), PartSource(source, is_test, about, "test")
 
 
+def name_of_whole(name: str) -> str:
+    """Return the name of the source that a part was split from; another name stays.
+
+    >>> name_of_whole("counts,raw.csv, test part"), name_of_whole("counts,raw.csv")
+    ('counts,raw.csv', 'counts,raw.csv')
+    """
+    return name.removesuffix(", train part").removesuffix(", test part")
+
+
 class PartSource(ChosenRows):
     """The rows of a source that a split assigns to one part, "train" or "test".
 

@@ -54,7 +54,8 @@ class Request:
     is_batch : bool, default=False
         Whether the rows are a first batch, and more will come.
     races : bool, default=False
-        Whether distances of left-out rows to the others are wanted, as they are of a model that is kept.
+        Whether a race chooses what is open; distances of left-out rows to the others are then measured, too, for a
+        model that is kept.
     """
 
     can_keep: bool

@@ -44,7 +44,8 @@ RIVALS: tuple[Callable[[RaceResult, Recipe], list[KernelSpec]], ...] = (linear, 
 def rivals_of(result: RaceResult | None, asked: Recipe) -> list[list[Candidate]]:
     """Return the rivals of the winner of a race, the simpler ones first; those of one list are as simple.
 
-    There are none where the user named a setting that they do not share with the winner.
+    There are none where the user named a setting that they do not share with the winner. A list is empty where the race
+    tells of no machine of its kind but the winner.
     """
     if result is None or not is_free(asked) or not asked.leaves_open("kernel", "features", "alpha", "selection"):
         return []
@@ -52,7 +53,7 @@ def rivals_of(result: RaceResult | None, asked: Recipe) -> list[list[Candidate]]
         return []
     winner = result.winner.recipe
     entered = [[spec.candidate(asked) for spec in rivals(result, asked)] for rivals in RIVALS]
-    return [[each for each in same if not _is_same(each.recipe, winner)] for same in entered if same]
+    return [[each for each in same if not _is_same(each.recipe, winner)] for same in entered]
 
 
 def challenger_of(result: RaceResult) -> Trial | None:

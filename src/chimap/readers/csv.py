@@ -500,6 +500,7 @@ class CsvSource(StreamSource):
         self.notes = (*self.notes, *table.notes, *columns.notes)
         may_be_heading = header == "auto" and not table.has_names and len({*table.heading}) == len(table.heading)
         if label is None and may_be_heading and tells_of_heading(labels, self.n_rows):
+            self.notes = ()
             self.__init__(path, labels, header=True, delimiter=delimiter, choice=choice)  # type: ignore[misc]
             note = f"{where}: the first line is taken for names of the columns: there is a label less than lines."
             self.notes = (*self.notes, note)

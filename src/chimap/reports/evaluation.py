@@ -14,6 +14,7 @@ from chimap._formatting import left_out_in_words, plain
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import Source
 from chimap.data.labels import Labels, check_labels
+from chimap.data.split import name_of_whole
 from chimap.engines import Progress
 from chimap.models.answers import ClassAnswers
 from chimap.readers import open_source
@@ -272,7 +273,7 @@ def _evaluation(
     if score.outcome is not None and classes is not None:
         ranking = ranking_metrics(score.outcome[0], score.outcome[2], classes)
     data = {
-        "file": source.name.partition(",")[0],
+        "file": name_of_whole(source.name),
         "rows": source.n_rows,
         "groups": score.metrics.n_groups,
         "which rows": which,

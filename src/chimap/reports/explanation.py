@@ -12,6 +12,7 @@ import numpy as np
 from chimap._errors import DataError
 from chimap._formatting import bin_weights_in_words, kernel_in_words, plain
 from chimap._types import JSON
+from chimap.data.split import name_of_whole
 from chimap.explain.effects import BinEffect
 from chimap.explain.importance import Importance
 from chimap.models.explain import effects
@@ -148,7 +149,7 @@ def explanation_of(
         "features": about["features"],
         "bin weights": bin_weights_in_words(model.recipe.given_bin_weights, model.bin_names.tolist()),
         "rows trained on": learned.n_rows,
-        "file": None if source is None else source.name.partition(",")[0],
+        "file": None if source is None else name_of_whole(source.name),
         "rows looked at": None if sample is None else sample.n_rows,
     }
     return ModelExplanation(

@@ -13,6 +13,7 @@ from sklearn.base import is_classifier
 from chimap._formatting import counted, number, one_line, percent, plain, seconds
 from chimap._types import JSON, Parameters
 from chimap.data import Source
+from chimap.data.split import name_of_whole
 from chimap.kernel_learning.estimators import MultipleKernelModel
 from chimap.kernel_learning.widths import tune_components
 from chimap.reports.figures import (
@@ -189,7 +190,7 @@ class LearnedKernel(Page):
         """
         has_classes = is_classifier(model)
         data = {
-            "file": source.name.partition(",")[0],
+            "file": name_of_whole(source.name),
             "rows": source.n_rows,
             "rows learned from": model.n_rows_,
             "columns": source.n_features,

@@ -79,7 +79,9 @@ from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProb
 from chimap.solvers.posterior import DualPosterior
 from chimap.solvers.ridge import LinearSolution
 
-_DECADES_RAISED = 6  # decades by which the strength of a single step may be raised if rounding makes its block singular
+_MOST_STRENGTHS = (
+    6  # strengths of a single step, each ten times the one before, where rounding makes its block singular
+)
 
 # Rows behind the deviations of predictions: more hardly lower them, and take memory of their square.
 POSTERIOR_ROWS = 3000
@@ -416,7 +418,7 @@ class BlockRidge:
         Where a factor is not definite, or does not solve the residuals, one of a larger strength is made.
         ``core_residuals`` become those after the step.
         """
-        for decades in range(_DECADES_RAISED):
+        for decades in range(_MOST_STRENGTHS):
             alpha = self.alpha * 10.0**decades
             if decades:  # a step with more noise than the problem has is shorter, and phi still falls
                 is_definite = factor.factorise(alpha)
