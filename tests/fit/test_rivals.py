@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from chimap import HistogramClassifier
+from chimap import HistogramClassifier, HistogramRegressor, with_covariates
 from chimap.engines import Progress
 from chimap.fit import rivals
 from chimap.fit.collecting.kernel import order_of
@@ -72,6 +72,12 @@ def test_a_linear_truth_gets_a_linear_machine_of_all_rows(blocks, monkeypatch):
     assert first["name"].startswith("linear")
     assert first["n_rows"] == N - 300
     assert first["round"] == 1
+    result = model.race_  # all that ran last was scored on the same rows, the sweep and the linear machines among it
+    assert result.n_held_out == 300
+    last = {trial.candidate.name for trial in result.trials if trial.round == 1}
+    assert {"gaussian, raw rows", "linear ridge, raw rows", "linear logistic, raw rows"} <= last
+    assert result.baseline.round == 1
+    assert len({trial.candidate.name for trial in result.trials}) == len(result.trials)
     alike = HistogramClassifier(random_state=0, **model.chosen_).fit(COUNTS[:N], LINEAR[:N])
     np.testing.assert_array_equal(model.decision_function(COUNTS[N:]), alike.decision_function(COUNTS[N:]))
 
@@ -149,10 +155,37 @@ def test_no_row_is_watched_where_settings_are_named_or_rivals_are_hopeless():
     assert [[each.recipe.loss for each in same] for same in rivals_of(near, ASKED) if same] == [["square", "logistic"]]
     assert not any(rivals_of(far, ASKED))
     assert not any(rivals_of(None, ASKED))
-    assert [len(same) for same in rivals_of(near, replace(ASKED, is_classifier=False))] == [1]
+    assert [len(same) for same in rivals_of(near, replace(ASKED, is_classifier=False))] == [1, 0]
     named = {"kernel": "gaussian", "features": "exact", "alpha": 1.0, "loss": "hinge", "time_limit": 9.0, "gamma": 2.0}
     for name, value in named.items():
         assert not any(rivals_of(near, replace(ASKED, **{name: value}))), name
+
+
+def test_rows_that_tell_nothing_of_a_class_or_of_groups_are_not_watched():
+    def can_tell(y, watched, groups=None, is_classifier=True):
+        source = SimpleNamespace(n_rows=900, labels=lambda: y)
+        rivals = Rivals(
+            SimpleNamespace(asked=replace(ASKED, is_classifier=is_classifier)), None, source, groups, None, []
+        )
+        return rivals.can_tell(watched)
+
+    y, watched = np.arange(900) % 3, np.arange(90)
+    assert can_tell(y, watched)
+    assert can_tell(np.arange(900.0), watched, is_classifier=False)
+    assert not can_tell(np.where(np.arange(900) < 10, 3, y), watched)  # ten rows of a class
+    assert not can_tell(np.where(np.arange(900) > 890, 3, y), watched)  # none of it
+    assert can_tell(y, watched, np.arange(900) // 9)
+    assert not can_tell(y, watched, np.arange(900) // 30)  # three groups
+    assert not can_tell(y, np.arange(500), np.arange(900) // 9)  # most of the rows
+
+
+def test_a_fit_with_covariates_meets_no_rivals(monkeypatch):
+    monkeypatch.setattr(rivals, "FEWEST_ROWS", 300)
+    age = RNG.normal(50, 10, 400)
+    y = COUNTS[:400, 0] + 0.1 * age + 0.1 * RNG.normal(size=400)
+    model = HistogramRegressor(covariates={"age": age}, random_state=0).fit(COUNTS[:400], y)
+    assert max(trial.round for trial in model.race_.trials) == 0
+    assert np.corrcoef(model.predict(with_covariates(COUNTS[:400], {"age": age})), y)[0, 1] > 0.9
 
 
 def test_the_winner_of_a_race_is_no_rival_of_itself():

@@ -41,7 +41,8 @@ def of_a_falling_strength(values, groups):
     """The least mean of the slopes of a block that is said to be above three errors; few rows never are."""
     values, groups = np.repeat(values, 8), np.repeat(groups, 8)
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    sweep = SimpleNamespace(_row_weights=None, _starts=starts)
+    sweep = SimpleNamespace(_row_weights=None, _hidden=None, _starts=starts)
+    sweep._weights_of_new = lambda block: BlockRidge._weights_of_new(sweep, block)
     sweep._edges_of_parts = lambda block: BlockRidge._edges_of_parts(sweep, block)
     block, ones = slice(0, values.size), np.ones((values.size, 1))
     means = np.linspace(0, 2, 200)

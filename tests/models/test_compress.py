@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +11,7 @@ import scipy.sparse as sp
 import chimap
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap.features.exact import ExactFeatures
-from chimap.models.compress import compressions, exact_row
+from chimap.models.compress import compress, compressions, exact_row
 from chimap.moments.kept_rows import KeptRows
 
 BLOCKS = [list(range(6)), list(range(6, 12))]
@@ -169,3 +171,14 @@ def test_features_of_rows_say_so():
     X = np.random.default_rng(0).dirichlet(np.ones(5), size=9)
     assert ExactFeatures("exp-chi2").fit(X).row_kernel is not None
     assert chimap.OptimalMap().fit(X).row_kernel is None
+
+
+def test_a_sweep_that_left_rows_out_lends_no_probabilities_from_rows_that_it_learned(rows):
+    X, y, _ = rows
+    model = fitted(HistogramClassifier, X, y, kernel="exp-chi2").fitted
+    found = model.learned.findings
+    more = np.vstack([found.held_out, np.full((300, 3), np.nan)])  # of a source of more rows
+    ended = replace(model, learned=replace(model.learned, findings=replace(found, held_out=more)))
+    small = compress(ended, 80)
+    assert small.answers is model.answers
+    assert (small.learned.selection, small.learned.learning_curve, small.learned.race) == (None, None, None)

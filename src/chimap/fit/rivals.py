@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap._types import Parameters
-from chimap._validation import MemoryBudgetError
+from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.data.views import ChosenRows
@@ -42,6 +42,7 @@ from chimap.solvers.base import Standing
 FEWEST_ROWS = 5000  # of fewer, the race has seen most
 FEWEST_WATCHED, MOST_WATCHED = 1000, 6000
 _WATCHED_DIVISOR = 10
+FEWEST_GROUPS, FEWEST_OF_A_CLASS = 10, 20  # groups, and rows of each class, among those watched
 # Of counted work that a rival may take: seconds, and a share of those of the machine of the plan
 MOST_SECONDS, _SHARE = 10.0, 0.3
 
@@ -124,7 +125,20 @@ class Rivals:
         rivals = cls(plan, task, source, groups, learn, candidates)
         if not plan.recipe.is_exact or not any(candidates):
             return rivals
-        return rivals.after(rivals.contest_on(watched_rows(source.n_rows, groups, plan.recipe.seed)), [], progress)
+        watched = watched_rows(source.n_rows, groups, plan.recipe.seed)
+        return rivals.after(rivals.contest_on(watched), [], progress) if rivals.can_tell(watched) else rivals
+
+    def can_tell(self, watched: np.ndarray) -> bool:
+        """Whether rows tell machines apart: enough of each class, and enough groups, for an error of their scores."""
+        y = self.source.labels()
+        assert y is not None
+        n_groups = watched.size if self.groups is None else np.unique(self.groups[watched]).size
+        if n_groups < FEWEST_GROUPS or watched.size > self.source.n_rows // 3:
+            return False
+        if not self.plan.asked.is_classifier or y.ndim > 1:
+            return True
+        classes, counts = np.unique(y[watched], return_counts=True)
+        return bool(classes.size == np.unique(y).size and counts.min() >= FEWEST_OF_A_CLASS)
 
     def contest_on(self, watched: np.ndarray) -> Contest:
         """Return the contest without rivals on the watched rows."""
@@ -156,7 +170,8 @@ class Rivals:
                 began = time.perf_counter()
                 try:
                     standing = self.standing_of(candidate)
-                except MemoryBudgetError:
+                except (MemoryBudgetError, DataError) as error:  # the machine of the plan may take what a rival refuses
+                    progress.note(f"{candidate.name} was not tried: {error}")
                     break
                 if standing is None:
                     break
@@ -206,7 +221,8 @@ class Rivals:
         rivals, own = self.with_own(first, progress)
         if own is None or result is None:
             return first, self.plan, result
-        winner = self.winner(own, [*rivals.entries, *rivals.challengers(result)])
+        entries = [*rivals.entries, *rivals.challengers(result)]
+        winner = self.winner(own, entries)
         if winner is None:
             return first, self.plan, result
         progress.note(rivals.told(winner, own, result, seconds))
@@ -214,7 +230,7 @@ class Rivals:
             model, plan = winner.learned or self.learned_from_all(winner.candidate)
         except MemoryBudgetError:
             return first, self.plan, result
-        return model, plan, self.led_by(winner, result)
+        return model, plan, rivals.led_by(winner, own, entries, result, seconds)
 
     def learned_from_all(self, candidate: Candidate) -> tuple[ModelAndOutputs, Plan]:
         """Return the model of a candidate that learns from all rows, and its plan."""
@@ -231,6 +247,8 @@ class Rivals:
             return self, None if self.contest is None else self.standing_of_left_out(first)
         some = choose_rows(held_out.rows.size, n_watched(self.source.n_rows), self.plan.recipe.seed + 2)
         some = some[np.argsort(held_out.rows[some])]
+        if not self.can_tell(held_out.rows[some]):
+            return self, None
         contest = self.contest_on(held_out.rows[some])
         own = contest.standing(held_out.outputs[some], first.model.learned.n_rows)
         return self.after(contest, [own], progress), own
@@ -291,18 +309,28 @@ class Rivals:
             + (f", {faster:.0f} times faster" if faster >= 2 else "")
         )
 
-    def led_by(self, winner: Entry, result: RaceResult) -> RaceResult:
-        """Return the result of the race with a last round of all rows, which a rival has won."""
-        standing = winner.standing
-        trial = Trial(
-            winner.candidate,
-            max(trial.round for trial in result.trials) + 1,
-            standing.n_rows,
-            standing.score,
-            winner.seconds,
-            deviations=tuple(standing.deviations.tolist()),
+    def led_by(
+        self, winner: Entry, own: Standing, entries: Sequence[Entry], result: RaceResult, seconds: float
+    ) -> RaceResult:
+        """Return the result of the race with a last round, of the machines that were compared on the watched rows."""
+        assert self.contest is not None
+        place = max(trial.round for trial in result.trials) + 1
+
+        def trial(candidate: Candidate, standing: Standing, seconds: float) -> Trial:
+            deviations = tuple(standing.deviations.tolist())
+            return Trial(candidate, place, standing.n_rows, standing.score, seconds, deviations=deviations)
+
+        others = [trial(each.candidate, each.standing, each.seconds) for each in entries if each is not winner]
+        others = sorted([trial(result.winner, own, seconds), *others], key=lambda each: -each.score)
+        ran = [trial(winner.candidate, winner.standing, winner.seconds), *others]
+        names = {each.candidate.name for each in ran}
+        return replace(
+            result,
+            trials=[*ran, *(each for each in result.trials if each.candidate.name not in names)],
+            history=[*result.history, *ran],
+            n_held_out=self.contest.places.size,
+            expected=None,
         )
-        return replace(result, trials=[trial, *result.trials], history=[*result.history, trial], expected=None)
 
 
 def n_watched(n_rows: int) -> int:

@@ -56,7 +56,7 @@ class KeepsRows(Machine):
     declines: ClassVar[Collection[str]] = ("learner", "n_components", "sampling", "landmarks", "selection by sums")
 
     def meets_rivals(self, recipe: Recipe, facts: Facts) -> bool:
-        return on_host(recipe.device) and not facts.request.has_checkpoint
+        return on_host(recipe.device) and not (facts.request.has_checkpoint or recipe.n_covariates)
 
     def raced(self, recipe: Recipe, facts: Facts, asked: Recipe, winner: Winner | None) -> Recipe:
         """See ``Machine``: where few rows were raced, or many are left, the race knows strength and gamma."""

@@ -25,7 +25,13 @@ class SumsOfFeatures(Explicit):
     def meets_rivals(self, recipe: Recipe, facts: Facts) -> bool:
         """See ``Machine``: where single rows are left out."""
         request = facts.request
-        is_plain = not (request.has_checkpoint or request.has_unlabelled or request.has_curve or facts.has_gaps)
+        is_plain = not (
+            recipe.n_covariates
+            or request.has_checkpoint
+            or request.has_unlabelled
+            or request.has_curve
+            or facts.has_gaps
+        )
         return is_plain and not facts.has_groups and on_host(recipe.device)
 
     def larger(self, plan: Plan, facts: Facts, n_features: int, gamma: float | None) -> Recipe | None:

@@ -271,7 +271,8 @@ class Pupil:
             intercept=chosen.solution.intercept,
             answers=self.answers(chosen.held_out, landmarks, rng),
             posterior=None,
-            learned=replace(model.learned, findings=Findings()),
+            # what the exact machine scored is no score of this one
+            learned=replace(model.learned, findings=Findings(), selection=None, learning_curve=None, race=None),
         )
         weights = small.merged[1]
         return Compressed(small, size, self.agreement(chosen.held_out), microseconds(landmarks, self.teacher, weights))
@@ -287,8 +288,8 @@ class Pupil:
     ) -> ClassAnswers | RealAnswers:
         """Return answers that are learned from outputs of rows that were left out."""
         model = self.teacher.model
-        if held_out is None or model.answers.conformal is None:
-            return model.answers
+        if held_out is None or model.answers.conformal is None or self.teacher.unseen is None:
+            return model.answers  # outputs for rows that the machine has learned would be overconfident
         noise = None
         if isinstance(model.answers, RealAnswers) and model.answers.noise is not None:
             noise = model.answers.noise + np.square(held_out.outputs - self.expected).mean(axis=0)

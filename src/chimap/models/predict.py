@@ -83,6 +83,7 @@ def outputs_of_source(
     model: Predictor, source: Source, progress: Progress | None = None, scorer: RowScorer | None = None
 ) -> np.ndarray:
     """Return what ``predict_source`` returns; ``scorer`` gives outputs in place of the model."""
+    check_source(source)
     scorer = scorer or model
     out = np.empty((source.n_rows, scorer.n_outputs))
     for start, outputs in _in_chunks(model, scorer, source, progress):

@@ -158,9 +158,9 @@ class RaceResult:
 
     @property
     def baseline(self) -> Trial | None:
-        """The best trial of a linear machine; None if none could be fitted."""
+        """The best trial of a linear machine in the last round that had one; None if none could be fitted."""
         linear = [t for t in self.trials if t.candidate.is_baseline and not t.error]
-        return max(linear, key=lambda t: t.score) if linear else None
+        return max(linear, key=lambda t: (t.round, t.score)) if linear else None
 
     @property
     def luck(self) -> float:

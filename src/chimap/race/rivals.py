@@ -25,8 +25,8 @@ def linear(result: RaceResult, asked: Recipe) -> list[KernelSpec]:
         return []
     rows = best[1]
     name = "raw rows" if rows is None else "square roots" if rows == "sqrt" else f"{rows} rows"
-    ridge = KernelSpec("linear", rows, SUMS, f"linear ridge, {name}")
-    logistic = KernelSpec("linear", rows, LOGISTIC, f"linear logistic, {name}")
+    ridge = KernelSpec("linear", rows, SUMS, f"linear ridge, {name}", is_baseline=True)
+    logistic = KernelSpec("linear", rows, LOGISTIC, f"linear logistic, {name}", is_baseline=True)
     return [ridge, logistic] if asked.is_classifier else [ridge]
 
 

@@ -228,7 +228,7 @@ class _Studied(NamedTuple):
         return [rows for _, rows in self.splits]
 
 
-def check_studies(model: BaseEstimator, y: np.ndarray, groups: np.ndarray | None, permutations: int, name: str) -> None:
+def check_studies(has_classes: bool, y: np.ndarray, groups: np.ndarray | None, permutations: int, name: str) -> None:
     """Raise an error, before any fit, if the rows ``name`` cannot be scored study by study.
 
     ``groups`` is the study of each row (n,), and ``permutations`` their number, 0 for no test.
@@ -251,7 +251,7 @@ def check_studies(model: BaseEstimator, y: np.ndarray, groups: np.ndarray | None
                 studies.size,
             )
         )
-    if is_classifier(model) and y.ndim == 1:
+    if has_classes and y.ndim == 1:
         for k, study in enumerate(studies):
             others = np.unique(y[places != k])
             if others.size < 2:
@@ -369,7 +369,7 @@ def study_scores(
         raise InputError("a model of codes cannot be trained anew: give the model that it was compiled from.")
     progress = progress or Progress()
     labels, names = np.asarray(y), np.asarray(groups)
-    check_studies(model, labels, names, permutations, "X")
+    check_studies(is_classifier(model), labels, names, permutations, "X")
     values, places = np.unique(names, return_inverse=True)
     studied = _Studied(X, labels, tuple(one_line(v) for v in texts_of(values)), places)
     with progress:

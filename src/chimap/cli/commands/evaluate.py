@@ -204,7 +204,8 @@ def measure(
             "--splits 5, or fit it without them."
         )
     if by_study:
-        check_studies(fitted, true_answers(fitted, source), groups, settings.permutations or 0, source.name)
+        n_permutations, has_classes = settings.permutations or 0, fitted.answers.classes is not None
+        check_studies(has_classes, true_answers(fitted, source), groups, n_permutations, source.name)
     chosen = data_rows.choose_rows(fitted, source, settings.all_rows, roles)
     if groups is None:
         of_rows = chosen.groups

@@ -272,7 +272,7 @@ def race_lines(model: BaseEstimator) -> str | None:
         f"{t.score:.3f}  {t.candidate.name} ({t.n_rows:,} rows, {show.duration(t.seconds)})"
         for t in result.trials[:_CANDIDATES_LISTED]
     ]
-    against = "" if linear is None else f"; linear {linear.score:.3f}"
+    against = "" if linear is None or linear is best else f"; linear {linear.score:.3f}"
     verdict = (
         f"{best.candidate.name} {best.score:.3f}{against} "
         f"({measure_in_words(result.measure)} on {result.n_held_out:,} held-out rows)"
