@@ -97,6 +97,13 @@ def test_a_choice_by_rows_whose_labels_are_known_is_refused(name):
 
 
 @pytest.mark.parametrize("name", BY_LABELS)
+def test_a_race_of_named_normalisations_leaves_out_what_folds_may_not_score(name):
+    named = {"normalize": ["tf-idf", name], "selection": 5, "random_state": 0}
+    trials = HistogramClassifier(**named).fit(X, NOISE).race_.trials
+    assert {trial.candidate.settings["normalize"] for trial in trials} == {"tf-idf"}
+
+
+@pytest.mark.parametrize("name", BY_LABELS)
 def test_blocks_go_by_the_rows_that_they_may_score(name, told):
     rng = np.random.default_rng(3)
     rows = sp.csr_matrix(rng.random((1500, 300)) < 0.1).astype(np.float32)

@@ -231,10 +231,11 @@ def _entered(running: Race, source: Source) -> list[Candidate]:
         takes = None if shared is None else shared.takes
         return [named_candidate(asked, normalize, takes) for normalize in normalizations]
     most = None if running.leaves_out else most_candidates(running.rows.shape[0])
-    entered = with_known_labels(kernels_worth_trying(traits, most), asked, source.covariates is not None)
-    entered = on_device(entered, asked.device)
+    entered = on_device(kernels_worth_trying(traits, most), asked.device)
     if asked.normalize is not None:
         entered = on_normalizations(entered, normalizations, traits)
+    # where only such were asked for, the fit says what to do
+    entered = with_known_labels(entered, asked, source.covariates is not None) or entered
     entered = within_room(entered, Room(source, traits.density, room_in(asked.most_memory), running.footprint))
     if is_free(asked) and running.footprint <= asked.room:
         return [spec.candidate(asked) for spec in entered]
