@@ -36,6 +36,7 @@ def blocks(monkeypatch):
     """Fits of so few rows have rivals, and machines in blocks."""
     monkeypatch.setattr(rivals, "FEWEST_ROWS", N)
     monkeypatch.setattr(rivals, "FEWEST_WATCHED", 300)
+    monkeypatch.setattr(rivals, "FEWEST_OF_A_CLASS", 20)
     monkeypatch.setattr("chimap.machines.keeps_rows.MOST_ROWS", 500)
     monkeypatch.setattr(block_plan, "MOST_BLOCK_ROWS", 500)
     monkeypatch.setattr(block_plan, "FEWEST_BLOCK_ROWS", 400)
@@ -163,20 +164,20 @@ def test_no_row_is_watched_where_settings_are_named_or_rivals_are_hopeless():
 
 def test_rows_that_tell_nothing_of_a_class_or_of_groups_are_not_watched():
     def can_tell(y, watched, groups=None, is_classifier=True):
-        source = SimpleNamespace(n_rows=900, labels=lambda: y)
+        source = SimpleNamespace(n_rows=9000, labels=lambda: y)
         rivals = Rivals(
             SimpleNamespace(asked=replace(ASKED, is_classifier=is_classifier)), None, source, groups, None, []
         )
         return rivals.can_tell(watched)
 
-    y, watched = np.arange(900) % 3, np.arange(90)
+    y, watched = np.arange(9000) % 3, np.arange(900)
     assert can_tell(y, watched)
-    assert can_tell(np.arange(900.0), watched, is_classifier=False)
-    assert not can_tell(np.where(np.arange(900) < 10, 3, y), watched)  # ten rows of a class
-    assert not can_tell(np.where(np.arange(900) > 890, 3, y), watched)  # none of it
-    assert can_tell(y, watched, np.arange(900) // 9)
-    assert not can_tell(y, watched, np.arange(900) // 30)  # three groups
-    assert not can_tell(y, np.arange(500), np.arange(900) // 9)  # most of the rows
+    assert can_tell(np.arange(9000.0), watched, is_classifier=False)
+    assert not can_tell(np.where(np.arange(9000) < 100, 3, y), watched)  # a hundred rows of a class
+    assert not can_tell(np.where(np.arange(9000) > 8000, 3, y), watched)  # none of it
+    assert can_tell(y, watched, np.arange(9000) // 90)
+    assert not can_tell(y, watched, np.arange(9000) // 300)  # three groups
+    assert not can_tell(y, np.arange(5000), np.arange(9000) // 90)  # most of the rows
 
 
 def test_a_fit_with_covariates_meets_no_rivals(monkeypatch):
