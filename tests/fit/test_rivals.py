@@ -182,6 +182,7 @@ def test_rows_that_tell_nothing_of_a_class_or_of_groups_are_not_watched():
 
 def test_a_fit_with_covariates_meets_no_rivals(monkeypatch):
     monkeypatch.setattr(rivals, "FEWEST_ROWS", 300)
+    monkeypatch.setattr(rivals, "FEWEST_WATCHED", 100)
     age = RNG.normal(50, 10, 400)
     y = COUNTS[:400, 0] + 0.1 * age + 0.1 * RNG.normal(size=400)
     model = HistogramRegressor(covariates={"age": age}, random_state=0).fit(COUNTS[:400], y)

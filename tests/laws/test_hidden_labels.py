@@ -92,7 +92,9 @@ def test_a_race_of_labels_of_noise_is_decided_by_chance(name, n_rows):
 def test_a_choice_by_rows_whose_labels_are_known_is_refused(name):
     for selection in (5, "gcv"):
         model = HistogramClassifier("linear", features="additive", normalize=name, selection=selection)
-        with pytest.raises(ValueError, match=r"selection=.* scores others. Leave selection to selection='auto'"):
+        with pytest.raises(
+            ValueError, match=r"selection=.* scores others. Use selection='auto', or normalize='tf-idf'"
+        ):
             model.fit(X, NOISE)
 
 

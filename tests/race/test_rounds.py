@@ -10,8 +10,9 @@ import pytest
 from chimap._validation import DataError
 from chimap.models.race_result import Candidate
 from chimap.race.rounds import expected_score, preferred, successive_halving
-from chimap.race.trials import Outcome, is_behind
+from chimap.race.trials import Outcome
 from chimap.recipe import Recipe
+from chimap.selection.jackknife import is_behind
 
 ASKED = Recipe("HistogramClassifier", True)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from chimap.selection.contest import SECONDS_WORTH_SAVING, Contest, gain_to
-from chimap.selection.jackknife import parts_of_rows
+from chimap.selection.jackknife import error_between, parts_of_rows
 from chimap.selection.scoring import HeldOutScore
 from chimap.solvers.base import Standing
 
@@ -27,8 +27,8 @@ def test_a_standing_is_the_score_of_the_watched_rows_with_its_error():
     assert found.n_rows == 7
     assert found.score == pytest.approx(1 - 0.25 / Y[PLACES].var())
     assert 0 < np.linalg.norm(found.deviations) < 0.2
-    assert found.error_to(found) == 0
-    assert np.isnan(found.error_to(Standing(7, 0.5, np.zeros(0))))
+    assert error_between(found, found) == 0
+    assert np.isnan(error_between(found, Standing(7, 0.5, np.zeros(0))))
 
 
 @pytest.mark.parametrize(

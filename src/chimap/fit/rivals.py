@@ -36,7 +36,7 @@ from chimap.race.rounds import ERRORS_TO_DROP
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.contest import Contest
-from chimap.selection.jackknife import parts_of_rows
+from chimap.selection.jackknife import error_between, is_behind, parts_of_rows
 from chimap.solvers.base import Standing
 
 FEWEST_ROWS = 5000  # of fewer, the race has seen most
@@ -181,7 +181,7 @@ class Rivals:
                 yield Entry(candidate, standing, time.perf_counter() - began, place)
                 if candidate.recipe.loss == Square.name:
                     ridges.append(standing)
-                    if best is not None and standing.is_behind(best, ERRORS_TO_DROP):
+                    if best is not None and is_behind(standing, best, ERRORS_TO_DROP):
                         break
 
     @property
@@ -290,21 +290,21 @@ class Rivals:
         """
         best = max((entry.standing for entry in entries), key=lambda standing: standing.score, default=own)
         lead = best if best.score > own.score else own
-        if not self.plan.recipe.is_exact and not own.is_behind(best, 1.0):
+        if not self.plan.recipe.is_exact and not is_behind(own, best, 1.0):
             ahead = (entry for entry in entries if entry.standing.score > own.score)
             return next((entry for entry in ahead if entry.has_features_of(self.plan.recipe)), None)
         firsts: dict[int, Entry] = {}
         for entry in sorted(entries, key=lambda entry: -entry.standing.score):
             firsts.setdefault(entry.place, entry)
         for _, entry in sorted(firsts.items()):
-            if lead.score - entry.standing.score <= entry.standing.error_to(lead):
+            if lead.score - entry.standing.score <= error_between(entry.standing, lead):
                 return entry
         return None
 
     def told(self, winner: Entry, own: Standing, result: RaceResult, seconds: float) -> str:
         """Return the sentence that says what was chosen, and why."""
         standing, faster = winner.standing, seconds / winner.seconds
-        is_better = standing.score - own.score > standing.error_to(own)
+        is_better = standing.score - own.score > error_between(standing, own)
         return (
             f"{winner.candidate.name}: {self._name} {standing.score:.4f} of {self.source.n_rows - standing.n_rows:,} "
             f"rows left out, {'better than' if is_better else 'as good as'} {result.winner.name} ({own.score:.4f})"

@@ -113,7 +113,7 @@ def check_apart(selection: Any, normalize: Any) -> None:
         raise InputError(
             Message(
                 "{normalize=} learns from the labels of four fifths of the rows, and only the others can be scored; "
-                "{selection=} scores others. Leave {selection} to {selection='auto'}, or use {normalize='tf-idf'}.",
+                "{selection=} scores others. Use {selection='auto'}, or {normalize='tf-idf'}.",
                 normalize,
                 selection,
             )

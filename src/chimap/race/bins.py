@@ -27,10 +27,11 @@ from chimap.race.rounds import ERRORS_TO_DROP
 from chimap.race.rows import ROUNDS
 from chimap.race.runner import FEWEST_SAMPLED, RACE_SHARE, Fit, Race, mean_of
 from chimap.race.shared import SharedMachines
-from chimap.race.trials import Outcome, error_between, is_behind
+from chimap.race.trials import Outcome
 from chimap.recipe import Recipe
 from chimap.recipe.preparation import rows_in
 from chimap.recipe.task import Task
+from chimap.selection.jackknife import error_between, is_behind
 
 _ERRORS = 2  # a gain must exceed this number of standard errors
 _GRADIENTS = 1000  # number of rows whose gradients are averaged, if memory allows

@@ -12,8 +12,8 @@ from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.race.candidates import HISTOGRAM_KERNELS, is_free
 from chimap.race.rounds import ERRORS_TO_DROP
 from chimap.race.specs import LOGISTIC, SUMS, KernelSpec
-from chimap.race.trials import is_behind
 from chimap.recipe import Recipe
+from chimap.selection.jackknife import is_behind
 
 _HOPELESS = 2.0  # times the errors of the winner, in the same round: more rows do not make up for that
 

@@ -14,7 +14,8 @@ import numpy as np
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.models.race_result import SAME, Candidate, RaceResult, Trial, rank_key
-from chimap.race.trials import Outcome, Runner, is_behind, trial_of
+from chimap.race.trials import Outcome, Runner, trial_of
+from chimap.selection.jackknife import is_behind
 
 KEPT_FRACTION = 1 / 2  # share of the candidates that enters the next round
 ERRORS_TO_DROP = 2.0  # standard errors of the difference; a candidate further behind the best leaves the race

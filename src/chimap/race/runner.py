@@ -50,12 +50,12 @@ from chimap.race.rows import (
 )
 from chimap.race.shared import BestSetting, SharedMachines
 from chimap.race.traits import SampleTraits
-from chimap.race.trials import Outcome, is_behind, trial_of
+from chimap.race.trials import Outcome, trial_of
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.climb import Setting
-from chimap.selection.jackknife import deviations_of, parts_of_rows
+from chimap.selection.jackknife import deviations_of, is_behind, parts_of_rows
 from chimap.selection.scoring import OutputScore
 
 FEWEST_SAMPLED = 200  # rows of a sample, if there are as many

@@ -14,7 +14,6 @@ import numpy as np
 from chimap._messages import message_of
 from chimap._types import Parameters
 from chimap.models.race_result import Candidate, Trial
-from chimap.selection.jackknife import standard_error
 
 
 @dataclass(frozen=True)
@@ -70,15 +69,3 @@ def trial_of(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Tria
     if error:
         return Trial(candidate, place, n_rows, -np.inf, seconds, error=error)
     return outcome.trial(candidate, place, n_rows, seconds)
-
-
-def error_between(one: Outcome | Trial, other: Outcome | Trial) -> float:
-    """Return the standard error of the difference of two scores on the same rows; NaN if it is unknown."""
-    if len(one.deviations) != len(other.deviations):
-        return float("nan")
-    return standard_error(np.subtract(one.deviations, other.deviations))
-
-
-def is_behind(trial: Outcome | Trial, best: Outcome | Trial, n_errors: float) -> bool:
-    """Whether a score is below the best by more than so many standard errors of the difference, if known."""
-    return bool(best.score - trial.score > n_errors * error_between(best, trial))  # False for an unknown (NaN) error

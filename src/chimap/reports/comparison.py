@@ -23,12 +23,12 @@ from chimap.machines.base import Facts, Request
 from chimap.machines.catalogue import machine_for
 from chimap.models.race_result import RaceResult, Trial
 from chimap.race.choose import raced_recipes
-from chimap.race.trials import error_between
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 from chimap.reports.figures import CURVE_SIZE, LINES, MARKERS, RULE, drawing, legend_below, to_svg
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.section import Figure, Section, Table, folded
+from chimap.selection.jackknife import error_between
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chimap.selection.jackknife import deviations_of
+from chimap.selection.jackknife import deviations_of, error_between
 from chimap.selection.scoring import OutputScore
 from chimap.solvers.base import Standing
 
@@ -80,10 +80,10 @@ class Contest:
         points = [(each.n_rows, each.score) for each in curve if each.n_rows * 2**OCTAVES >= now.n_rows]
         further = gain_to(n_end, points if len(points) > 1 else growth)
         best = max(self.rivals, key=lambda rival: rival.score, default=None)
-        if best is not None and now.score - best.score + further <= now.error_to(best):
+        if best is not None and now.score - best.score + further <= error_between(now, best):
             return "rivals of one pass are ahead" if best.score > now.score else "rivals of one pass are as good"
         is_long = self.seconds(n_end) - self.seconds(now.n_rows) > SECONDS_WORTH_SAVING
-        if is_long and len(points) >= _FEWEST_POINTS and further <= now.error_to(curve[-len(points)]):
+        if is_long and len(points) >= _FEWEST_POINTS and further <= error_between(now, curve[-len(points)]):
             return "more rows add less than an error"
         return ""
 

@@ -6,6 +6,7 @@ A race compares candidates by it: the difference of two scores on the same rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -61,6 +62,32 @@ def deviations_of(scores: np.ndarray) -> np.ndarray:
 def standard_error(deviations: Sequence[float] | np.ndarray) -> float:
     """Return the norm of the deviations; NaN if there are none."""
     return float(np.linalg.norm(deviations)) if len(deviations) else float("nan")
+
+
+class Jackknifed(Protocol):
+    """A score, greater is better, and its jackknife deviations; none if they are not known."""
+
+    @property
+    def score(self) -> float:
+        """The score."""
+        ...
+
+    @property
+    def deviations(self) -> Sequence[float] | np.ndarray:
+        """The deviations, for the same parts of the same rows where scores are compared."""
+        ...
+
+
+def error_between(one: Jackknifed, other: Jackknifed) -> float:
+    """Return the standard error of the difference of two scores on the same rows; NaN if it is unknown."""
+    if len(one.deviations) != len(other.deviations):
+        return float("nan")
+    return standard_error(np.subtract(one.deviations, other.deviations))
+
+
+def is_behind(one: Jackknifed, best: Jackknifed, n_errors: float) -> bool:
+    """Whether a score is below the best by more than so many standard errors of the difference, if known."""
+    return bool(best.score - one.score > n_errors * error_between(one, best))  # False for an unknown (NaN) error
 
 
 def error_of_mean(values: np.ndarray, groups: np.ndarray | None) -> float:

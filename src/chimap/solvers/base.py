@@ -224,15 +224,6 @@ class Standing:
     score: float
     deviations: np.ndarray
 
-    def error_to(self, other: Standing) -> float:
-        """Return the standard error of the difference of two scores; NaN if it is unknown."""
-        one, two = self.deviations, other.deviations
-        return float(np.linalg.norm(one - two)) if one.size and one.size == two.size else float("nan")
-
-    def is_behind(self, other: Standing, n_errors: float) -> bool:
-        """Whether its score is lower by more than so many standard errors of the difference, if known."""
-        return other.score - self.score > n_errors * self.error_to(other)
-
 
 class WatchedRows(Protocol):
     """Rows that a sweep learns last, and whether it goes on by its outputs for them; see ``selection.contest``."""
