@@ -100,6 +100,20 @@ def test_a_winner_with_margins_goes_on_to_a_screening_where_bins_say_nothing():
     assert winner not in promoted(told, won, 64)
 
 
+@pytest.mark.usefixtures("many_rows")
+def test_bins_that_labels_weigh_already_do_not_go_on_to_weights():
+    running, result = noisy_race()
+    first, second = result.trials
+    by_labels = replace(
+        second, candidate=Candidate("words", second.candidate.recipe.with_raced(normalize="tf-idf-ratio"))
+    )
+    assert list(promoted(running, replace(result, trials=[first, by_labels]), 128)) == [first]
+    margins = Trial(
+        Candidate("margins", ASKED.with_raced(**MARGINS | {"normalize": "tf-idf-ratio"})), 1, 150, 0.97, 0.0
+    )
+    assert margins not in promoted(running, replace(result, trials=[margins, *result.trials]), 128)
+
+
 @pytest.mark.parametrize("settings", [MARGINS, LINEAR_MARGINS])
 def test_margins_leave_out_bins_that_say_nothing_by_two_fits_a_split(settings):
     running, _ = noisy_race()

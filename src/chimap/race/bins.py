@@ -197,8 +197,10 @@ class WeighedBins:
     def screened(self, n_rows: int) -> np.ndarray | None:
         """Return weights (splits, bins) from what each bin alone says about the labels of a split.
 
-        None if nearly all bins are informative.
+        None if nearly all bins are informative, and where the labels weigh them already.
         """
+        if self.recipe.normalizes_by_labels:
+            return None
         split_weights = [self._screened(train) for train, _ in self.race.splits_at(n_rows)]
         screenings = [weights for weights in split_weights if weights is not None]
         return np.vstack(screenings) if len(screenings) == len(split_weights) else None
