@@ -40,16 +40,10 @@ pytestmark = pytest.mark.slow
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
+workers = pytest.importorskip("tests.dask_workers").workers
 
 N_ROWS = 45_000
 SETTINGS = {"n_components": 128, "memory": "8MiB", "random_state": 0}
-
-
-@contextmanager
-def workers(number):
-    options = {"n_workers": number, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -457,8 +451,7 @@ def test_an_interrupted_sweep_leaves_out_rows_by_the_factor_of_its_latest_block(
 
 
 def test_a_worker_of_several_threads_factorises_with_all_of_them(blocks_alone):
-    options = {"n_workers": 1, "threads_per_worker": 3, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+    with workers(1, threads=3) as client:
         held = DaskEngine(client).hold()
         assert (held.n_holders, held.n_threads) == (1, 3)
         [piece] = held.put([lambda: 0])

@@ -27,14 +27,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_chunks")]  # work
 
 MOST_ROWS_HERE = 64  # of a product in this process, which shows whether float32 holds the weights
 
-distributed = pytest.importorskip("distributed", reason="workers are those of dask.distributed")
+workers = pytest.importorskip("tests.dask_workers", reason="workers are those of dask.distributed").workers
 da = pytest.importorskip("dask.array", reason="arrays of Dask are needed")
 
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+    with workers(2) as client:
         yield client
 
 
