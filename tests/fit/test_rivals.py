@@ -123,19 +123,28 @@ def test_only_kernels_of_the_last_round_that_are_near_challenge():
     assert challenger_of(RaceResult([first, trial("gaussian", 0.8, 0)], "accuracy", 100, 1.0, [])) is None
 
 
-def test_other_losses_are_not_tried_where_ridge_is_clearly_behind(monkeypatch):
+def test_other_losses_are_tried_where_ridge_is_ahead_of_simpler_features(monkeypatch):
     sides = np.eye(10) / 100
-    scores = {"a": 0.9, "b": 0.91, "c": 0.85, "d": 0.95, "e": 0.89, "f": 0.9}
-    candidates = [Candidate(name, replace(ASKED, loss="square" if name in "ace" else "logistic")) for name in scores]
-    pairs = [candidates[k : k + 2] for k in (0, 2, 4)]
-    empty = Rivals(None, None, None, None, None, pairs, SimpleNamespace(score=SimpleNamespace(name="accuracy")))
+    scores = {"a": 0.9, "b": 0.91, "c": 0.85, "d": 0.95, "e": 0.91, "f": 0.95, "g": 0.93, "h": 0.9}
+    candidates = {
+        name: Candidate(name, replace(ASKED, kernel=kernel, loss="square" if name in "aceg" else "logistic"))
+        for name, kernel in zip(scores, ("linear",) * 2 + ("chi2",) * 6, strict=True)
+    }
     monkeypatch.setattr(
-        Rivals, "standing_of", lambda self, each: Standing(9, scores[each.name], sides["abcdef".index(each.name)])
+        Rivals, "standing_of", lambda self, each: Standing(9, scores[each.name], sides["abcdefgh".index(each.name)])
     )
-    assert [entry.candidate.name for entry in empty.learned([], Progress())] == list("abcef")
-    assert [entry.place for entry in empty.learned([], Progress())] == [0, 0, 1, 2, 2]
-    ahead = Standing(9, 0.95, sides[7])
-    assert [entry.candidate.name for entry in empty.learned([ahead], Progress())] == list("ace")
+
+    def learned(plan, before, *kinds):
+        kinds = [[candidates[name] for name in same] for same in kinds]
+        empty = Rivals(plan, None, None, None, None, kinds, SimpleNamespace(score=SimpleNamespace(name="accuracy")))
+        return [(entry.candidate.name, entry.place) for entry in empty.learned(before, Progress())]
+
+    assert learned(None, [], "ab", "cd", "ef", "gh") == [*zip("abcegh", (0, 0, 1, 2, 3, 3), strict=True)]
+    ridge = SimpleNamespace(recipe=candidates["g"].recipe)  # the plan's, of which the logistic one alone is a rival
+    for own, expected in (0.95, "ah"), (0.92, "abh"), (0.91, "ab"):
+        assert "".join(name for name, _ in learned(ridge, [Standing(9, own, sides[7])], "ab", "h")) == expected
+    ahead = Standing(9, 0.98, sides[7])
+    assert learned(SimpleNamespace(recipe=candidates["h"].recipe), [ahead], "ab", "cd") == [("a", 0), ("c", 1)]
 
 
 def test_rivals_that_take_long_are_not_tried(blocks, monkeypatch):

@@ -162,14 +162,16 @@ class Rivals:
     def learned(self, before: Sequence[Standing], progress: Progress) -> Iterator[Entry]:
         """Yield the rivals that have learned, without those that memory does not hold, that take long, or are hopeless.
 
-        Ridge comes first of each kind. Where it is clearly behind ridge of another kind, or the standings before, other
-        losses are not tried.
+        Ridge comes first of each kind. Where it is clearly behind the standings before, or not ahead of ridge of the
+        simpler kinds by more than an error, other losses are not tried.
         """
-        ridges = [*before]
+        simpler: list[Standing] = []
         for place, same in enumerate(self.candidates):
-            best = max(ridges, key=lambda standing: standing.score, default=None)
+            ridge = self.own_ridge(same, before)
             for candidate in same:
-                began = time.perf_counter()
+                is_ridge, began = candidate.recipe.loss == Square.name, time.perf_counter()
+                if not is_ridge and ridge is not None and not _deserves_other_losses(ridge, before, simpler):
+                    break
                 try:
                     standing = self.standing_of(candidate)
                 except (MemoryBudgetError, DataError) as error:  # the machine of the plan may take what a rival refuses
@@ -179,10 +181,15 @@ class Rivals:
                     break
                 progress.note(f"{candidate.name}: {self._name} {standing.score:.4f} of rows left out")
                 yield Entry(candidate, standing, time.perf_counter() - began, place)
-                if candidate.recipe.loss == Square.name:
-                    ridges.append(standing)
-                    if best is not None and is_behind(standing, best, ERRORS_TO_DROP):
-                        break
+                ridge = standing if is_ridge else ridge
+            simpler += [] if ridge is None else [ridge]
+
+    def own_ridge(self, same: Sequence[Candidate], before: Sequence[Standing]) -> Standing | None:
+        """Return the standing of the machine of the plan, the one before, where it is ridge on the features of some."""
+        settings = [(each.recipe.kernel, each.recipe.normalize) for each in same]
+        if not before or self.plan.recipe.loss != Square.name:
+            return None
+        return before[0] if (self.plan.recipe.kernel, self.plan.recipe.normalize) in settings else None
 
     @property
     def _name(self) -> str:
@@ -333,6 +340,12 @@ class Rivals:
             n_held_out=self.contest.places.size,
             expected=None,
         )
+
+
+def _deserves_other_losses(ridge: Standing, before: Sequence[Standing], simpler: Sequence[Standing]) -> bool:
+    """Whether features are worth other losses, by ridge on them: the simplest within an error of the best wins."""
+    is_hopeless = any(is_behind(ridge, each, ERRORS_TO_DROP) for each in before)
+    return not is_hopeless and all(is_behind(each, ridge, 1.0) for each in simpler)
 
 
 def n_watched(n_rows: int) -> int:
