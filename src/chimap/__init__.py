@@ -30,6 +30,7 @@ from chimap._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from chimap.data import Source, with_covariates
+    from chimap.diagnostics.permanova import permanova
     from chimap.estimators import HistogramClassifier, HistogramRegressor, load, save
     from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
     from chimap.export import export_model
@@ -146,12 +147,15 @@ __all__ = [
     "group_lasso",
     "OnlineIntersectionClassifier",
     "report",
+    "permanova",
 ]
 
 # The module of each name, which is imported when the name is first used. So the command line can answer --help at once,
 # and set up the BLAS before NumPy loads it.
 _HOMES = {
     "data": ("Source", "with_covariates"),
+    "diagnostics": (),
+    "diagnostics.permanova": ("permanova",),
     "engines": (),
     "explain": (),
     "export": ("export_model",),

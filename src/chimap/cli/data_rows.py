@@ -54,6 +54,7 @@ def open_data(
     needs_labels: bool = True,
     reading: Reading | None = None,
     aside: Sequence[str] = (),
+    metadata: Sequence[str] = (),
 ) -> Source:
     """Open DATA as a source of rows. Raise DataError for a bad file, or for other bins than those of the model.
 
@@ -65,6 +66,7 @@ def open_data(
     needs_labels: whether a column of labels without any is an error, rather than rows without labels.
     reading: how rows are made from a column of text or molecules; a model brings its own.
     aside: columns that are not bins, used unless ``table`` excludes columns itself.
+    metadata: more columns that are not bins, of groups for example.
     """
     if holds_images(data):
         if model is None:
@@ -76,6 +78,7 @@ def open_data(
     with busy(f"opening {data}"):
         options: JSON = _options_of_fit(model) | ({"exclude": [*aside]} if aside else {}) | table.given()
         not_bins = [name for name in (options.pop(option, None) for option in _COLUMNS_ASIDE) if name is not None]
+        not_bins += metadata
         words = covariates_of(options.pop("covariates", None), options.pop("metadata", None))
         _check_covariates(words, {"--labels": labels, "--id": options.get("id")} | table.asides())
         if words is not None:

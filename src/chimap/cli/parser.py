@@ -27,13 +27,14 @@ PANELS = {
     "Data": """
         labels task test_fraction unlabelled blocks normalize part all_rows splits per_class permutations rows id
         columns exclude missing sample_weight groups split covariates metadata text tokens ngrams min_count
+        formula strata between
         smiles fingerprint salts
         morgan_radius morgan_size transpose rank shape encoding missing_counts missing_columns
     """,
     "Model": """
         kernel normalization scoring bin_weights time_limit gamma terms components map features
         sampling loss quantile alpha folds class_weight weights threshold positive kind principal method
-        widths
+        widths landmarks model
         tune_components tune_rows objective validation_fraction iterations width_strength
     """,
     "Images": """
@@ -43,7 +44,7 @@ PANELS = {
 _ORDER = ("Arguments", "Data", "Model", "Images", "Output and runtime")
 _COMMON = """
     output labels groups test_fraction splits kernel loss method blocks time_limit descriptors report page memory seed
-    overwrite scores probabilities sets intervals coverage unassigned rows kind
+    formula strata between model overwrite scores probabilities sets intervals coverage unassigned rows kind
 """
 _MOST_IN_SHORT_HELP = 18  # commands with more parameters have a short and a long help
 _EXAMPLES_SHOWN = 5  # examples in the short help

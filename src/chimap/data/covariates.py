@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TypeGuard
@@ -12,7 +12,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._frames import is_frame, names_of
-from chimap._messages import Message, shown
+from chimap._messages import Message, Parameter, shown
 from chimap._types import JSON, ArrayLike, Rows
 from chimap._validation import DataError
 from chimap.data.frames import column_of
@@ -27,8 +27,10 @@ from chimap.data.views import View
 _FACTOR = re.compile(r"C\((.*)\)")
 
 
-def table_of_values(data: object, n_rows: int) -> CovariateTable:
+def table_of_values(data: object, n_rows: int, factors: Collection[str] = ()) -> CovariateTable:
     """Return the covariates of ``n_rows`` rows from a data frame, a mapping of names to values, or an array.
+
+    Those whose names are ``factors`` are categories though they hold numbers.
 
     Raises DataError if their number of rows is another, or a value is infinite.
     """
@@ -46,11 +48,14 @@ def table_of_values(data: object, n_rows: int) -> CovariateTable:
     if not names:
         raise DataError(Message("{covariates} has no columns: name one, or leave it out."))
     pairs = zip(map(str, names), columns, strict=True)
-    return CovariateTable(tuple(map(str, names)), tuple(_cleaned(column, n_rows, name) for name, column in pairs))
+    values = tuple(_cleaned(column, n_rows, name, name in factors) for name, column in pairs)
+    return CovariateTable(tuple(map(str, names)), values)
 
 
-def table_of_columns(source: Source, words: str | Sequence[str]) -> CovariateTable:
+def table_of_columns(source: Source, words: str | Sequence[str], role: str = "covariates") -> CovariateTable:
     """Return columns of the data that a source was opened from; ``C(name)`` is a category though it is of numbers.
+
+    ``role`` is the parameter that names them, for errors.
 
     ``TABLE::name`` is a column of another table, joined by the ids of the rows. Raises DataError for a column that
     is not there, and for one that is the labels or the ids of the rows.
@@ -59,11 +64,11 @@ def table_of_columns(source: Source, words: str | Sequence[str]) -> CovariateTab
     read = []
     for name in names:
         column, is_factor = unwrapped(name)
-        _check_role(source, column)
+        _check_role(source, column, role)
         try:
             values = source.column_with_gaps(column)
         except NoColumnError as error:
-            raise _not_there(source, column) from error
+            raise _not_there(source, column, role) from error
         read.append(_cleaned(values, source.n_rows, column, is_factor))
     return CovariateTable(tuple(unwrapped(name)[0].rpartition("::")[2] for name in names), tuple(read), tuple(names))
 
@@ -98,34 +103,35 @@ def unwrapped(name: str) -> tuple[str, bool]:
     return (name, False) if found is None else (f"{table}{colons}{found[1].strip()}", True)
 
 
-def _check_role(source: Source, column: str) -> None:
+def _check_role(source: Source, column: str, role: str) -> None:
     if source.row_ids is not None and column == source.id_name:
         raise DataError(
             Message(
-                "{}: {!r} is the id of the rows, which no other row shares: leave it out of {covariates}.",
+                "{}: {!r} is the id of the rows, which no other row shares: leave it out of {}.",
                 source.name,
                 column,
+                Parameter(role),
             )
         )
     if column in (source.column_names or ()):
         raise DataError(
             Message(
-                "{}: {!r} is a bin of the rows. Leave it out of {covariates}, or set it aside where the data are "
-                "opened.",
+                "{}: {!r} is a bin of the rows. Leave it out of {}, or set it aside where the data are opened.",
                 source.name,
                 column,
+                Parameter(role),
             )
         )
 
 
-def _not_there(source: Source, column: str) -> NoColumnError:
+def _not_there(source: Source, column: str, role: str) -> NoColumnError:
     """Return the error of a covariate that the data do not have, with names like it."""
     table, colons, name = column.rpartition("::")
     of_rows = [*source.columns_aside, *source.metadata, *(source.column_names or ())]
     others = readers().table_of(table).names if colons else of_rows
     there = instead(name, others, f"there are {shown(others)}")
     return NoColumnError(
-        Message("{}: no column {!r} for {covariates}{}.", table if colons else source.name, name, there)
+        Message("{}: no column {!r} for {}{}.", table if colons else source.name, name, Parameter(role), there)
     )
 
 

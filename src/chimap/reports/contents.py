@@ -67,4 +67,9 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "chimap.reports.selection:used_along_path",
         "chimap.reports.selection:optimality_along_path",
     ),
+    "permanova": (
+        "chimap.diagnostics.permanova:terms",
+        "chimap.diagnostics.permanova:dispersion",
+        "chimap.diagnostics.permanova:difference",
+    ),
 }

@@ -15,6 +15,7 @@ NAMES = (
     "evaluate",
     "explain",
     "compare",
+    "permanova",
     "learn-kernel",
     "compress",
     "export",

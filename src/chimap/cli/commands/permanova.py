@@ -1,0 +1,116 @@
+"""``chimap permanova``: do groups of rows differ, and by which bins?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from chimap._errors import InputError
+from chimap.cli import messages, outputs, show
+from chimap.cli.kernel_space import KernelSpace
+from chimap.cli.options import TableOptions
+from chimap.cli.parser import Without
+
+if TYPE_CHECKING:
+    from chimap.diagnostics.permanova import Permanova
+
+_BINS_SHOWN = 10
+
+
+def permanova(
+    data: str,
+    *,
+    formula: str,
+    covariates: str | None = None,
+    strata: str | None = None,
+    between: str | None = None,
+    metadata: str | None = None,
+    table: Annotated[
+        TableOptions,
+        Without("groups", "split", "sample_weight", "covariates", "metadata", "missing", "missing_columns"),
+    ],
+    space: KernelSpace,
+    permutations: int = 999,
+    report: Path | None = None,
+    overwrite: bool = False,
+    json: bool = False,
+) -> None:
+    """Test whether rows of DATA differ by columns of their metadata, in the space of a kernel.
+
+    Each term explains what those before it do not (sequential sums of squares, as adonis2 of vegan by terms), and its
+    p-value is the share of permuted rows with as large an F. A test of dispersion stands beside it, and the bins that
+    make the difference between two groups.
+
+    Parameters
+    ----------
+    formula : TERMS
+        Terms of columns, such as 'site + age'; site:age is an interaction, and site * age stands for both columns and
+        their interaction. Text is a category, and so is C(year) though it holds numbers.
+    covariates : COLUMNS
+        Columns that are taken out first, such as batch,depth.
+    strata : COLUMN
+        Permute rows within the values of this column only, such as the subject.
+    between : GROUP,GROUP
+        Two groups of the first category of --formula whose difference is shown by bin. By default, those of a category
+        with two.
+    metadata : TABLE
+        Table with the columns, joined by id. By default they are columns of DATA.
+    permutations : N
+        Number of permutations.
+    report : FILE
+        Write tables and figures as one HTML page.
+
+    \b
+    Examples:
+      chimap permanova samples.csv --formula site
+      chimap permanova samples.csv --formula 'site + age' --strata subject --report site.html
+      chimap permanova counts.biom --metadata samples.tsv --formula treatment --covariates batch
+      chimap permanova samples.csv --formula diagnosis --between healthy,ulcerative --kernel intersection
+      chimap permanova samples.csv --formula diagnosis --model my.model --json
+    """
+    from chimap.diagnostics import permanova as analysis
+    from chimap.diagnostics.formula import columns_in, terms_of
+
+    outputs.check_outputs({"--report": report}, (data, metadata, space.model), overwrite)
+    pair = None if between is None else tuple(name.strip() for name in between.split(","))
+    if pair is not None and len(pair) != 2:
+        raise InputError(f"--between must name two groups with a comma between them; got {between!r}.")
+    first = [] if covariates is None else analysis.covariate_terms(covariates)
+    columns = [*columns_in(first), *columns_in(terms_of(formula)), *([] if strata is None else [strata])]
+    model = space.loaded()
+    source = space.open(data, table, [] if metadata is not None else columns, model, json)
+    result = analysis.permanova(
+        source,
+        formula,
+        metadata,
+        covariates=covariates,
+        strata=strata,
+        between=pair,
+        model=model,
+        permutations=permutations,
+        progress=show.progress(json),
+        **space.settings(),
+    )
+    for note in result.notes:
+        messages.say("note", messages.in_flags(note))
+    if report is not None:
+        with show.busy("drawing the report"):
+            result.save(report, overwrite=overwrite)
+        messages.written.append(str(report))
+    if json:
+        show.as_json({"command": "permanova", "report": report and str(report), **result.as_dict()})
+        return
+    _print(result, report)
+
+
+def _print(result: Permanova, report: Path | None) -> None:
+    heads, lines = result.table()
+    show.table(f"PERMANOVA of {result.data['file']}", heads[:1], heads[1:], lines)
+    facts: dict[str, str | None] = {"kernel": str(result.data["kernel"])}
+    for each in result.dispersions:
+        facts[f"spread of {each.term}"] = each.in_words
+    if result.difference is not None:
+        facts["difference"] = result.difference.in_words
+        facts["bins"] = "\n".join(result.difference.top(_BINS_SHOWN))
+    facts["report"] = None if report is None else str(report)
+    show.facts(result.sentence, facts)

@@ -1,0 +1,553 @@
+"""PERMANOVA in the space of a kernel: do groups of rows differ, by more than permuted rows would?
+
+Rows are vectors z about their mean whose products are the kernel. A term of the formula has orthonormal columns Q,
+which are orthogonal to the mean and to the terms before it, and
+
+    SS = |Q'Z|^2 = trace(Q'G Q),    F = (SS / df) / (SS_residual / df_residual),    R2 = SS / SS_total,    G = Z Z':
+
+sequential sums of squares, as of ``adonis2(by = "terms")`` of vegan. Each term is tested by permuting the rows without
+what the terms before it explain (Freedman and Lane, 1983), within strata: B permutations are one product of Z' with the
+columns in B orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+import numpy as np
+
+from chimap._errors import InputError
+from chimap._formatting import number, one_line, percent, plain
+from chimap._messages import Message
+from chimap._progress import Progress
+from chimap._types import JSON, Parameters
+from chimap._validation import DataError, check_positive
+from chimap.diagnostics.coordinates import KernelCoordinates, RowsInKernel, square_lengths
+from chimap.diagnostics.difference import TwoGroups, two_groups
+from chimap.diagnostics.formula import Design, DesignTerm, columns_in, design_of_category, terms_of
+from chimap.diagnostics.metadata import Data, Metadata, columns_of, complete_rows, opened
+from chimap.diagnostics.shuffles import Shuffles, p_value, permuted_squares
+from chimap.kernels import Kernel
+from chimap.reports.figures import drawing, horizontal_bars, to_svg, write_beside
+from chimap.reports.page import Page, now, package_versions
+from chimap.reports.section import Figure, Section, Table, folded
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from chimap.models.predictor import Predictor
+
+FloatOrArray = TypeVar("FloatOrArray", float, np.ndarray)
+
+
+@dataclass(frozen=True)
+class TestedTerm:
+    """A line of the table: a term, and how much of the sum of squares it explains.
+
+    Parameters
+    ----------
+    name : str
+        The term.
+    df : int
+        Degrees of freedom.
+    ss : float
+        Sum of squares, sequential: what it adds to the terms before it.
+    r2 : float
+        Its share of the total sum of squares.
+    f : float
+        Pseudo-F: the mean square of the term divided by that of the residuals.
+    p : float
+        Share of permutations with as large an F, the rows as they are included. NaN for covariates that no
+        permutation within strata changes.
+    is_covariate : bool
+        Whether it was taken out before the terms of the formula.
+    """
+
+    name: str
+    df: int
+    ss: float
+    r2: float
+    f: float
+    p: float
+    is_covariate: bool = False
+
+
+@dataclass(frozen=True)
+class Dispersion:
+    """Whether the groups of a term are spread alike: a test of the distances to their means (PERMDISP).
+
+    A difference in spread, and not in place, may be what PERMANOVA finds, above all with groups of other sizes.
+
+    Parameters
+    ----------
+    term : str
+        The term.
+    groups : tuple of str
+        Its levels.
+    counts : tuple of int
+        Rows of each.
+    distances : tuple of float
+        Mean distance of the rows of each group to the mean row of the group, times sqrt(n / (n - 1)), as
+        ``betadisper(bias.adjust = TRUE)`` of vegan: a mean of few rows lies too close to them.
+    f : float
+        F of the distances between groups.
+    p : float
+        Share of permutations with as large an F.
+
+    References
+    ----------
+    Anderson, Distance-based tests for homogeneity of multivariate dispersions (2006). Stier, Geange, Hanson and Bolker,
+    Predator density and timing of arrival affect reef fish community assembly (2013), for the factor.
+    """
+
+    term: str
+    groups: tuple[str, ...]
+    counts: tuple[int, ...]
+    distances: tuple[float, ...]
+    f: float
+    p: float
+
+    @property
+    def in_words(self) -> str:
+        """The test, and the groups that are spread most and least."""
+        order = np.argsort(self.distances)
+        most, least = order[-1], order[0]
+        return (
+            f"F = {number(self.f, 3)}, p = {number(self.p, 3)}: {number(self.distances[most], 3)} in "
+            f"{one_line(self.groups[most])}, {number(self.distances[least], 3)} in {one_line(self.groups[least])}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Permanova(Page):
+    """A permutational analysis of variance in the space of a kernel.
+
+    Parameters
+    ----------
+    formula : str
+        The formula.
+    terms : tuple of TestedTerm
+        Its terms in their order, covariates first.
+    residual : tuple of int and float
+        Degrees of freedom and sum of squares of what no term explains.
+    total : tuple of int and float
+        Those about the mean.
+    dispersions : tuple of Dispersion
+        A test for each category of the formula.
+    difference : TwoGroups or None
+        How two groups differ, and by which bins.
+    data : mapping of str to object
+        Facts about the rows by name.
+    settings : mapping of str to object
+        Settings of the tests by name.
+    notes : tuple of str
+        What to know before it is read.
+    versions : mapping of str to str, optional
+        Versions of packages by name.
+    created : datetime, optional
+        Time of the result, with its time zone; by default now.
+    """
+
+    kind: ClassVar[str] = "permanova"
+
+    formula: str
+    terms: tuple[TestedTerm, ...]
+    residual: tuple[int, float]
+    total: tuple[int, float]
+    dispersions: tuple[Dispersion, ...]
+    difference: TwoGroups | None
+    data: Mapping[str, object]
+    settings: Parameters
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=package_versions)
+    created: datetime = field(default_factory=now)
+
+    @property
+    def title(self) -> str:
+        """Title of the page."""
+        return f"PERMANOVA of {self.data['file']}"
+
+    @property
+    def sentence(self) -> str:
+        """What the first term of the formula explains, and whether by more than chance."""
+        first = next(term for term in self.terms if not term.is_covariate)
+        given = [term.name for term in self.terms if term.is_covariate]
+        after = f", given {', '.join(given)}" if given else ""
+        return (
+            f"{first.name} explains {percent(first.r2)} of the variation{after}: F = {number(first.f, 3)}, "
+            f"p = {number(first.p, 3)}."
+        )
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Return the table of terms as text: its heads and lines, those of residuals and total last."""
+        lines: list[tuple[str, ...]] = [
+            (term.name, f"{term.df:,}", number(term.ss), percent(term.r2), number(term.f), number(term.p, 3))
+            for term in self.terms
+        ]
+        (rest_df, rest), (df, total) = self.residual, self.total
+        lines.append(("residuals", f"{rest_df:,}", number(rest), percent(rest / (total or 1.0)), "", ""))
+        lines.append(("total", f"{df:,}", number(total), percent(1.0), "", ""))
+        return ("term", "df", "sum of squares", "R²", "F", "p"), lines
+
+    def details(self) -> dict[str, Mapping[str, object]]:
+        """Return facts about the rows, the settings, and the versions."""
+        return {"Data": self.data, "Settings": self.settings, "Versions": self.versions}
+
+    def as_dict(self) -> JSON:
+        """Return the test as JSON types."""
+        return {
+            "title": self.title,
+            "formula": self.formula,
+            "sentence": self.sentence,
+            "terms": [plain(asdict(term)) for term in self.terms],
+            "residual": {"df": self.residual[0], "ss": self.residual[1]},
+            "total": {"df": self.total[0], "ss": self.total[1]},
+            "dispersions": [plain(asdict(each)) for each in self.dispersions],
+            "difference": None if self.difference is None else plain(self.difference.as_dict()),
+            "data": plain(self.data),
+            "settings": plain(self.settings),
+            "notes": list(self.notes),
+            "versions": plain(self.versions),
+            "created": self.created.isoformat(),
+        }
+
+
+def permanova(
+    X: Data,
+    formula: str,
+    metadata: Metadata = None,
+    *,
+    covariates: str | Sequence[str] | None = None,
+    strata: str | np.ndarray | None = None,
+    between: tuple[str, str] | None = None,
+    kernel: str | Kernel = "chi2",
+    normalize: str | None = "l1",
+    gamma: float | str = "mean",
+    model: Predictor | BaseEstimator | None = None,
+    permutations: int = 999,
+    landmarks: int | None = None,
+    memory: str | int = "1GiB",
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> Permanova:
+    """Test whether rows differ by columns of their metadata, in the space of a kernel.
+
+        F = (SS / df) / (SS_residual / df_residual),    R2 = SS / SS_total,
+
+    with sequential sums of squares of the kernel about its mean: each term explains what those before it do not, as
+    ``adonis2(by = "terms")`` of vegan. With one term, F and R2 are those of scikit-bio's ``permanova`` of the distances
+    sqrt(K(x, x) + K(y, y) - 2 K(x, y)). The rows without what the terms before it explain are permuted for each term.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame, path or Source of n rows
+        The counts.
+    formula : str
+        Terms of columns of the metadata: ``"site + age"``, ``"site:age"`` for an interaction, ``"site * age"`` for
+        both and their interaction. Text is a category and numbers are numbers; ``C(year)`` is a category.
+    metadata : data frame, mapping, path or None, default=None
+        Where the columns are: values in the order of the rows; a table joined by ids; None for columns of X.
+        Rows without a value are left out.
+    covariates : str or sequence of str, default=None
+        Columns, or terms, that are taken out first.
+    strata : str or array of shape (n,), default=None
+        Column, or values, within which rows are permuted, such as subjects.
+    between : tuple of two str, default=None
+        Two groups of the first category of the formula whose difference is shown by bin. None takes those of a
+        category with two.
+    kernel : str or Kernel, default="chi2"
+        The kernel. With ``"intersection"`` of shares D^2 is twice the dissimilarity of Bray and Curtis.
+    normalize : str or None, default="l1"
+        Normalisation of the rows: "l1" makes shares.
+    gamma : float or str, default="mean"
+        Bandwidth of exponential kernels.
+    model : fitted model or None, default=None
+        Takes the kernel and the normalisation of a model instead.
+    permutations : int, default=999
+        Number of permutations.
+    landmarks : int or None, default=None
+        Landmarks that stand for the rows; None for the exact kernel of up to 4,096 rows, and 512 landmarks of more.
+    memory : str or int, default="1GiB"
+        Memory of the coordinates.
+    random_state : int, default=0
+        Seed of permutations and landmarks.
+    progress : Progress or None, default=None
+        Informed of each stage and step.
+
+    Returns
+    -------
+    Permanova
+        The table of terms, tests of dispersion, and the difference of two groups.
+
+    Raises
+    ------
+    DataError
+        If a column is missing or constant, if a term adds nothing to those before it, or if no permutation within
+        strata changes it.
+
+    References
+    ----------
+    Anderson, A new method for non-parametric multivariate analysis of variance (2001). McArdle and Anderson, Fitting
+    multivariate models to community data (2001). Freedman and Lane, A nonstochastic interpretation of reported
+    significance levels (1983).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.poisson(5, (40, 6))
+    >>> X[:20, 2] += 4
+    >>> found = permanova(X, "site + age", {"site": ["a"] * 20 + ["b"] * 20, "age": rng.random(40)}, permutations=199)
+    >>> [(term.name, term.df, term.p < 0.05) for term in found.terms], str(found.difference.bins[0])
+    ([('site', 1, True), ('age', 1, False)], 'bin 2')
+    """
+    check_positive(permutations, "permutations", integer=True)
+    first, asked = [] if covariates is None else covariate_terms(covariates), terms_of(formula)
+    roles = {"covariates": columns_in(first), "formula": columns_in([term for term in asked if term not in first])}
+    roles["formula"] = [name for name in roles["formula"] if name not in roles["covariates"]]
+    if isinstance(strata, str) and strata not in [*roles["covariates"], *roles["formula"]]:
+        roles["strata"] = [strata]
+    machine = None if model is None else getattr(model, "fitted", model).exact
+    source = opened(X, [name for names in roles.values() for name in names], machine)
+    table = columns_of(source, roles, metadata, {} if strata is None or isinstance(strata, str) else {"strata": strata})
+    source, table, notes = complete_rows(source, table)
+    values = dict(zip(table.names, table.values, strict=True))
+    within = None if strata is None else values[strata if isinstance(strata, str) else "strata"].data
+    design = Design.of(first, asked, table)
+    shuffles = Shuffles.within(within, source.n_rows)
+    notes += design.notes + _notes_on_orders(design, shuffles, permutations)
+    with progress or Progress() as shown:
+        if machine is None:
+            rows = RowsInKernel.of_kernel(source, kernel, normalize, gamma, random_state)
+        else:
+            rows = RowsInKernel.of_model(source, machine)
+        coordinates = KernelCoordinates.of(rows, landmarks, memory, random_state, shown)
+        categories = [term for term in design.terms if term.levels is not None and not term.is_covariate]
+        groups = _groups(between, categories)
+        n_tests = len(design.terms) + len(categories) + (groups is not None)
+        shown.stage("permuting", permutations * n_tests, "permutations")
+        terms, residual, total = table_of_terms(design, coordinates.Z, shuffles, permutations, random_state, shown)
+        spreads = [
+            dispersion_of(term, coordinates.Z, shuffles, permutations, random_state, shown) for term in categories
+        ]
+        difference = None
+        if groups is not None:
+            term, pair = groups
+            difference = two_groups(rows, coordinates, term, pair, within, permutations, random_state, shown)
+    data = {
+        "file": source.name,
+        "rows": source.n_rows,
+        "rows left out": source.n_left_out or None,
+        "bins": source.n_features,
+        "kernel": rows.described,
+        "landmarks": coordinates.n_landmarks,
+    }
+    settings = {
+        "formula": formula,
+        "covariates": ", ".join(roles["covariates"]) or None,
+        "strata": strata if strata is None or isinstance(strata, str) else "given",
+        "permutations": permutations,
+        "random_state": random_state,
+    }
+    return Permanova(formula, terms, residual, total, tuple(spreads), difference, data, settings, notes)
+
+
+def covariate_terms(covariates: str | Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the terms of covariates: names in a list or a text with commas, or a formula."""
+    text = covariates.replace(",", "+") if isinstance(covariates, str) else "+".join(covariates)
+    return terms_of(text)
+
+
+def _notes_on_orders(design: Design, shuffles: Shuffles, n_permutations: int) -> tuple[str, ...]:
+    """Return what to say of terms that few orders change. Raise DataError for a term that none does."""
+    notes = []
+    for term in design.terms:
+        if shuffles.leave(term.columns):
+            if term.is_covariate:
+                notes.append(f"{term.name} is the same within each stratum: it is taken out, and not tested.")
+                continue
+            raise DataError(
+                Message(
+                    "{formula}: every stratum of {strata} has one value of {!r}, so that no permutation within strata "
+                    "changes it. Leave {strata} out after taking the mean of each stratum's rows, or test terms that "
+                    "vary within strata.",
+                    term.name,
+                )
+            )
+        if term.codes is not None and (n := shuffles.n_different(term.codes)) <= n_permutations:
+            notes.append(f"Permutations give {term.name} {n:,.0f} different orders, so that p is at least {1 / n:.2g}.")
+    return tuple(notes)
+
+
+def _groups(between: tuple[str, str] | None, categories: list[DesignTerm]) -> tuple[DesignTerm, tuple[str, str]] | None:
+    """Return the category and the two of its groups whose difference is shown; None for none."""
+    if between is not None:
+        if not categories:
+            raise InputError(Message("{between} names groups, but no term of {formula} is a category: C(name) is one."))
+        return categories[0], between
+    pairs = (term for term in categories if term.levels is not None and term.levels.size == 2)
+    term = next(pairs, None)
+    return None if term is None or term.levels is None else (term, (str(term.levels[0]), str(term.levels[1])))
+
+
+def table_of_terms(
+    design: Design, Z: np.ndarray, shuffles: Shuffles, n_permutations: int, seed: int, progress: Progress
+) -> tuple[tuple[TestedTerm, ...], tuple[int, float], tuple[int, float]]:
+    """Return the lines of the table for rows Z (n, r) about their mean, that of the residuals and of all.
+
+    Examples
+    --------
+    >>> from chimap.diagnostics.formula import design_of_category
+    >>> design = design_of_category("site", np.array(["a", "b"]), np.array([0, 0, 1, 1]))
+    >>> Z = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> lines, residual, total = table_of_terms(design, Z, Shuffles.within(None, 4), 9, 0, Progress())
+    >>> round(lines[0].ss, 9), round(lines[0].f, 9), round(lines[0].r2, 9)
+    (9.0, 18.0, 0.9)
+    """
+    Q, left = design.columns, design.residual_df
+    total = float(square_lengths(Z).sum())
+    squares = square_lengths(Q.T @ Z)
+    residual = max(total - float(squares.sum()), 0.0)
+    lines = []
+    for i, (term, own) in enumerate(zip(design.terms, design.places(), strict=True)):
+        ss = float(squares[own].sum())
+        f = _f(ss, term.df, residual, left)
+        p = np.nan
+        if not shuffles.leave(term.columns):
+            before = Q[:, : own.start].astype(Z.dtype)
+            rest = Z - before @ (before.T @ Z) if own.start else Z
+            permuted = permuted_squares(rest, Q, shuffles, n_permutations, [seed, 0, i], progress)
+            of_term, of_rest = permuted[:, own].sum(axis=1), float(square_lengths(rest).sum())
+            p = p_value(f, _f(of_term, term.df, of_rest - permuted.sum(axis=1), left))
+        lines.append(TestedTerm(term.name, term.df, ss, ss / (total or 1.0), float(f), p, term.is_covariate))
+    return tuple(lines), (left, residual), (design.n_rows - 1, total)
+
+
+def _f(ss: FloatOrArray, df: int, residual: FloatOrArray, residual_df: int) -> FloatOrArray:
+    """Return the mean square of a term divided by that of the residuals."""
+    return (ss / df) / np.maximum(residual / residual_df, np.finfo(np.float64).tiny)
+
+
+def dispersion_of(
+    term: DesignTerm, Z: np.ndarray, shuffles: Shuffles, n_permutations: int, seed: int, progress: Progress
+) -> Dispersion:
+    """Return the test of the distances of rows to the mean rows of their groups."""
+    assert term.levels is not None
+    assert term.codes is not None
+    counts, distances = np.bincount(term.codes), np.empty(Z.shape[0])
+    for group, n in enumerate(counts):
+        own = term.codes == group
+        about = Z[own] - Z[own].mean(axis=0, dtype=np.float64)
+        distances[own] = np.sqrt(square_lengths(about) * n / max(1, n - 1))
+    means = np.bincount(term.codes, distances) / counts
+    design = design_of_category(term.name, term.levels, term.codes)
+    about_mean = (distances - distances.mean())[:, None]
+    lines, _, _ = table_of_terms(design, about_mean, shuffles, n_permutations, seed + 1, progress)
+    names, sizes = tuple(map(str, term.levels)), tuple(map(int, counts))
+    return Dispersion(term.name, names, sizes, tuple(map(float, means)), lines[0].f, lines[0].p)
+
+
+# --- the sections of the page
+
+
+def terms(found: Permanova) -> Section:
+    """Return the table of terms."""
+    heads, lines = found.table()
+    strata = found.settings.get("strata")
+    within = "" if strata is None else f" within strata ({strata})"
+    covariates = [term.name for term in found.terms if term.is_covariate]
+    given = f" Covariates come first: {', '.join(covariates)}." if covariates else ""
+    return Section(
+        "Terms",
+        "What each term explains of the squared distances between rows that the terms before it do not (sequential "
+        f"sums of squares).{given} p is the share of {found.settings['permutations']:,} permutations{within} of the "
+        "rows, without what earlier terms explain, with as large an F.",
+        (Figure(lambda: explained_figure(found)),),
+        (Table([head[0].upper() + head[1:] for head in heads], lines),),
+        " ".join(found.notes),
+        lead=found.sentence,
+        layout="stack",
+    )
+
+
+def explained_figure(found: Permanova) -> str:
+    """Draw the share of the variation that each term explains."""
+    terms = found.terms
+    with drawing(380, 34 * len(terms)) as (figure, axes):
+        values = np.array([term.r2 for term in terms])
+        places = horizontal_bars(axes, [term.name for term in terms], values, room=1.5)
+        for place, term in zip(places, terms, strict=True):
+            tested = "" if np.isnan(term.p) else f", p = {number(term.p, 2)}"
+            write_beside(axes, place, term.r2, f"{percent(term.r2)}{tested}")
+        told = "; ".join(f"{one_line(term.name)} {percent(term.r2)}" for term in terms)
+        return to_svg(figure, "permanova-terms", f"Share of the variation that each term explains: {told}.")
+
+
+def dispersion(found: Permanova) -> Section | None:
+    """Return the tests of dispersion."""
+    if not found.dispersions:
+        return None
+    tables: list[Table] = []
+    for each in found.dispersions:
+        pairs = sorted(zip(each.groups, each.counts, each.distances, strict=True), key=lambda line: -line[2])
+        lines = [(one_line(group), f"{n:,}", number(distance)) for group, n, distance in pairs]
+        caption = f"{each.term}: F = {number(each.f, 3)}, p = {number(each.p, 3)}"
+        tables += folded(
+            ("Group", "Rows", "Mean distance to its mean row"), lines, "groups", caption=caption, whole=caption
+        )
+    return Section(
+        "Dispersion",
+        "Are the groups spread alike? Where they are not, p of the terms may tell of spread and not of place, above "
+        "all with groups of unequal numbers of rows.",
+        tables=tuple(tables),
+        layout="stack",
+    )
+
+
+_BINS_SHOWN = 15
+
+
+def difference(found: Permanova) -> Section | None:
+    """Return the difference of two groups, with the bins that make most of it."""
+    two = found.difference
+    if two is None:
+        return None
+    a, b = map(one_line, two.groups)
+    shares = [""] * two.bins.size if two.shares is None else [percent(share) for share in two.shares]
+    heads = ("Bin", "Share of MMD²", f"Mean in {a}", f"Mean in {b}", "Correlation")
+    lines = [
+        (one_line(name), share, number(float(means[0]), 3), number(float(means[1]), 3), number(float(r), 2))
+        for name, share, means, r in zip(two.bins, shares, two.means, two.correlations, strict=True)
+    ][: 10 * _BINS_SHOWN]
+    way = (
+        "Bins are sorted by their correlation with the witness function, as the kernel is no sum over bins."
+        if two.shares is None
+        else "The kernel is a sum over bins, so that each has its "
+        + ("exact share." if two.is_exact else "share, by a map of each bin with errors below a hundredth of it.")
+    )
+    return Section(
+        f"{a} and {b}",
+        f"The mean rows of {two.counts[0]:,} and {two.counts[1]:,} rows are √{number(two.mmd2, 3)} apart (maximum mean "
+        f"discrepancy; MMD² without bias {number(two.mmd2_unbiased, 3)}), p = {number(two.p, 3)}. {way} The "
+        f"correlation is that with the witness function: positive for bins that are larger in {a}.",
+        (Figure(lambda: difference_figure(two)),),
+        folded(heads, lines, "bins"),
+        layout="stack",
+    )
+
+
+def difference_figure(two: TwoGroups) -> str:
+    """Draw the bins that make most of the difference, in the colour of the group that has more of them."""
+    kept = slice(0, _BINS_SHOWN)
+    values = np.abs(two.correlations[kept]) if two.shares is None else two.shares[kept]
+    names = [one_line(name) for name in two.bins[kept]]
+    with drawing(380, 26 * len(names)) as (figure, axes):
+        places = horizontal_bars(axes, names, values, room=1.6)
+        for place, value, means in zip(places, values, two.means[kept], strict=True):
+            more = two.groups[int(means[1] > means[0])]
+            shown = number(float(value), 2) if two.shares is None else percent(float(value))
+            write_beside(axes, place, float(value), f"{shown}, more in {one_line(more, 20)}")
+        what = "Correlation with the witness function" if two.shares is None else "Share of the difference"
+        return to_svg(figure, "permanova-bins", f"{what}: {', '.join(names)}.")
