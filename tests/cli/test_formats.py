@@ -59,14 +59,17 @@ def test_info_of_a_folder_of_texts(tmp_path):
 def test_neighbours_among_words_in_a_shell(tmp_path):
     write_csv(tmp_path)
     texts = ["fit", "texts.csv", "--text", "body", "--labels", "kind", *SMALL, "--overwrite"]
-    pairs, symbols = run_many(
+    pairs, symbols, settled = run_many(
         [
             [*texts, "--ngrams", "1,2", "--min-count", "3", "-o", "pairs.model"],
             [*texts, "--tokens", "symbols", "--ngrams", "3", "-o", "symbols.model"],
+            [*texts, "--ngrams", "auto", "-o", "settled.model"],
         ],
         tmp_path,
     )
-    assert pairs.code == symbols.code == 0, pairs.err + symbols.err
+    assert pairs.code == symbols.code == settled.code == 0, pairs.err + symbols.err + settled.err
+    assert settled.err.count("pairs of words are not counted: accuracy") == 1
+    assert chimap.load(tmp_path / "settled.model").reading_.ngrams == (1, 1)
     model = chimap.load(tmp_path / "pairs.model")
     assert (model.reading_.ngrams, model.reading_.min_count) == ((1, 2), 3)
     assert {name.count(" ") for name in model.feature_names_in_} == {0, 1}
@@ -77,7 +80,8 @@ def test_neighbours_among_words_in_a_shell(tmp_path):
     wrong = {
         ("--ngrams", "2,1"): "--ngrams must be the fewest and the most neighbours",
         ("--ngrams", "0"): "--ngrams must be the fewest and the most neighbours",
-        ("--ngrams", "two"): "such as 1,2, or one number; got 'two'",
+        ("--ngrams", "two"): "such as 1,2, or one number, or auto; got 'two'",
+        ("--ngrams", "auto", "--tokens", "characters"): "'auto' is for words that are not hashed",
         ("--min-count", "1000"): "no word is in 1000 texts or more; the most common,",
         ("--min-count", "0"): "--min-count must be a positive whole number",
     }

@@ -148,6 +148,29 @@ def test_settings_of_a_source():
         open_source(SMILES, reading=MorganCounts("smiles"), ngrams=(1, 2), min_count=1)
 
 
+def test_pairs_that_a_fit_may_do_without_follow_the_words():
+    found, names = counts_of(WordCounts(ngrams="auto"), TEXTS)
+    for ngrams, part in (((1, 1), slice(None, len(WORDS))), ((2, 2), slice(len(WORDS), None))):
+        expected, of_part = counts_of(WordCounts(ngrams=ngrams), TEXTS)
+        assert names[part] == of_part
+        np.testing.assert_array_equal(found[:, part], expected)
+    for wrong in ({"tokens": "characters"}, {"n_buckets": 64}):
+        with pytest.raises(ValueError, match="'auto' is for words that are not hashed"):
+            WordCounts(ngrams="auto", **wrong)
+
+
+def test_common_pairs_are_counted_in_little_memory():
+    texts = [f"of the {' '.join(f'w{i}x{j}' for j in range(20))}" for i in range(400)]
+    reading = WordCounts(ngrams="auto", memory=2**20)
+    tracemalloc.start()
+    learned = reading.learned(iter([texts]), "texts")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert learned.settled(True).vocabulary[-1] == "of the"
+    assert any("rare ones may be missing" in note for note in learned.notes)
+    assert peak < 2**21
+
+
 def test_the_most_common_of_too_many_words_are_kept_and_told():
     source = WordCounts(most_words=5).source(TEXTS)
     rows_with = (CountVectorizer().fit_transform(TEXTS).toarray() > 0).sum(axis=0)

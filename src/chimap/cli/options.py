@@ -173,8 +173,9 @@ class CountedColumn:
         What --text counts: words; characters, for texts without blanks between words; or symbols, which are all
         characters as they are, of SMILES or of sequences.
     ngrams : FEWEST,MOST
-        How many neighbours --text counts together: 1,2 counts words and pairs of neighbours, 3 triples only. By
-        default 1 for words, 1,2 for characters and 1,3 for symbols.
+        How many neighbours --text counts together: 1,2 counts words and pairs of neighbours, 3 triples only; auto
+        counts pairs of words where texts that are left out are predicted better with them. By default 1 for words, 1,2
+        for characters and 1,3 for symbols.
     min_count : N
         In how many texts a word of --text, or in how many molecules a substructure of --smiles that is not hashed, must
         be to be counted.
@@ -261,14 +262,15 @@ class CountedColumn:
                     flag = f"--{name.replace('_', '-')}"
                     raise InputError(f"{flag} {remedy}, or leave {flag} out.")
 
-    def _neighbours(self) -> tuple[int, int] | None:
-        """Return the numbers of --ngrams: the fewest and the most neighbours. Raise ValueError for other text."""
-        if self.ngrams is None:
-            return None
+    def _neighbours(self) -> tuple[int, int] | str | None:
+        """Return the fewest and the most neighbours of --ngrams, None or "auto". Raise ValueError for other text."""
+        if self.ngrams is None or self.ngrams == "auto":
+            return self.ngrams
         numbers = self.ngrams.split(",")
         if not all(number.strip().isdecimal() for number in numbers) or len(numbers) > 2:
             raise InputError(
-                f"--ngrams must be the fewest and the most neighbours, such as 1,2, or one number; got {self.ngrams!r}."
+                f"--ngrams must be the fewest and the most neighbours, such as 1,2, or one number, or auto; got "
+                f"{self.ngrams!r}."
             )
         return int(numbers[0]), int(numbers[-1])
 

@@ -76,6 +76,10 @@ class Reading(ABC):
         Names of the ways to group fields by what they are, see ``groups``.
     has_drawings : bool
         Whether ``painted`` draws fields.
+    n_optional : int
+        How many of the last bins a fit may do without, see ``settled``.
+    optional_name : str
+        What these are.
     """
 
     column: str
@@ -83,6 +87,8 @@ class Reading(ABC):
     dtype = np.dtype(np.float32)
     splits: ClassVar[tuple[str, ...]] = ()
     has_drawings: ClassVar[bool] = False
+    n_optional: int = 0
+    optional_name: ClassVar[str] = ""
 
     @property
     @abstractmethod
@@ -93,6 +99,16 @@ class Reading(ABC):
     def is_learned(self) -> bool:
         """Whether the reading knows its bins."""
         return bool(self.names)
+
+    def settled(self, keeps_optional: bool) -> Reading:
+        """Return the reading with or without its optional bins, of which none is then left.
+
+        Parameters
+        ----------
+        keeps_optional : bool
+            Whether they stay.
+        """
+        return self
 
     def headed(self, columns: Sequence[str], where: str) -> Self:
         """Return the reading of the column as it is called among ``columns``, whatever the case of its name.

@@ -285,6 +285,8 @@ class Source(RowsInChunks):
         Number of equal rows that each row stands for; None if each is one row, whatever its weight.
     covariates : CovariateTable or None
         Columns of other kinds beside the bins, such as age and sex, where a fit or a model takes them.
+    n_optional : int
+        How many of the last columns a fit may do without, such as pairs of words.
     unlabelled : Source or None
         The rows that were left out because they have no label.
     n_left_out : int
@@ -343,6 +345,7 @@ class Source(RowsInChunks):
     column_kinds: tuple[str, ...] | None = None
     is_logged: bool = False
     first_column: int | None = None
+    n_optional: int = 0
     unlabelled: Source | None = None
 
     def places_in_file(self) -> np.ndarray:

@@ -85,7 +85,8 @@ class ChosenColumns(View):
         super().__init__(source)
         self._places = np.asarray(places, dtype=np.int64)
         self._there = np.flatnonzero(self._places >= 0)
-        self.n_features = self._places.size
+        self._are_first = bool((self._places == np.arange(self._places.size)).all())
+        self.n_features, self.n_optional = self._places.size, 0
         if names is not None:
             self.column_names = names
         elif source.column_names is not None:
@@ -111,7 +112,7 @@ class ChosenColumns(View):
     def _taken(self, X: Rows) -> Rows:
         if self._there.size < self._places.size:
             return self._with_zeros(X)
-        taken = X[:, self._places]
+        taken = X[:, : self._places.size] if self._are_first else X[:, self._places]
         if _arrays.is_sparse(taken):
             taken.sort_indices()
             return taken
@@ -346,6 +347,9 @@ def matched(
         told.append(overlap.check(mass, missing_columns, source.name))
     view = ChosenColumns(source, overlap.places, model_names)
     taken = {*overlap.places.tolist()}
+    n_sure = source.n_features - source.n_optional
+    if overlap.places.max() < n_sure:  # nothing is said of optional columns to a model that does without
+        source_names = source_names[:n_sure]
     unknown = [name for i, name in enumerate(source_names) if i not in taken]
     view.notes = (*source.notes, *ignored(unknown, source.name), *told)
     return view

@@ -47,6 +47,7 @@ from chimap.features.covariates import Covariates
 from chimap.fit.batches import Batches, first_batches
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import fit
+from chimap.fit.optional import with_settled_columns
 from chimap.kernels import Kernel
 from chimap.losses import Loss
 from chimap.machines.catalogue import check_settings
@@ -241,10 +242,11 @@ class HistogramModel(BaseEstimator):
         if self.covariates is not None and names_columns(self.covariates):
             source = with_columns_beside(source, self.covariates, groups)
         source, groups = source_to_fit(source, recipe, sample_weight, groups)
+        progress = progress or (RichProgress() if self.verbose else Progress())
+        source = with_settled_columns(source, recipe, groups, progress)
         schema = RowSchema.of(type(self).__name__, source, *units_and_mass(source, recipe, groups is not None))
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
-        progress = progress or (RichProgress() if self.verbose else Progress())
         model = fit(
             recipe,
             source,

@@ -128,6 +128,7 @@ class FieldSource(OrderedSource):
         columns.finish()
         self.reading, self.dtype, self.is_sparse = reading, reading.dtype, reading.is_sparse
         self.column_names, self.n_features = reading.names, len(reading.names)
+        self.n_optional = reading.n_optional
         self.row_ids, self._y = columns.ids, columns.y
         if columns.label is None:
             self._y = labels_elsewhere(labels, self.n_rows, records.address, records.names)

@@ -60,7 +60,7 @@ def open_source(
     with_labels: bool | None = None,
     reading: Reading | None = None,
     tokens: str | None = None,
-    ngrams: tuple[int, int] | None = None,
+    ngrams: tuple[int, int] | str | None = None,
     min_count: int | None = None,
 ) -> Source:
     """Return a source for an array, a file, a folder or a table.
@@ -122,8 +122,9 @@ def open_source(
     tokens : {"words", "characters", "symbols"}, default=None
         What is counted in texts. This and the next two are settings of ``WordCounts``; they change those of
         ``reading``, and without it texts are read from the column ``text`` or from a list.
-    ngrams : tuple of two int, default=None
-        How many neighbours are counted together, at least and at most: (1, 2) counts words and pairs of them.
+    ngrams : tuple of two int or "auto", default=None
+        How many neighbours are counted together, at least and at most: (1, 2) counts words and pairs of them. "auto"
+        leaves it to the fit whether pairs are counted.
     min_count : int, default=None
         In how many texts a word must be to be counted.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import islice
 from numbers import Integral
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from chimap import _sparse as sp
 from chimap._memory import format_bytes, parse_memory, room_in
 from chimap._messages import Message
 from chimap._unicode import composed
-from chimap._validation import DataError, ParameterError, check_choice, check_positive
+from chimap._validation import AUTO, DataError, ParameterError, check_choice, check_positive
 from chimap.data.reading import Fields
 from chimap.readers.fields import FieldReading
 from chimap.readers.records import why_no_text
@@ -29,6 +29,7 @@ _FEWEST_TEXTS = 10  # fewer texts may well have no word in common
 _BYTES_OF_ENTRY = 80  # of a word while it is counted, besides the word itself: its place in the table, and its count
 _BUCKETS = 2**18  # that words are hashed to if there are too many to be kept
 _BUCKET = "bucket "
+_WORDS_AND_PAIRS = (1, 2)
 
 
 @cache
@@ -113,15 +114,18 @@ class WordCounts(FieldReading):
         What is counted. "words" are runs of letters, digits and the marks that belong to them, as vowels in Hindi and
         Thai. "characters", for texts without blanks between words, are the characters of such runs. "symbols" are all
         characters but blanks, in upper and lower case: of SMILES, say, or of sequences.
-    ngrams : tuple of two int, or None, default=None
+    ngrams : tuple of two int, "auto" or None, default=None
         How many neighbours are counted together, at least and at most: (1, 2) counts words and pairs of neighbours.
-        None is (1, 1) for words, (1, 2) for characters and (1, 3) for symbols.
+        "auto" counts pairs of words where a fit finds that they predict better: ``fit.optional`` says how. None is
+        (1, 1) for words, (1, 2) for characters and (1, 3) for symbols.
     memory : str or int, default="1GiB"
         Memory budget in which words are counted before the vocabulary is known, as that of a fit. Where it is too
         small, words of a single text so far are forgotten, and where that is not enough, words are hashed.
     n_buckets : int or None, default=None
         Hash words to this many buckets, of which those of at least ``min_count`` texts are counted and are the
         vocabulary; None keeps words by name, unless the memory is too small.
+    n_optional : int, default=0
+        How many of the last names are pairs of words that a fit may do without, of ngrams="auto".
 
     Raises
     ------
@@ -146,9 +150,11 @@ class WordCounts(FieldReading):
     min_count: int = 2
     most_words: int = 100_000
     tokens: str = "words"
-    ngrams: tuple[int, int] | None = None
+    ngrams: tuple[int, int] | str | None = None
     memory: str | int = "1GiB"
     n_buckets: int | None = None
+    n_optional: int = 0
+    optional_name: ClassVar[str] = "pairs of words"
     notes: tuple[str, ...] = field(default=(), init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -159,7 +165,9 @@ class WordCounts(FieldReading):
         if self.n_buckets is not None:
             check_positive(self.n_buckets, "n_buckets", integer=True)
         parse_memory(self.memory)
-        if self.ngrams is not None:
+        if self.ngrams == AUTO and (self.tokens != "words" or self.n_buckets is not None):
+            raise ParameterError("ngrams", self.ngrams, "two whole numbers; 'auto' is for words that are not hashed")
+        if self.ngrams not in (None, AUTO):
             object.__setattr__(self, "ngrams", checked_ngrams(self.ngrams))
 
     @property
@@ -168,10 +176,23 @@ class WordCounts(FieldReading):
         return self.vocabulary
 
     def _tokens_in(self, text: str) -> list[str]:
-        return tokens_in(text, self.tokens, self.ngrams)
+        return tokens_in(text, self.tokens, _WORDS_AND_PAIRS if isinstance(self.ngrams, str) else self.ngrams)
+
+    def settled(self, keeps_optional: bool) -> WordCounts:
+        """Return the reading that counts words, and pairs of them too if so."""
+        if self.ngrams != AUTO:
+            return self
+        n_names = len(self.vocabulary) - (0 if keeps_optional else self.n_optional)
+        ngrams = _WORDS_AND_PAIRS if keeps_optional else TOKENS["words"].ngrams
+        return replace(self, vocabulary=self.vocabulary[:n_names], ngrams=ngrams, n_optional=0)
 
     def learned(self, fields: Iterator[Fields], where: str) -> WordCounts:
-        """Return the reading with the words of all texts in alphabetical order, or the buckets of their hashes."""
+        """Return the reading with the words of all texts in alphabetical order, or the buckets of their hashes.
+
+        Pairs of "auto" follow the words.
+        """
+        if self.ngrams == AUTO:
+            return self._with_pairs(fields, where)
         counted, unread = _Counted(room_in(parse_memory(self.memory)) // 2, self.n_buckets), ""
         for texts in fields:
             counted.add(self._tokens_in(text) for text in texts if isinstance(text, str))
@@ -195,16 +216,49 @@ class WordCounts(FieldReading):
                 )
             )
         notes = [*counted.notes(where)]
-        if len(common) > self.most_words and counted.n_buckets is None:
-            common = sorted(common)
-            notes.append(
-                f"{where}: of {len(common):,} words, the {self.most_words:,} that are in the most texts, in "
-                f"{-common[self.most_words - 1][0]:,} or more, are counted."
-            )
-            common = common[: self.most_words]
+        if counted.n_buckets is None:
+            common, told = self._in_most_texts(common, "words", where)
+            notes += told
         reading = replace(self, vocabulary=tuple(sorted(word for _, word in common)), n_buckets=counted.n_buckets)
-        object.__setattr__(reading, "notes", tuple(notes))
-        return reading
+        return reading._with_notes(notes)
+
+    def _with_pairs(self, fields: Iterator[Fields], where: str) -> WordCounts:
+        """Return the reading with the words of all texts, and with pairs of them behind these if words are not hashed.
+
+        Pairs are counted within half of the memory of the words.
+        """
+        pairs = _CountedPairs(room_in(parse_memory(self.memory)) // 4)
+
+        def passing() -> Iterator[Fields]:
+            for texts in fields:
+                pairs.add(tokens_in(text, ngrams=(2, 2)) for text in texts if isinstance(text, str))
+                yield texts
+
+        words = replace(self, ngrams=TOKENS["words"].ngrams).learned(passing(), where)
+        if words.n_buckets is not None:
+            return words
+        common = [(-count, pair) for pair, count in pairs.rows_with() if count >= self.min_count]
+        common, told = self._in_most_texts(common, self.optional_name, where)
+        names = (*words.vocabulary, *sorted(pair for _, pair in common))
+        reading = replace(words, vocabulary=names, ngrams=AUTO, n_optional=len(common))
+        return reading._with_notes([*words.notes, *pairs.notes(where), *told])
+
+    def _in_most_texts(
+        self, common: list[tuple[int, str]], kind: str, where: str
+    ) -> tuple[list[tuple[int, str]], list[str]]:
+        """Return the words that are counted, of those behind minus the number of their texts, and a note of others."""
+        if len(common) <= self.most_words:
+            return common, []
+        common = sorted(common)
+        note = (
+            f"{where}: of {len(common):,} {kind}, the {self.most_words:,} that are in the most texts, in "
+            f"{-common[self.most_words - 1][0]:,} or more, are counted."
+        )
+        return common[: self.most_words], [note]
+
+    def _with_notes(self, notes: Sequence[str]) -> WordCounts:
+        object.__setattr__(self, "notes", tuple(notes))
+        return self
 
     def rows(self, fields: Fields, first: int, where: str) -> tuple[sp.csr_matrix, dict[int, str]]:
         """Return the counts of known words, and why others are no text; other words are skipped."""
@@ -263,7 +317,7 @@ def checked_ngrams(ngrams: object) -> tuple[int, int]:
     are_whole = all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
     if len(pair) != 2 or not are_whole or not 1 <= pair[0] <= pair[1]:
         raise ParameterError(
-            "ngrams", ngrams, "the fewest and the most neighbours, two whole numbers such as (1, 2), from 1 on"
+            "ngrams", ngrams, "the fewest and the most neighbours, two whole numbers such as (1, 2), or 'auto'"
         )
     return int(pair[0]), int(pair[1])
 
@@ -297,9 +351,7 @@ class _Counted:
     def _forget(self) -> None:
         """Forget words of a single text; where that frees less than half, count hashes from here on."""
         n_distinct = len(self._words)
-        self._words = Counter({word: count for word, count in self._words.items() if count > 1})
-        self._bytes = sum(sys.getsizeof(word) + _BYTES_OF_ENTRY for word in self._words)
-        self._has_forgotten = True
+        self._forget_up_to(1)
         if self._bytes <= self._most_bytes / 2:
             return
         self.n_buckets, self._n_hashed = _BUCKETS, n_distinct
@@ -307,6 +359,12 @@ class _Counted:
         counts = np.bincount(places, [*self._words.values()], minlength=_BUCKETS)
         self._buckets = counts.astype(np.int64)
         self._words.clear()
+
+    def _forget_up_to(self, most: int) -> None:
+        """Forget words of at most so many texts."""
+        self._words = Counter({word: count for word, count in self._words.items() if count > most})
+        self._bytes = sum(sys.getsizeof(word) + _BYTES_OF_ENTRY for word in self._words)
+        self._has_forgotten = True
 
     def rows_with(self) -> list[tuple[str, int]]:
         """Return words, or names of buckets, with the number of texts that have them."""
@@ -339,6 +397,35 @@ class _Counted:
                 "{}: words of a single text were forgotten now and then, to count within {}; a few rare ones may be "
                 "missing. Allow more {memory} to keep them.",
                 where,
+                format_bytes(self._most_bytes),
+            )
+
+
+class _CountedPairs(_Counted):
+    """In how many texts each pair of words occurs: by name, and where memory is too small, the common ones.
+
+    References
+    ----------
+    Manku and Motwani, Approximate frequency counts over data streams, VLDB 2002: what is rare so far is forgotten.
+    """
+
+    def __init__(self, n_bytes: int) -> None:
+        super().__init__(n_bytes, None)
+        self._forgotten = 0  # pairs of so many texts, and of fewer, have been forgotten
+
+    def _forget(self) -> None:
+        while self._bytes > self._most_bytes / 2:
+            self._forgotten += 1
+            self._forget_up_to(self._forgotten)
+
+    def notes(self, where: str) -> Iterator[str]:
+        """Yield what the user should know of the counting."""
+        if self._forgotten:
+            yield Message(
+                "{}: pairs of words that were in at most {:,} of the texts so far were forgotten now and then, to "
+                "count within {}; rare ones may be missing. Allow more {memory} to keep them.",
+                where,
+                self._forgotten,
                 format_bytes(self._most_bytes),
             )
 
