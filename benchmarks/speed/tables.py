@@ -21,7 +21,7 @@ def compare(name: str, model: HistogramClassifier, rows: MatrixLike, target: str
     whole = seconds(lambda: model.decision_function(rows), 5)
     report(f"{name}: times as fast as decision_function", ratio(whole, tables), target)
     if not sp.issparse(rows):
-        psi, weights = model.features_, np.ascontiguousarray(model.coef_.T, np.float32)
+        psi, weights = model.features_, np.ascontiguousarray(model.feature_coef_.T, np.float32)
         Z = np.empty((2048, len(weights)), np.float32)
 
         def map_and_dot():

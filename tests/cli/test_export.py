@@ -37,7 +37,7 @@ def test_every_format(folder, tmp_path):
     )
     assert (tmp_path / "names.csv").read_text().startswith("bin,knot,eight,five,four")
     with np.load(tmp_path / "names.npz") as z:
-        np.testing.assert_array_equal(z["coef"], chimap.load(folder / "names.model").coef_)
+        np.testing.assert_array_equal(z["coef"], chimap.load(folder / "names.model").feature_coef_)
     assert json.json["format"] == "onnx"
     assert json.json["compared"]["difference"] < 1e-3 * json.json["compared"]["size"]
 

@@ -247,7 +247,7 @@ def test_blocks_by_name():
     by_name = HistogramClassifier("chi2", blocks=blocks, random_state=0).fit(FRAME[NAMES], FRAME["site"])
     by_place = HistogramClassifier("chi2", blocks={"low": [0, 1, 2], "high": slice(3, 6)}, random_state=0)
     by_place.fit(FRAME[NAMES].to_numpy(), FRAME["site"])
-    np.testing.assert_array_equal(by_name.coef_, by_place.coef_)
+    np.testing.assert_array_equal(by_name.feature_coef_, by_place.feature_coef_)
 
 
 # --- tables in memory

@@ -39,7 +39,7 @@ def test_a_line_makes_a_name(monkeypatch):
     model = HistogramClassifier("chi2", alpha=1.0).fit_source(ArraySource(X, y), engine="counting")
     assert counting.n_passes > 0
     assert ended == [counting]
-    np.testing.assert_array_equal(model.coef_, HistogramClassifier("chi2", alpha=1.0).fit(X, y).coef_)
+    np.testing.assert_array_equal(model.feature_coef_, HistogramClassifier("chi2", alpha=1.0).fit(X, y).feature_coef_)
 
 
 def test_an_object_needs_no_line():

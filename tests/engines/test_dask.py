@@ -125,7 +125,7 @@ def test_rows_with_weights(client, rows):
     settings = {"memory": "8MiB", "alpha": 1.0, "random_state": 0}
     alone = HistogramClassifier("chi2", **settings).fit_source(few, sample_weight=weights)
     spread = HistogramClassifier("chi2", **settings).fit_source(few, sample_weight=weights, engine=client)
-    np.testing.assert_allclose(spread.coef_, alone.coef_, atol=1e-4 * np.abs(alone.coef_).max())
+    np.testing.assert_allclose(spread.feature_coef_, alone.feature_coef_, atol=1e-4 * np.abs(alone.feature_coef_).max())
     assert spread.n_rows_ == np.count_nonzero(weights)
 
 

@@ -88,13 +88,13 @@ def test_rows_with_weights(precision, n_principal, torch_cpu, monkeypatch):
     weights = np.random.default_rng(0).integers(0, 4, 300)
     settings = {"alpha": 0.3, "precision": precision, "features": PrincipalFeatures(n_principal), "random_state": 0}
     there = HistogramClassifier("chi2", **settings).fit(X[:300], y[:300], weights)
-    found = there.coef_
+    found = there.feature_coef_
     monkeypatch.undo()
     here = HistogramClassifier("chi2", **settings).fit(X[:300], y[:300], weights)
     atol = {"float64": 1e-9, "float32": 1e-3}[precision]
-    np.testing.assert_allclose(found, here.coef_, atol=atol * np.abs(here.coef_).max())
+    np.testing.assert_allclose(found, here.feature_coef_, atol=atol * np.abs(here.feature_coef_).max())
     plain = HistogramClassifier("chi2", **settings).fit(X[:300], y[:300])
-    assert np.abs(here.coef_ - plain.coef_).max() > 10 * atol
+    assert np.abs(here.feature_coef_ - plain.feature_coef_).max() > 10 * atol
 
 
 def test_partial_fits_on_a_device(torch_cpu):

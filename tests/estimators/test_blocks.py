@@ -93,7 +93,7 @@ def test_principal_components_are_those_of_scikit_learn(blocks):
         Y = np.where(y[:, None] == np.arange(10), 1.0, -1.0)
         expected = Ridge(alpha=0.1).fit(coordinates, Y).predict(coordinates)
         np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-7)
-        assert model.coef_.shape == (10, Z.shape[1])  # no projection at prediction
+        assert model.feature_coef_.shape == (10, Z.shape[1])  # no projection at prediction
 
 
 @pytest.mark.parametrize("blocks", [None, BLOCKS])

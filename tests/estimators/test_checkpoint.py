@@ -233,7 +233,7 @@ with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     found = make().fit_source(chimap.open_source(X, y), checkpoint=Checkpoint(f"{folder}/a.checkpoint", 1e-9))
 print([str(w.message) for w in told if "could not be written" in str(w.message)][0])
-print(np.array_equal(found.coef_, whole.coef_))
+print(np.array_equal(found.feature_coef_, whole.feature_coef_))
 """
 
 

@@ -194,7 +194,7 @@ def test_sources_and_checkpoints(tmp_path):
     found = sklearn.base.clone(LINEAR).fit_source(source, sample_weight=weights)
     assert source.weights is None
     expected = sklearn.base.clone(LINEAR).fit(X, y, sample_weight=weights)
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-9)
+    np.testing.assert_allclose(found.feature_coef_, expected.feature_coef_, atol=1e-9)
     path = tmp_path / "fit.checkpoint"
     from chimap.fit.checkpoint import Checkpoint
 
@@ -287,8 +287,8 @@ def test_a_source_may_have_its_weights():
     X, y = unequal(80)
     source = ArraySource(X, y)
     source.weights = np.arange(80.0)
-    found = sklearn.base.clone(LINEAR).fit_source(source).coef_
-    expected = sklearn.base.clone(LINEAR).fit(X, y, sample_weight=np.arange(80.0)).coef_
+    found = sklearn.base.clone(LINEAR).fit_source(source).feature_coef_
+    expected = sklearn.base.clone(LINEAR).fit(X, y, sample_weight=np.arange(80.0)).feature_coef_
     np.testing.assert_array_equal(found, expected)
     source.weights = -np.ones(80)
     with pytest.raises(DataError, match="row 0: -1; weights are finite and at least 0"):

@@ -128,9 +128,9 @@ def test_additive_kernels_keep_no_rows():
     X, y = data()
     model = machine(kernel="chi2", alpha=0.3).fit(X, y)
     assert isinstance(model.features_, OptimalMap)
-    assert model.coef_.shape == (3, 24)
+    assert model.feature_coef_.shape == (3, 24)
     reference = HistogramClassifier("chi2", alpha=0.3, precision="float64").fit(X, y)
-    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(model.feature_coef_, reference.feature_coef_, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(model.intercept_, reference.intercept_, rtol=1e-6)
 
 

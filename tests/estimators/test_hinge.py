@@ -49,12 +49,12 @@ def test_sparse_rows_give_the_model_of_dense_ones():
     sparse = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y)
     dense = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X.toarray(), y)
     assert sparse.alpha_ == pytest.approx(dense.alpha_, rel=1e-12)
-    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-9)
+    np.testing.assert_allclose(sparse.feature_coef_, dense.feature_coef_, atol=1e-9)
     # and where few enough entries are zero, dense rows stay dense
     full = X.toarray() + 0.01
     np.testing.assert_allclose(
-        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, alpha=1.0).fit(full, y).coef_,
-        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, alpha=1.0).fit(sp.csr_matrix(full), y).coef_,
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, alpha=1.0).fit(full, y).feature_coef_,
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, alpha=1.0).fit(sp.csr_matrix(full), y).feature_coef_,
         atol=1e-9,
     )
 
@@ -63,7 +63,7 @@ def test_many_columns_fit_where_moments_do_not():
     X, y = sparse_rows(1500, 5000)
     settings = {"features": AutomaticFeatures(n_terms=3), "memory": "256MiB", "random_state": 0}
     model = HistogramClassifier("chi2", loss="hinge", **settings).fit(X[:1000], y[:1000])
-    assert model.coef_.shape == (4, 15_000)
+    assert model.feature_coef_.shape == (4, 15_000)
     assert model.score(X[1000:], y[1000:]) > 0.95
     assert (model.compile().predict(X) == model.predict(X)).mean() > 0.99
     with pytest.raises(MemoryBudgetError, match=r"15000 features with 1 fold\(s\) need .* loss='hinge'"):
@@ -77,7 +77,9 @@ def test_the_model_is_saved_and_comes_out_the_same_again(tmp_path):
     model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y)
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(chimap.load(tmp_path / "model").decision_function(X), model.decision_function(X))
-    np.testing.assert_array_equal(HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y).coef_, model.coef_)
+    np.testing.assert_array_equal(
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y).feature_coef_, model.feature_coef_
+    )
 
 
 def test_chunks_make_no_difference():
@@ -89,7 +91,9 @@ def test_chunks_make_no_difference():
     least = str(error.value).split("memory='")[1].split("'")[0]
     assert least.endswith("MiB")
     np.testing.assert_allclose(
-        HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory=least).fit(X, y).coef_, whole.coef_, atol=1e-9
+        HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory=least).fit(X, y).feature_coef_,
+        whole.feature_coef_,
+        atol=1e-9,
     )
 
 
@@ -122,7 +126,7 @@ def test_a_class_that_only_held_out_rows_have_is_learned_in_the_end():
     y[held[:2]] = 7
     model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y)
     assert set(model.classes_) == {0, 1, 2, 7}
-    assert np.abs(model.coef_[3]).max() > 0
+    assert np.abs(model.feature_coef_[3]).max() > 0
 
 
 @pytest.mark.parametrize(

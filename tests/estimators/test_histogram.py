@@ -62,7 +62,7 @@ def test_weights_are_ridge_on_the_features():
     model = HistogramRegressor("chi2", features=OptimalMap(n_terms=3), alpha=0.1, precision="float64").fit(X, y)
     Z = OptimalMap("chi2", 3).fit(X).transform(X)
     expected = ridge(Moments(Z.shape[1], 1).update(Z, y), 0.1)
-    np.testing.assert_allclose(model.coef_[0], expected.coef[:, 0], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(model.feature_coef_[0], expected.coef[:, 0], rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(model.predict(X), Z @ expected.coef[:, 0] + expected.intercept, rtol=1e-7)
 
 
@@ -78,7 +78,7 @@ def test_same_model_from_a_source_and_from_arrays():
     X, y = classes(300)
     by_arrays = HistogramClassifier("exp-chi2", **SMALL).fit(X, y)
     by_source = HistogramClassifier("exp-chi2", **SMALL).fit_source(chimap.open_source(X, y))
-    np.testing.assert_array_equal(by_source.coef_, by_arrays.coef_)
+    np.testing.assert_array_equal(by_source.feature_coef_, by_arrays.feature_coef_)
 
 
 def test_same_model_whatever_the_budget():
@@ -87,7 +87,7 @@ def test_same_model_whatever_the_budget():
     large = HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory="1GiB").fit(X, y)
     small = HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory="7MiB").fit(X, y)
     assert small.alpha_ == pytest.approx(large.alpha_, rel=1e-9)
-    np.testing.assert_allclose(small.coef_, large.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(small.feature_coef_, large.feature_coef_, rtol=1e-6, atol=1e-9)
 
 
 def test_one_thread_gives_the_same_model():

@@ -82,12 +82,12 @@ def test_epsilon_insensitive_minimises_its_objective():
     def objective(w, b):
         return model.loss_.value(y, features(X) @ w + b).sum() + 0.05 * w @ w
 
-    least = objective(model.coef_[0], model.intercept_[0])
+    least = objective(model.feature_coef_[0], model.intercept_[0])
     assert least < objective(np.zeros(20), np.median(y))
     rng = np.random.default_rng(0)
     for _ in range(20):
-        step = rng.standard_normal(21) * 0.03 * np.abs(model.coef_).max()
-        assert objective(model.coef_[0] + step[:20], model.intercept_[0] + step[20]) > least * (1 - 1e-3)
+        step = rng.standard_normal(21) * 0.03 * np.abs(model.feature_coef_).max()
+        assert objective(model.feature_coef_[0] + step[:20], model.intercept_[0] + step[20]) > least * (1 - 1e-3)
 
 
 def test_epsilon_insensitive_withstands_outliers():
@@ -143,7 +143,7 @@ def test_an_object_of_the_square_loss_is_ridge():
     X, y = classes(300)
     by_name = HistogramClassifier("exp-chi2", **SMALL).fit(X, y)
     by_object = HistogramClassifier("exp-chi2", **SMALL, loss=Square()).fit(X, y)
-    np.testing.assert_array_equal(by_object.coef_, by_name.coef_)
+    np.testing.assert_array_equal(by_object.feature_coef_, by_name.feature_coef_)
     assert by_name.loss_ == Square()
 
 

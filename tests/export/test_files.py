@@ -116,14 +116,14 @@ def test_weights(tmp_path):
     assert export_model(model, tmp_path / "a.npz").format == "weights"
     export_model(model, tmp_path / "a.safetensors")
     with np.load(tmp_path / "a.npz") as z:
-        np.testing.assert_array_equal(z["coef"], model.coef_)
+        np.testing.assert_array_equal(z["coef"], model.feature_coef_)
         np.testing.assert_array_equal(z["classes"], [0, 1, 2])
     with safetensors.safe_open(tmp_path / "a.safetensors", framework="numpy") as file:
-        np.testing.assert_array_equal(file.get_tensor("coef"), model.coef_)
+        np.testing.assert_array_equal(file.get_tensor("coef"), model.feature_coef_)
         np.testing.assert_array_equal(file.get_tensor("intercept"), model.intercept_)
         assert json.loads(file.metadata()["classes"]) == [0, 1, 2]
         assert file.metadata()["kernel"] == "exp-chi2"
-    scores = model.features_.transform(X) @ model.coef_.T + model.intercept_
+    scores = model.features_.transform(X) @ model.feature_coef_.T + model.intercept_
     np.testing.assert_allclose(scores, model.decision_function(X), atol=1e-5)
 
 

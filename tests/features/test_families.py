@@ -49,17 +49,17 @@ def test_objects_are_copied_and_open_settings_are_those_of_the_estimator():
     given = NystroemFeatures("intersection", 7, random_state=0)
     model = HistogramClassifier(features=given, alpha=1.0).fit(X, X[:, 0] > 0.05)
     assert model.kernel_.name == "intersection"
-    assert model.coef_.shape == (1, 7)
+    assert model.feature_coef_.shape == (1, 7)
     named = HistogramClassifier("exp-chi2", features=NystroemFeatures(), n_components=9, alpha=1.0)
     assert named.fit(X, X[:, 0] > 0.05).kernel_.name == "exp-chi2"
-    assert named.coef_.shape == (1, 9)
+    assert named.feature_coef_.shape == (1, 9)
     assert not hasattr(given, "kernel_")
 
 
 def test_features_of_their_own_seed_and_size_are_taken_as_they_are():
     given = FourierFeatures("exp-chi2", gamma=0.5, random_state=0)  # 1024 by themselves
     model = HistogramClassifier(features=given, alpha=1.0).fit(X, X[:, 0] > 0.05)
-    assert (model.coef_.shape, model.kernel_.gamma) == ((1, 1024), 0.5)
+    assert (model.feature_coef_.shape, model.kernel_.gamma) == ((1, 1024), 0.5)
     np.testing.assert_array_equal(model.features_.frequencies_, given.fit(X.astype(np.float32)).frequencies_)
 
 

@@ -232,7 +232,9 @@ def test_the_file_of_a_machine_of_counts_holds_a_byte_for_each(tmp_path):
 def test_predictions_do_not_depend_on_how_many_rows_come_at_once(fitted):
     together = fitted.decision_function(DIGITS[1500:])
     alone = np.vstack([fitted.decision_function(DIGITS[i : i + 1]) for i in range(1500, 1510)])
-    rounding = np.finfo(np.float32).eps * np.linalg.norm(fitted.coef_)  # of kernel values, in sums with the weights
+    rounding = np.finfo(np.float32).eps * np.linalg.norm(
+        fitted.feature_coef_
+    )  # of kernel values, in sums with the weights
     assert np.abs(alone - together[:10]).max() < 4 * rounding
 
 

@@ -163,7 +163,7 @@ def test_a_matrix_of_all_rows_is_solved_here_and_predicts_there(settings, made):
     there = model.decision_function(X[LEARNED:])
     assert [kernel.calls for kernel in made] == [["outputs"]]
     values = model.features_.transform(X[LEARNED:])
-    np.testing.assert_allclose(there, values @ model.coef_.T + model.intercept_, atol=1e-3)
+    np.testing.assert_allclose(there, values @ model.feature_coef_.T + model.intercept_, atol=1e-3)
 
 
 def test_a_kernel_without_a_map_is_refused_or_has_landmarks(by_torch):

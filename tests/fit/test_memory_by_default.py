@@ -78,7 +78,7 @@ def test_what_is_free_does_not_change_a_fit_that_the_least_budget_holds(monkeypa
     for free in (2**30, 2**40):
         monkeypatch.setattr(_memory, "free_bytes", lambda free=free: free)
         model = HistogramClassifier("chi2", random_state=0).fit(X, Y)
-        fitted.append(model.coef_)
+        fitted.append(model.feature_coef_)
         assert model.fitted.recipe.memory == "1GiB"
     np.testing.assert_array_equal(*fitted)
 

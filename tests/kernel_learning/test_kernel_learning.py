@@ -108,7 +108,7 @@ def test_classes_share_one_kernel():
     X, y = classes(400)
     model = FourierKernelLearner(blocks=[slice(0, 10), slice(10, 20)], **SMALL).fit(X, y)
     assert model.widths_.shape == (2,)
-    assert model.coef_.shape == (3, 64)
+    assert model.feature_coef_.shape == (3, 64)
     scores = [step["validation_score"] for step in model.history_]
     assert min(scores) >= 0
     assert max(scores) <= 1

@@ -81,14 +81,14 @@ def test_channels_that_say_nothing_are_left_out(loss):
 
 def test_weights_are_norms_of_the_channels_of_the_model():
     model = MultipleKernelLearner(**SETTINGS, alpha=20.0, shared=True).fit(X[TRAIN], y[TRAIN])
-    norms = [np.linalg.norm(part) for part in np.split(model.coef_, 3, axis=1)]
+    norms = [np.linalg.norm(part) for part in np.split(model.feature_coef_, 3, axis=1)]
     np.testing.assert_allclose(model.kernel_weights_, [np.array(norms) / np.sqrt(2)], rtol=1e-12)
     assert model.selection_ is None
     assert model.path_.alphas.tolist() == [20.0]
 
 
 def objective(loss, model, X, Y):
-    scores = model.features_.transform(X) @ model.coef_.T + model.intercept_
+    scores = model.features_.transform(X) @ model.feature_coef_.T + model.intercept_
     return loss.value(Y, scores).sum() + model.alpha_ * np.sqrt(2) * model.kernel_weights_.sum()
 
 
@@ -100,9 +100,9 @@ def test_objective_and_conditions_are_those_of_the_rows(loss, shared):
     Y = np.where(y[TRAIN, None] == np.arange(10), 1.0, -1.0)
     assert model.objective_ == pytest.approx(objective(model.loss_, model, X[TRAIN], Y), rel=1e-6)
     Z = model.features_.transform(X[TRAIN])
-    gradient = Z.T @ model.loss_.gradient(Y, Z @ model.coef_.T + model.intercept_)
+    gradient = Z.T @ model.loss_.gradient(Y, Z @ model.feature_coef_.T + model.intercept_)
     penalty = objective_of(model._recipe()).groups.penalty(model.features_)
-    residuals = type(penalty)(2.0, penalty.groups, Z.shape[1], None, shared).residuals(model.coef_.T, gradient)
+    residuals = type(penalty)(2.0, penalty.groups, Z.shape[1], None, shared).residuals(model.feature_coef_.T, gradient)
     assert residuals.max() < 2e-6
 
 
@@ -179,7 +179,7 @@ def test_checkpoint_and_dask_engine_are_inherited(tmp_path):
     logged.fit_source(ArraySource(X[TRAIN], y[TRAIN]), checkpoint=log)
     going_on = clone(logged).fit_source(ArraySource(X[TRAIN], y[TRAIN]), checkpoint=log)
     for model in (logged, going_on):
-        np.testing.assert_array_equal(model.coef_, plain.coef_)
+        np.testing.assert_array_equal(model.feature_coef_, plain.feature_coef_)
 
 
 def test_few_rows_have_fewer_folds_or_none():
@@ -355,7 +355,7 @@ def test_one_alpha_takes_no_folds():
     settings = {"blocks": [slice(0, 4), slice(4, 8)], "n_components": 32, "random_state": 0, "alpha": 1.0}
     plain = MultipleKernelLearner(selection=1, **settings).fit(X, y)
     assert (plain.alpha_, plain.selection_) == (1.0, None)
-    np.testing.assert_array_equal(plain.coef_, MultipleKernelLearner(**settings).fit(X, y).coef_)
+    np.testing.assert_array_equal(plain.feature_coef_, MultipleKernelLearner(**settings).fit(X, y).feature_coef_)
     for wrong in ({"alpha": "auto"}, {"joint": True}):
         with pytest.raises(ValueError, match=r"selection must be .*at least 2 folds"):
             MultipleKernelLearner(**(settings | {"selection": 1} | wrong)).fit(X, y)

@@ -40,7 +40,7 @@ def test_every_loss(features, loss, digits):
     model = model_of(features, loss=loss, alpha=1.0, n_components=150).fit(X[:N], y[:N])
     assert accuracy(model, X, y) > 0.85
     # the outputs are those of weights on the features
-    outputs = model.features_.transform(X[N : N + 20]) @ model.coef_.T + model.intercept_
+    outputs = model.features_.transform(X[N : N + 20]) @ model.feature_coef_.T + model.intercept_
     np.testing.assert_allclose(outputs, model.decision_function(X[N : N + 20]), rtol=1e-3, atol=1e-3)
 
 

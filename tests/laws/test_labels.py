@@ -280,7 +280,7 @@ def test_a_regression_takes_text_that_is_numbers_and_names_what_is_none(tmp_path
     source = open_source(tmp_path / "text.parquet", "site")
     model = HistogramRegressor("chi2", alpha=1.0).fit_source(source)
     expected = HistogramRegressor("chi2", alpha=1.0).fit(source.take(np.arange(N_ROWS)), repeated([1000.0, 7.0, 2.5]))
-    np.testing.assert_allclose(model.coef_, expected.coef_)
+    np.testing.assert_allclose(model.feature_coef_, expected.feature_coef_)
 
 
 def test_text_that_is_nearly_all_numbers_is_asked_about(tmp_path):

@@ -220,7 +220,7 @@ def test_later_batches_are_matched_too(kind, tmp_path):
             data = KINDS[kind].make(frame[rows], tmp_path / str(id(half)))
             half.partial_fit(data, LABELS[rows], classes=["less", "more"])
     np.testing.assert_array_equal(halves[0].predict(FRAME), halves[1].predict(FRAME))
-    np.testing.assert_allclose(halves[0].coef_, halves[1].coef_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(halves[0].feature_coef_, halves[1].feature_coef_, rtol=1e-5, atol=1e-6)
 
 
 FAULTS = {"renamed": RENAMED, "missing": MISSING, "extra": EXTRA}

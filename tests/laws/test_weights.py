@@ -366,7 +366,7 @@ def test_chunks_folds_and_kept_features(loss):
     whole = HistogramClassifier(**settings).fit(X, y, sample_weight=weights)
     little = HistogramClassifier(**settings, memory="4MiB").fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(little.selection_.means, whole.selection_.means, rtol=1e-3)
-    np.testing.assert_allclose(little.coef_, whole.coef_, atol=2e-2 * np.abs(whole.coef_).max())
+    np.testing.assert_allclose(little.feature_coef_, whole.feature_coef_, atol=2e-2 * np.abs(whole.feature_coef_).max())
 
 
 def test_components_of_rows_without_labels():

@@ -55,7 +55,7 @@ ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
         "sets": model.predict_set(X),
         "contributions": model.explain(X[:3]).contributions,
         "bins": model.importance().values,
-        "weights": model.coef_.sum(axis=1),
+        "weights": model.feature_coef_.sum(axis=1),
     },
     "exact-on-blocks": lambda model: {
         "deviations": model.predict(X[:, ::-1], return_std=True)[1],  # those of learned rows are lost in rounding

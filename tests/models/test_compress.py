@@ -47,7 +47,7 @@ def test_few_rows_answer_as_the_machine_does(rows, kind, is_sparse):
     small = model.compress(80)
     assert small.features_.describe().endswith("with 80 rows")
     assert model.features_.describe().endswith("with 500 rows")
-    assert small.coef_.shape == (3, 80)
+    assert small.feature_coef_.shape == (3, 80)
     new = X[500:]
     assert np.mean(small.predict(new) == model.predict(new)) > 0.95
     outputs, exact = small.decision_function(new), model.decision_function(new)

@@ -86,7 +86,7 @@ def test_a_source_with_missing_labels_is_fitted_without_them():
     expected = HistogramClassifier("chi2", random_state=0).fit(COUNTS[there], LABELS[there])
     assert model.classes_.tolist() == [-1, 1]
     assert model.n_rows_ == there.sum()
-    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    np.testing.assert_allclose(model.feature_coef_, expected.feature_coef_, rtol=1e-9)
 
 
 def test_nan_is_a_missing_label_of_svmlight(tmp_path):

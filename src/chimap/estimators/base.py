@@ -56,7 +56,7 @@ from chimap.model_files import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.attributes import attributes_of, model_of
 from chimap.models.compress import compress
-from chimap.models.explain import effects, explain, importance, nearest
+from chimap.models.explain import effects, explain, importance, nearest, shares_of_bins
 from chimap.models.model import Model
 from chimap.models.predict import labels_in_chunks, predict_chunks, predict_source, variance_factors
 from chimap.models.schema import RowSchema, check_source
@@ -367,9 +367,25 @@ class HistogramModel(BaseEstimator):
             checked_weights(weights, model.n_bins - model.recipe.n_covariates, "bin", "bin_weights")
 
     @property
-    def coef_(self) -> np.ndarray:
+    def feature_coef_(self) -> np.ndarray:
         """Weights of the features, one row per target (one row for two classes)."""
         return self.fitted.coef.T
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the bins, where each has one feature; else there is no such attribute, as scikit-learn asks."""
+        model = self.fitted
+        if not model.is_additive or model.coef.shape[0] != model.n_bins:
+            raise AttributeError(
+                f"coef_ has a column for each bin, and the features of {model.kernel.name} are no bins: their weights "
+                "are feature_coef_, and what each bin matters is feature_importances_."
+            )
+        return model.coef.T
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """The share of each bin in the importance of all, (bins,): see ``models.explain.shares_of_bins``."""
+        return shares_of_bins(self.fitted)
 
     @property
     def intercept_(self) -> np.ndarray:

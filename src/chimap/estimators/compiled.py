@@ -225,6 +225,13 @@ class CompiledModel(BaseEstimator):
         return self.tables_.nbytes
 
     @property
+    def feature_importances_(self) -> np.ndarray:
+        """The share of each bin in the importance of all, (bins,), of the model that was compiled."""
+        if self.exact_ is None:
+            raise AttributeError("tables that were made of codes have no feature_importances_.")
+        return np.asarray(self.exact_.feature_importances_)
+
+    @property
     def alpha_(self) -> float | None:
         """The strength of the model that was compiled."""
         return getattr(self.exact_, "alpha_", None)
@@ -384,7 +391,7 @@ def compiled(model: BaseEstimator, tolerance: float, memory: str | int) -> Compi
     check_takes_bins_only(model.schema.covariates, "a table")
     tables = made_from(model, tolerance, memory)
     tables.exact_, tables._is_mixed = model, False
-    psi, coef, intercept = model.features_, model.coef_.T, model.intercept_
+    psi, coef, intercept = model.features_, model.feature_coef_.T, model.intercept_
     exact = psi.code_tables(coef, intercept)
     if exact is not None:
         tables.tables_ = exact

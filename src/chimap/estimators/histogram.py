@@ -175,8 +175,12 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         The kernel, with its parameters set to numbers.
     features_ : feature object
         The fitted features.
-    coef_ : ndarray of shape (t, D)
+    feature_coef_ : ndarray of shape (t, D)
         Weights of the D features; t is 1 for two classes.
+    coef_ : ndarray of shape (t, bins)
+        Weights of the bins, where each bin is one feature, as with linear kernels; other models have no ``coef_``.
+    feature_importances_ : ndarray of shape (bins,)
+        The share of each bin in the importance of all, by which ``SelectFromModel`` and ``RFE`` rank.
     intercept_ : ndarray of shape (t,)
         Intercepts.
     alpha_ : float

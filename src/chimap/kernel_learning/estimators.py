@@ -397,7 +397,7 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
 
     Notes
     -----
-    ``alpha_``, ``coef_``, ``intercept_``, ``features_``, ``classes_`` and ``n_passes_`` are as in
+    ``alpha_``, ``feature_coef_``, ``intercept_``, ``features_``, ``classes_`` and ``n_passes_`` are as in
     ``HistogramClassifier``.
 
     References

@@ -388,7 +388,7 @@ class SelectionPage(Page):
                     name,
                 )
             )
-        facts = _facts(model.n_rows_, model.coef_.shape[1], model.alpha_, model.selection_)
+        facts = _facts(model.n_rows_, model.feature_coef_.shape[1], model.alpha_, model.selection_)
         facts["components per block"] = f"{model.n_principal_:,}"
         settings = plain({k: str(v) for k, v in model.get_params(deep=False).items()})
         return cls(title or name, name, facts, settings, model.selection_)

@@ -33,7 +33,7 @@ def test_is_ridge_on_the_rows(tmp_path):
     centred = X - X.mean(axis=0)
     strength = getattr(model, "alpha_", None) or model.strength_
     weights = np.linalg.solve(centred.T @ centred + strength * np.eye(20), centred.T @ value)
-    np.testing.assert_allclose(model.coef_[0], weights, rtol=1e-8)
+    np.testing.assert_allclose(model.feature_coef_[0], weights, rtol=1e-8)
     np.testing.assert_allclose(model.predict(sp.csr_matrix(X - 3.5)), model.predict(X - 3.5), atol=1e-12)
     model.save(tmp_path / "linear.model")
     np.testing.assert_array_equal(load(tmp_path / "linear.model").predict(X), model.predict(X))

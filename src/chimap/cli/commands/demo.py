@@ -157,8 +157,8 @@ def _summary(
     lines: dict[str, str | None] = {
         "data": f"{model.n_rows_:,} training rows, {metrics.n_rows:,} held out; {model.n_features_in_} bins",
         "held-out accuracy": (
-            f"{show.percent(metrics.accuracy)}  chimap, {model.kernel_.name}, {model.coef_.shape[1]:,} features "
-            f"({low} to {high} at 95 % confidence)"
+            f"{show.percent(metrics.accuracy)}  chimap, {model.kernel_.name}, {model.feature_coef_.shape[1]:,} "
+            f"features ({low} to {high} at 95 % confidence)"
         ),
     }
     return lines | {

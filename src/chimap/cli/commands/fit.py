@@ -194,7 +194,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     if model.fitted.task_names is not None:
         kind = "tasks of two classes" if has_classes else "quantiles" if model.loss == "quantile" else "regressions"
         task = f"{model.n_outputs} {kind}"
-    n_features = model.coef_.shape[1]
+    n_features = model.feature_coef_.shape[1]
     about = model.describe()
     in_precision = "" if model.precision == "float32" else f" in {model.precision_}"
     covariates = model.fitted.recipe.covariate_columns
@@ -362,7 +362,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "classes": model.classes_ if model.fitted.recipe.is_classifier else None,
         "kernel": model.kernel_.name,
         "gamma": model.describe()["gamma"],
-        "features": model.coef_.shape[1],
+        "features": model.feature_coef_.shape[1],
         "precision": model.precision_,
         "race": learned.race and learned.race.table(),
         "race_expected": learned.race and learned.race.expected,

@@ -131,7 +131,7 @@ class WindowDetector:
             raise InputError(Message("the model must have {normalize=None}; got {!r}. Levels sum to 1 already.", given))
         output, sign = _output(model, target)
         self.intercept = sign * float(model.intercept_[output])
-        functions = BinFunctions(model.features_, sign * model.coef_.T[:, [output]])
+        functions = BinFunctions(model.features_, sign * model.feature_coef_.T[:, [output]])
         self._scans = [
             kind(Layout(histograms, number, self.window, self.step), functions) for number, kind in enumerate(kinds)
         ]
