@@ -21,12 +21,14 @@ BAD = {
     "rows without data": (["digits.model", "--rows", "1"], r"--rows and --labels need DATA"),
     "unknown row": (["digits.model", "digits.npz", "--rows", "x7"], r"has no row 'x7'"),
     "no labels": (["digits.model", "unlabelled.npz", "--kind", "permutation"], r"needs rows with labels"),
+    "counterfactuals without data": (["digits.model", "--counterfactuals"], r"name it after MODEL"),
+    "movable alone": (["digits.model", "digits.npz", "--movable", "p1"], r"give both"),
     "input": (["digits.model", "-o", "digits.model"], r"must end in"),
 }
 
 
 def test_a_page_arrays_json_and_the_terminal(folder):
-    page, arrays, told, alone, ink, removed = run_many(
+    page, arrays, told, alone, ink, removed, flipped = run_many(
         [
             ["explain", "digits.model", "digits.npz", "--output", "why.html"],
             ["explain", "names.model", "sparse.npz", "--labels", "names.csv", "--rows", "3,5", "-o", "why.npz"],
@@ -34,10 +36,11 @@ def test_a_page_arrays_json_and_the_terminal(folder):
             ["explain", "digits.model"],
             ["explain", "ink.model", "ink.npz", "--json", "--kind", "permutation"],
             ["explain", "names.model", "sparse.npz", "--kind", "removal", "--output", "removed.html"],
+            ["explain", "digits.model", "digits.npz", "--counterfactuals", "--json"],
         ],
         folder,
     )
-    for result in (page, arrays, told, alone, ink, removed):
+    for result in (page, arrays, told, alone, ink, removed, flipped):
         assert result.code == 0, result.err
     text = (folder / "why.html").read_text()
     assert "Bin importance" in text
@@ -53,6 +56,8 @@ def test_a_page_arrays_json_and_the_terminal(folder):
     assert plain["additive"]
     assert len(plain["importance"]["bins"]) == 20
     assert plain["rows"][0]["truth"] != plain["rows"][0]["predicted"]
+    for row in flipped.json["rows"]:
+        assert row["counterfactual"]["after"] != row["counterfactual"]["before"] == row["predicted"]
     assert "Next, write a page" in alone.out
     assert ["ranked", "by", "removal"] in [line.split() for line in removed.out.splitlines()]
     assert "all bins above it are emptied" in (folder / "removed.html").read_text()

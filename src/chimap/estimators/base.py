@@ -56,6 +56,7 @@ from chimap.model_files import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.attributes import attributes_of, model_of
 from chimap.models.compress import compress
+from chimap.models.counterfactuals import counterfactuals
 from chimap.models.explain import effects, explain, importance, nearest, shares_of_bins
 from chimap.models.model import Model
 from chimap.models.predict import labels_in_chunks, predict_chunks, predict_source, variance_factors
@@ -518,6 +519,7 @@ class HistogramModel(BaseEstimator):
     importance = forwarded(importance)
     effects = forwarded(effects)
     nearest = forwarded(nearest)
+    counterfactuals = forwarded(counterfactuals)
     save = saved.save
     load = saved.Load()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from chimap._types import JSON
 from chimap.data import ArraySource
 from chimap.data.label_kinds import is_text
 from chimap.models.answers import class_scores
+from chimap.models.counterfactuals import Counterfactual, counterfactuals
 from chimap.models.explain import explain, nearest
 from chimap.models.predict import predict_chunks
 from chimap.reports.pictures import PICTURE_SIDE, drawn, grey, painted, painted_photo, small_jpeg
@@ -109,6 +110,8 @@ class ExplainedRow:
         The contributions painted over the image, a data URL.
     drawing : Drawing or None, default=None
         What the parts of the row add, painted over a drawing of it, such as the atoms of a molecule.
+    counterfactual : Counterfactual or None, default=None
+        The least change that flips the prediction, if it was asked for and found.
     """
 
     name: str
@@ -123,6 +126,7 @@ class ExplainedRow:
     picture: str | None = None
     painted: str | None = None
     drawing: Drawing | None = None
+    counterfactual: Counterfactual | None = None
 
     def top(self, k: int = 10) -> np.ndarray:
         """Return the indices of the bins with the largest absolute contributions, by descending contribution.
@@ -159,6 +163,7 @@ class ExplainedRow:
             "score": self.score,
             "contributions": plain(listed),
             "like": [plain(vars(likeness)) for likeness in self.likenesses],
+            "counterfactual": self.counterfactual and plain(self.counterfactual.as_dict()),
         }
 
 
@@ -228,6 +233,24 @@ def explained_rows(
             )
         )
     return shown, explanation
+
+
+def with_counterfactuals(
+    model: Model,
+    source: Source,
+    places: np.ndarray,
+    explained: list[ExplainedRow],
+    movable: Sequence[str] | None,
+    among: np.ndarray,
+) -> list[ExplainedRow]:
+    """Return explained rows at ``places`` with the least change that flips each, and the nearest of rows ``among``."""
+    names = row_names(source)
+    found = counterfactuals(model, taken(source, places), movable=movable, among=taken(source, among))
+    named = [
+        change and replace(change, nearest=None if change.nearest is None else str(names[among[change.nearest]]))
+        for change in found
+    ]
+    return [replace(row, counterfactual=change) for row, change in zip(explained, named, strict=True)]
 
 
 def _likenesses(neighbours: Neighbours, kind: str) -> list[Likeness]:

@@ -33,6 +33,8 @@ def explain(
     output: Path | None = None,
     rows: str | None = None,
     kind: str = "auto",
+    counterfactuals: bool = False,
+    movable: str | None = None,
     shape: str | None = None,
     part: str | None = None,
     overwrite: bool = False,
@@ -56,6 +58,10 @@ def explain(
     kind : NAME
         How to rank the bins: gradient, variance, removal, permutation (needs labels) or auto. auto is variance for
         additive kernels and gradient for others.
+    counterfactuals
+        Show the least change of counts that flips the prediction of each row, beside the nearest real row.
+    movable : BINS
+        Bins that --counterfactuals may change, by name or glob, such as 'g_Bacteroides*,age'. The default is all.
     shape : HxW
         Height and width of the picture whose pixels are the bins, such as 28x28. Squares are recognised.
 
@@ -63,6 +69,7 @@ def explain(
     Examples:
       chimap explain my.model
       chimap explain my.model data.npz --output why.html
+      chimap explain my.model table.csv --counterfactuals --movable 'otu_*'
       chimap explain my.model table.csv --rows sample-12,sample-40 --output why.html
       chimap explain my.model data.npz --rows 0,1,2 --output contributions.npz
       chimap explain digits.model digits.npz --shape 28x28 --output why.html
@@ -83,6 +90,10 @@ def explain(
         raise InputError(f"--output must end in .html (a page) or .npz (arrays); got {str(output)!r}.")
     if data is None and (rows is not None or labels is not None):
         raise InputError("--rows and --labels need DATA; name it after MODEL.")
+    if counterfactuals and data is None:
+        raise InputError("--counterfactuals changes rows of DATA; name it after MODEL.")
+    if movable is not None and not counterfactuals:
+        raise InputError("--movable names bins that --counterfactuals may change; give both.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted: Predictor = load(model, kind="model").fitted
     exact = explainable(fitted)
@@ -110,6 +121,9 @@ def explain(
         if source is not None and places is not None:
             explained.check_room(places.size, exact.schema.n_features, exact.n_outputs)
             explained_rows, explanation = explained.explained_rows(exact, source, places, y, pixels)
+            if counterfactuals:
+                bins = None if movable is None else flag_values.listed(movable)
+                explained_rows = explained.with_counterfactuals(exact, source, places, explained_rows, bins, of_sample)
         page = explanation_of(exact, model.name, source, sample, importance, explained_rows, which, pixels)
     _write(page, explanation, output, overwrite)
     if json:
@@ -205,6 +219,8 @@ def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None
         largest = ", ".join(f"{page.bin_names[i]} {row.contributions[i]:+.2g}" for i in row.top(3))
         truth = "" if row.truth is None or row.truth == row.predicted else f", true {_shown(row.truth)}"
         rows.append(f"row {row.name}: predicted {_shown(row.predicted)}{truth}; bins {largest}")
+        if row.counterfactual is not None:
+            rows.append(f"    {row.counterfactual}")
     return {
         "ranked by": page.importance.kind,
         "bins": "\n".join(bins),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from chimap._formatting import number, one_line, words
+from chimap.models.counterfactuals import Counterfactual
 from chimap.reports.explained_rows import ExplainedRow
 from chimap.reports.explanation import ModelExplanation
 from chimap.reports.figures import BAD, GOOD, LONGEST_NAME, MUTED, drawing, to_svg, write_beside
@@ -51,6 +52,8 @@ def _part(row: ExplainedRow, bin_names: np.ndarray, id: str) -> Section:
             ("text", "text", "number", "number"),
         )
         tables.append(Table(heads, alike, kinds, "Landmarks or rows that contribute the most"))
+    if row.counterfactual is not None:
+        tables.append(_changes(row.counterfactual))
     figures = [*_paintings(row, predicted), *_of_drawing(row, predicted)]
     if top.size:
         figures.append(Figure(lambda: contribution_bars(names, added, id)))
@@ -60,6 +63,16 @@ def _part(row: ExplainedRow, bin_names: np.ndarray, id: str) -> Section:
         tuple(figures),
         tuple(tables),
     )
+
+
+def _changes(least: Counterfactual) -> Table:
+    """Return the least change that flips the prediction."""
+    listed = zip(least.names, least.values, least.values + least.changes, strict=True)
+    told = f"The least change for {words(least.after)}: {number(least.size, 3)} in sum"
+    if least.nearest is not None:
+        told += f"; the nearest row with this prediction is {least.nearest}, {number(least.distance, 3)} away"
+    rows = [(str(name), number(value, 3), number(changed, 3)) for name, value, changed in listed]
+    return Table(("Bin", "Value", "Changed to"), rows, caption=told)
 
 
 def _paintings(row: ExplainedRow, predicted: str) -> list[Figure]:
