@@ -118,6 +118,11 @@ class Compilable(Protocol):
     alpha_: float
 
     @property
+    def feature_importances_(self) -> np.ndarray:
+        """The share of each bin in the importance of all, (bins,)."""
+        ...
+
+    @property
     def fitted(self) -> Model:
         """Its model."""
         ...
@@ -229,7 +234,7 @@ class CompiledModel(BaseEstimator):
         """The share of each bin in the importance of all, (bins,), of the model that was compiled."""
         if self.exact_ is None:
             raise AttributeError("tables that were made of codes have no feature_importances_.")
-        return np.asarray(self.exact_.feature_importances_)
+        return self.exact_.feature_importances_
 
     @property
     def alpha_(self) -> float | None:
