@@ -1,16 +1,21 @@
-"""What a normalisation learns from labels knows nothing of the rows by which a model is scored, whatever scores it."""
+"""What normalisations and weights of bins learn from labels knows nothing of the rows by which a model is scored."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import HistogramClassifier
+from chimap import FourierKernelLearner, HistogramClassifier
 from chimap.data import ArraySource
+from chimap.data.views import ChosenRows
+from chimap.fit.rivals import watched_rows
 from chimap.machines.method import Method
 from chimap.machines.rows import PreparedRows
 from chimap.normalizations import CATALOGUE
+from chimap.race import bins
 from chimap.recipe import Recipe
 from chimap.selection.contest import Contest
 
@@ -130,3 +135,88 @@ def test_rows_that_are_watched_hide_their_labels_too(name):
     others = np.setdiff1d(np.arange(N), watched)
     np.testing.assert_array_equal(hidden[others], plain[others])
     assert not plain[watched].all()
+
+
+# --- weights of bins, kept although they gain nothing
+
+WEIGHED = {
+    "leave one out": {"kernel": "gaussian"},
+    "given strength": {"kernel": "gaussian", "alpha": 0.1},
+    "sums": {"kernel": "exp-chi2", "features": "landmarks", "n_components": 40},
+    "sums, given strength": {"kernel": "exp-chi2", "features": "landmarks", "n_components": 40, "alpha": 1.0},
+    "passes": {"kernel": "exp-chi2", "features": "landmarks", "n_components": 40, "loss": "logistic", "alpha": 1.0},
+}
+
+
+@pytest.fixture
+def keeps_weights(monkeypatch):
+    monkeypatch.setattr(bins, "_is_better", lambda *_: True)
+
+
+def of_size(n):
+    """Return n rows of 600 bins, labels of noise for them, and groups of four."""
+    rng = np.random.default_rng(1)
+    rows = sp.csr_matrix(rng.random((n, 600)) < 0.03).astype(np.float32)
+    return rows, rng.permutation(np.arange(n) % 2), np.arange(n) // 4
+
+
+@pytest.mark.usefixtures("keeps_weights")
+@pytest.mark.parametrize(
+    ("path", "n", "is_grouped"), [*product(WEIGHED, [N], [False, True]), ("leave one out", 2100, False)]
+)
+def test_weights_of_bins_that_learn_noise_leave_it_noise(path, n, is_grouped, told):
+    rows, y, groups = of_size(n)
+    groups = groups if is_grouped else None
+    model = HistogramClassifier(bin_weights="learn", random_state=0, **WEIGHED[path]).fit(rows, y, groups=groups)
+    hidden, places, outputs = told[-1]
+    assert np.ptp(model.bin_weights_) > 0
+    assert hidden[places].all()
+    assert n / 6 < places.size < n / 2
+    known = np.flatnonzero(~hidden)
+    assert np.isin(model.fitted.recipe.weighed_rows, known).all()
+    assert not is_grouped or not np.intersect1d(groups[hidden], groups[known]).size
+    assert is_chance(outputs, y[places])
+    if model.selection_ is not None:
+        assert np.max(model.selection_.scores) < 0.5 + 3.5 * 0.5 / np.sqrt(hidden.sum())
+
+
+def test_watched_rows_are_among_those_hidden_from_weights_of_bins():
+    hidden, groups = np.random.default_rng(0).random(9000) < 0.4, np.arange(9000) // 3
+    assert hidden[watched_rows(9000, None, 3, hidden)].all()
+    hidden = hidden[groups]
+    watched = watched_rows(9000, groups, 3, hidden)
+    assert hidden[watched].all()
+    assert np.isin(groups, groups[watched]).sum() == watched.size >= 900
+
+
+@pytest.mark.parametrize("settings", [{"selection": 5}, {"selection": "gcv"}])
+@pytest.mark.parametrize("kernel", ["gaussian", "auto"])
+def test_weights_of_bins_are_not_learned_where_all_rows_are_scored(settings, kernel):
+    with pytest.raises(ValueError, match=r"bin_weights='learn'.* Use selection='auto', or bin_weights=None"):
+        HistogramClassifier(kernel, bin_weights="learn", **settings).fit(X, NOISE)
+    with pytest.raises(ValueError, match="partial_fit may score any of them"):
+        HistogramClassifier(kernel, bin_weights="learn").partial_fit(X, NOISE, classes=[0, 1])
+    race = HistogramClassifier(normalize=["l1", None], random_state=0, selection=5).fit(X[:200], NOISE[:200]).race_
+    assert not any("bins" in trial.candidate.name for trial in race.trials)
+
+
+def test_rows_that_are_chosen_keep_what_is_hidden_of_them():
+    source = ArraySource(X, NOISE)
+    source.hidden = np.arange(N) % 3 == 0
+    some = ChosenRows(source, np.arange(0, N, 2), NOISE[::2])
+    np.testing.assert_array_equal(some.hidden, source.hidden[::2])
+    recipe = Recipe("HistogramClassifier", True, kernel="gaussian", features="exact", weighed_rows=np.arange(3))
+    np.testing.assert_array_equal(Method.of(recipe).hidden(some, None, None), some.hidden)
+
+
+@pytest.mark.parametrize("objective", ["held-out", "gradients"])
+def test_widths_that_validation_rows_end_learn_no_noise(objective, told):
+    rows, y, _ = of_size(N)
+    settings = {"widths": "bin", "n_components": 128, "random_state": 0, "max_iter": 10}
+    FourierKernelLearner(objective=objective, **settings).fit(rows, y)
+    _, places, outputs = told[-1]
+    assert is_chance(outputs, y[places])
+    # without these rows they do: what ends the search is what keeps scores honest
+    FourierKernelLearner(validation_fraction=0, tol=1e-9, **settings).fit(rows, y)
+    _, places, outputs = told[-1]
+    assert not is_chance(outputs, y[places])

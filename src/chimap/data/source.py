@@ -283,6 +283,8 @@ class Source(RowsInChunks):
         Name of the column of ids.
     counts : ndarray of shape (n_rows,), or None
         Number of equal rows that each row stands for; None if each is one row, whatever its weight.
+    hidden : ndarray of bool of shape (n_rows,), or None
+        Rows whose labels weights of bins have not learned from, which alone are scored; None for all.
     covariates : CovariateTable or None
         Columns of other kinds beside the bins, such as age and sex, where a fit or a model takes them.
     n_optional : int
@@ -330,6 +332,7 @@ class Source(RowsInChunks):
     has_object_labels: bool = False
     task_names: tuple[str, ...] | None = None
     counts: np.ndarray | None = None
+    hidden: np.ndarray | None = None
     covariates: CovariateTable | None = None
     n_left_out: int = 0
     n_unreadable: int = 0

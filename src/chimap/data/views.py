@@ -175,6 +175,8 @@ class ChosenRows(View):
             self.weights = source.weights[self._rows]
         if source.counts is not None:
             self.counts = source.counts[self._rows]
+        if source.hidden is not None:
+            self.hidden = source.hidden[self._rows]
         if source.covariates is not None:
             self.covariates = source.covariates.take(self._rows)
         if source.images is not None:

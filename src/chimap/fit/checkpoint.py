@@ -45,6 +45,7 @@ _FREE = (
     "raced",
     "resolved",
     "covariate_columns",
+    "weighed_rows",
 )
 
 

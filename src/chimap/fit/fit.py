@@ -251,9 +251,9 @@ def _prepared_rows(
 ) -> PreparedRows:
     """Return the rows of the source with their checks, their targets and their folds."""
     codec = task.codec if saved is None else saved.fitted.codec
-    folds = method.holding.folds(source.n_rows, source.labels(), groups, method.recipe.seed)
-    leaves_folds = groups is not None or method.holding.splitter is not None
     hidden = method.hidden(source, groups, watch)
+    folds = method.folds(source, groups, hidden)
+    leaves_folds = groups is not None or method.holding.splitter is not None
     seed = method.recipe.seed
     return PreparedRows(source, method.preparation(source), codec, folds, seed, groups, leaves_folds, hidden)
 

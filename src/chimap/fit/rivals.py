@@ -127,7 +127,7 @@ class Rivals:
         rivals = cls(plan, task, source, groups, learn, candidates)
         if not plan.recipe.is_exact or not any(candidates):
             return rivals
-        watched = watched_rows(source.n_rows, groups, plan.recipe.seed)
+        watched = watched_rows(source.n_rows, groups, plan.recipe.seed, source.hidden)
         return rivals.after(rivals.contest_on(watched), [], progress) if rivals.can_tell(watched) else rivals
 
     def can_tell(self, watched: np.ndarray) -> bool:
@@ -357,10 +357,14 @@ def n_watched(n_rows: int) -> int:
     return min(max(n_rows // _WATCHED_DIVISOR, FEWEST_WATCHED), MOST_WATCHED)
 
 
-def watched_rows(n_rows: int, groups: np.ndarray | None, seed: int) -> np.ndarray:
-    """Return the ascending places of the rows that no rival learns from: the last of a sweep, of whole groups."""
+def watched_rows(n_rows: int, groups: np.ndarray | None, seed: int, hidden: np.ndarray | None = None) -> np.ndarray:
+    """Return the ascending places of the rows that no rival learns from: the last of a sweep, of whole groups.
+
+    hidden: the rows (n_rows,) whose labels weights of bins do not know, among which they are; None for all.
+    """
     n, folds = n_watched(n_rows), DealtFolds(1, seed) if groups is None else GivenFolds(groups, int(groups.max()) + 1)
-    order, together = order_of(folds, n_rows, seed)
-    starts = np.arange(n_rows) if together is None else np.array([group[0] for group in together])
-    first = min(int(np.searchsorted(starts, n_rows - n)), starts.size - 1)  # at least one group
+    order, _ = order_of(folds, n_rows, seed)
+    order = order if hidden is None else order[hidden[order]]
+    starts = np.flatnonzero(np.diff(order if groups is None else groups[order], prepend=-1))
+    first = min(int(np.searchsorted(starts, order.size - n)), starts.size - 1)  # at least one group
     return np.sort(order[int(starts[first]) :])

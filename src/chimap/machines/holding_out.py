@@ -100,16 +100,18 @@ class HoldingOut:
         return DealtFolds(self.n_folds if n_rows is None else max(1, min(self.n_folds, n_rows // 2)), seed)
 
 
-SCORES_HIDDEN_ROWS = ("auto", "holdout")
-"""Values of ``selection`` that can do with scores of one part of the rows."""
-
 APART = HoldingOut("holdout", 2, _HELD_PARTS)
-"""One part of the rows that alone is scored: a normalisation has seen the labels of all others."""
+"""One part of the rows that alone is scored: a normalisation or weights of bins may know the labels of all others."""
+
+
+def can_score_one_part(selection: Any) -> bool:
+    """Whether a value of ``selection`` can do with scores of one part of the rows."""
+    return isinstance(selection, str) and selection in ("auto", "holdout")
 
 
 def check_apart(selection: Any, normalize: Any) -> None:
     """Raise InputError for a ``selection`` that scores rows whose labels a normalisation has seen."""
-    if not isinstance(selection, str) or selection not in SCORES_HIDDEN_ROWS:
+    if not can_score_one_part(selection):
         raise InputError(
             Message(
                 "{normalize=} learns from the labels of four fifths of the rows, and only the others can be scored; "
@@ -118,6 +120,21 @@ def check_apart(selection: Any, normalize: Any) -> None:
                 selection,
             )
         )
+
+
+def without_units_of(places: np.ndarray, n_rows: int, groups: np.ndarray | None) -> np.ndarray:
+    """Return which rows (n_rows,) are neither at ``places`` nor of the group of a row there."""
+    units = np.arange(n_rows) if groups is None else groups
+    return np.isin(units, units[places], invert=True)
+
+
+def part_of(hidden: np.ndarray, groups: np.ndarray | None, seed: int) -> np.ndarray:
+    """Return some of the rows that are ``hidden`` (n,), whole groups: a part of all rows, or all if they are fewer."""
+    units = np.arange(hidden.size) if groups is None else np.unique(groups, return_inverse=True)[1]
+    sizes = np.bincount(units[hidden], minlength=int(units.max()) + 1)
+    order = np.random.default_rng(seed).permutation(np.flatnonzero(sizes))
+    n_units = 1 + int(np.searchsorted(np.cumsum(sizes[order]), hidden.size // _HELD_PARTS))
+    return hidden & np.isin(units, order[:n_units])
 
 
 def holding_out(

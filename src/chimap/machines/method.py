@@ -24,10 +24,11 @@ from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactBlocks
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.machines.base import check_sizes
-from chimap.machines.holding_out import APART, HoldingOut, check_apart, holding_out, leaving_out
+from chimap.machines.holding_out import APART, HoldingOut, check_apart, holding_out, leaving_out, part_of
 from chimap.machines.objective import PenalisedLoss, checked_components, objective_of
 from chimap.machines.rows import PreparedRows
 from chimap.model_files import register
+from chimap.moments import GivenFolds, RowFolds
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec, known_targets
@@ -200,15 +201,25 @@ class Method:
         return replace(self, recipe=replace(self.recipe, seed=seed), normalization=normalization)
 
     def hidden(self, source: Source, groups: np.ndarray | None, watch: WatchedRows | None) -> np.ndarray | None:
-        """Return the rows (n,) whose labels are hidden from the normalisation, the only ones that are scored.
+        """Return the rows (n,) whose labels no normalisation, nor learned weights of bins, know: those that are scored.
 
-        Rows that are watched are among them. None if it does not learn from labels.
+        Rows that are watched are among them. Where folds are held out they are one part of the rows. None if all labels
+        are unknown to both.
         """
+        if source.hidden is not None:
+            is_part = self.holding is APART
+            return part_of(source.hidden, groups, self.recipe.seed) if is_part else source.hidden
         if not self.recipe.normalizes_by_labels:
             return None
         hidden = APART.folds(source.n_rows, source.labels(), groups, self.recipe.seed)(0, source.n_rows) == 0
         hidden[[] if watch is None else watch.places] = True
         return np.asarray(hidden)
+
+    def folds(self, source: Source, groups: np.ndarray | None, hidden: np.ndarray | None) -> RowFolds:
+        """Return the fold of each row; those ``hidden`` from weights of bins are the one that is held out."""
+        if source.hidden is not None and hidden is not None and self.holding is APART:
+            return GivenFolds(np.where(hidden, 0, 1), 2, 1)
+        return self.holding.folds(source.n_rows, source.labels(), groups, self.recipe.seed)
 
     def fitted_to(self, source: Source, codec: Codec, hidden: np.ndarray | None) -> Self:
         """Return the method with its normalisation fitted to the bins of the rows of a source, and to known labels."""
@@ -226,8 +237,8 @@ def holding_of(recipe: Recipe, objective: PenalisedLoss, n_principal: int | tupl
     if recipe.normalizes_by_labels:
         check_apart(recipe.selection, recipe.normalize)
     if objective.solver.leaves_out:
-        return leaving_out(AUTO if recipe.normalizes_by_labels else recipe.selection)
-    if recipe.normalizes_by_labels:
+        return leaving_out(AUTO if recipe.knows_labels else recipe.selection)
+    if recipe.knows_labels:
         return APART
     return holding_out(
         recipe.selection,

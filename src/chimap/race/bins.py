@@ -51,15 +51,20 @@ class LearnedBins:
 
     trial: that of the best round. weights: (bins,) with mean 1, or None if equal weights are as good. is_promising:
     whether the score exceeds that of equal weights by more than its error, so that more rows might show that weights
-    help. is_screened: whether the weights are those of the screening. gain: what the best round scores above equal
-    weights.
+    help. gain: what the best round scores above equal weights. places: of the rows whose labels the weights know.
     """
 
     trial: Trial
     weights: np.ndarray | None
     is_promising: bool
-    is_screened: bool = False
     gain: float = 0.0
+    places: np.ndarray | None = None
+
+    def adopted_by(self, recipe: Recipe) -> Recipe:
+        """Return a recipe with the weights, which says whose labels they know."""
+        if self.weights is None:
+            return recipe.with_raced(bin_weights=None)
+        return recipe.with_raced(bin_weights=self.weights, weighed_rows=self.places)
 
 
 def learn_bins(
@@ -84,6 +89,9 @@ def learn_bins(
     uninformative bins is evidence for them too; where rows are few (is_few), that share is uncertain itself.
 
     Rounds stop after one that gains less than its error.
+
+    The weights that are kept are those of the first split: the rows that it has not learned from have to choose the
+    strength of all rows, and to calibrate, and the mean over the splits would know the labels of all.
     """
     began, outcomes = time.perf_counter(), list[Outcome]()
 
@@ -100,14 +108,14 @@ def learn_bins(
     best = max(range(1, len(rounds)), key=lambda i: rounds[i].score)
     is_screened = screened is not None and best == 1
     unweighed, learned = outcomes[0], outcomes[best]
-    weights = rounds[best].weights.mean(axis=0)
+    weights = rounds[best].weights[0]
     recipe = first.candidate.recipe.with_raced(bin_weights="learn")
     candidate = Candidate(f"{first.candidate.name}, learned bins", recipe)
     trial = learned.trial(candidate, first.round, first.n_rows, time.perf_counter() - began)
     n_errors = 1 if is_screened and not is_few else _ERRORS
     kept_weights = weights / weights.mean() if _is_better(learned, unweighed, n_errors) else None
     is_promising = _is_better(learned, unweighed, 1)
-    return LearnedBins(trial, kept_weights, is_promising, is_screened, learned.score - unweighed.score)
+    return LearnedBins(trial, kept_weights, is_promising, learned.score - unweighed.score)
 
 
 def _is_better(outcome: Outcome, equal: Outcome, n_errors: float) -> bool:
@@ -158,8 +166,7 @@ class WeighedBins:
 
         If rows are many, weights are first learned with the rows of the round before: weights whose gain there is no
         larger than its standard error are not worth another round. On eight sets, with and without noise bins, this
-        skips none that would have been kept. Weights of a screening that are kept are computed again from all rows of
-        the sample.
+        skips none that would have been kept.
 
         Weights of few rows are learned from parts of the rows and scored on the others, while the race has left out
         each row from all. Their trial has the score of the race plus the gain on the parts.
@@ -189,10 +196,7 @@ class WeighedBins:
         if race.leaves_out:
             score = min(first.score + learned.gain, max(1.0, first.score))  # gains of parts can add up to too much
             learned = replace(learned, trial=replace(learned.trial, score=score, deviations=first.deviations))
-        if learned.weights is not None and learned.is_screened:
-            everything = self._screened(np.arange(race.rows.shape[0]))
-            return learned if everything is None else replace(learned, weights=everything)
-        return learned
+        return replace(learned, places=np.sort(race.places[race.splits_at(n_rows)[0][0]]))
 
     def screened(self, n_rows: int) -> np.ndarray | None:
         """Return weights (splits, bins) from what each bin alone says about the labels of a split.
@@ -391,7 +395,7 @@ def _bins_raced(bins: WeighedBins, progress: Progress) -> tuple[Recipe, RaceResu
     first = outcome.trial(candidate, 0, n_rows, time.perf_counter() - began)
     learned = bins.learn(first, progress)
     result = RaceResult([first], race.measure, race.n_held_out, first.seconds, [first])
-    return race.asked.with_raced(bin_weights=learned.weights), with_bins(result, learned)
+    return learned.adopted_by(race.asked), with_bins(result, learned)
 
 
 def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from chimap.backends import on_host
 from chimap.kernels import Kernel
 from chimap.machines.base import named_settings
-from chimap.machines.holding_out import SCORES_HIDDEN_ROWS
+from chimap.machines.holding_out import can_score_one_part
 from chimap.models.race_result import Candidate
 from chimap.normalizations import CATALOGUE
 from chimap.race.specs import EXACT_MARGINS, MARGINS, KernelSpec, Room, ridge_loss
@@ -124,7 +124,7 @@ def within_room(entered: Sequence[KernelSpec], room: Room) -> list[KernelSpec]:
 
 def with_known_labels(entered: Sequence[KernelSpec], asked: Recipe, has_covariates: bool) -> list[KernelSpec]:
     """Return the machines, without those whose normalisation knows labels of rows that the recipe would score."""
-    if not has_covariates and isinstance(asked.selection, str) and asked.selection in SCORES_HIDDEN_ROWS:
+    if not has_covariates and can_score_one_part(asked.selection):
         return list(entered)
     return [spec for spec in entered if spec.normalize is None or not CATALOGUE[spec.normalize].needs_labels]
 

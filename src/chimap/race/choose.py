@@ -6,6 +6,7 @@ its bins.
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._memory import budgets, room_in
 from chimap._messages import Message
 from chimap._threads import threads
@@ -23,6 +25,7 @@ from chimap.engines import Progress
 from chimap.machines.base import Facts, Request, Winner
 from chimap.machines.catalogue import for_all_rows
 from chimap.machines.explicit import landmarks_of
+from chimap.machines.holding_out import can_score_one_part, without_units_of
 from chimap.models.model import Model
 from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.race.bins import bins_if_any, is_in_time, promoted, weigh_bins, with_bins
@@ -101,7 +104,16 @@ def race(
     if known is None and request.races:
         chosen = raced_recipes(asked, source, task, groups, fit, progress, request)
     for recipe, result in chosen:
-        yield Raced(*with_covariates(recipe, source, task, groups, fit, progress), result)
+        yield Raced(*with_covariates(recipe, hiding(recipe, source, groups), task, groups, fit, progress), result)
+
+
+def hiding(recipe: Recipe, source: Source, groups: np.ndarray | None) -> Source:
+    """Return the rows, which know those whose labels are hidden from weights of bins that a race has learned."""
+    if recipe.weighed_rows is None:
+        return source
+    hiding = copy.copy(source)
+    hiding.hidden = without_units_of(recipe.weighed_rows, source.n_rows, groups)
+    return hiding
 
 
 @dataclass
@@ -168,6 +180,8 @@ def raced_recipes(
         check_positive(asked.time_limit, "time_limit")
     if isinstance(asked.bin_weights, str):
         check_choice(asked.bin_weights, "bin_weights", ("auto", "learn"))
+        if asked.bin_weights == "learn":
+            check_hides_labels(asked, request)
     elif asked.bin_weights is not None:
         checked_weights(asked.bin_weights, source.n_features, "bin", "bin_weights", "None, 'auto', 'learn' or numbers")
     with threads(asked.n_jobs), progress:
@@ -176,6 +190,25 @@ def raced_recipes(
         if isinstance(asked.bin_weights, str) and asked.bin_weights == "learn":
             return [weigh_bins(asked, source, task, groups, fit, progress)]
     return [(asked, None)]
+
+
+def check_hides_labels(asked: Recipe, request: Request) -> None:
+    """Raise InputError where weights of bins are to be learned, and rows would be scored whose labels they know."""
+    if request.is_batch:
+        raise InputError(
+            Message(
+                "{bin_weights='learn'} learns from some of the first rows, and partial_fit may score any of them: use "
+                "fit, or give weights."
+            )
+        )
+    if not can_score_one_part(asked.selection):
+        raise InputError(
+            Message(
+                "{bin_weights='learn'} learns from the labels of some rows, and only the others can be scored; "
+                "{selection=} scores all. Use {selection='auto'}, or {bin_weights=None}.",
+                asked.selection,
+            )
+        )
 
 
 def _raced(
@@ -208,17 +241,18 @@ def _raced(
         return final_recipe(running, trial, facts)
 
     result, exact = _as_fitted(running, result, for_all, source.n_rows)
-    weights = None
-    for trial in promoted(running, result, source.n_features):
+    best = None
+    may_weigh = can_score_one_part(asked.selection) and not request.is_batch
+    for trial in promoted(running, result, source.n_features) if may_weigh else ():
         # Landmarks are weighted through the exact machines that they replace, which share their products.
         bins = bins_if_any(running, exact.get(trial.candidate.name, trial), progress)
         if bins is not None:
             result = with_bins(result, bins)
-            weights = bins.weights if result.trials[0] is bins.trial else weights
+            best = bins if result.trials[0] is bins.trial else best
     chosen = for_all(result.trials[0])
     others = [trial for trial in result.trials[1:] if not trial.error and "bin_weights" not in trial.candidate.settings]
     return [
-        (chosen if weights is None else chosen.with_raced(bin_weights=weights), result),
+        (chosen if best is None else best.adopted_by(chosen), result),
         *((for_all(trial), result.led_by(trial)) for trial in others),
     ]
 

@@ -65,11 +65,23 @@ class _ComparedRows:
     groups: np.ndarray | None
     learn: Fit
 
+    @property
+    def scored(self) -> np.ndarray:
+        """Places of the rows that are scored: those whose labels weights of bins do not know."""
+        hidden = self.counts.hidden
+        return np.arange(self.counts.n_rows) if hidden is None else np.flatnonzero(hidden)
+
+    @property
+    def scored_groups(self) -> np.ndarray | None:
+        """Groups of these rows."""
+        return None if self.groups is None else self.groups[self.scored]
+
     def left_out(self, recipe: Recipe, rows: Source) -> tuple[Model, _LeftOut]:
         """Return the machine of these rows, and the outputs of each by a machine without it."""
         model = self.learn(recipe, rows, self.groups)
-        outputs, targets = np.asarray(model.learned.findings.held_out, np.float64), rows.labels()
-        assert targets is not None
+        outputs, labels = np.asarray(model.learned.findings.held_out, np.float64)[self.scored], rows.labels()
+        assert labels is not None
+        targets = labels[self.scored]
         return model, _LeftOut(outputs, np.nanmean((outputs - targets.reshape(outputs.shape)) ** 2, axis=1))
 
 
@@ -105,6 +117,8 @@ def with_covariates(
     targets = np.asarray(codec.encode(y[places])) if recipe.is_classifier else y[places]
     targets = targets[:, 0] if targets.ndim == 2 and targets.shape[1] == 1 else targets
     rows: Source = ArraySource(source.take(places), targets, column_names=source.column_names)
+    if source.hidden is not None:
+        rows.hidden = source.hidden[places]
     if source.weights is not None:
         rows = with_weights(rows, source.weights[places])
     of_rows = None if groups is None else groups[places]
@@ -149,7 +163,7 @@ def with_covariates(
     score = codec.score(y[places], scoring_of(recipe.scoring, recipe.is_classifier, y[places]), rows.weights)
     chosen = _told(both[0], score, sample, alone, others[1], both[1])
     gain = alone.errors - both[1].errors
-    if gain.mean() <= _CLEAR * error_of_mean(gain, of_rows) or chosen.scores["covariates add"] < 0:
+    if gain.mean() <= _CLEAR * error_of_mean(gain, sample.scored_groups) or chosen.scores["covariates add"] < 0:
         return replace(recipe, covariate_columns=replace(chosen, weight=0.0)), source
     final = replace(Covariates.fitted(source.covariates, chosen.kernel), weight=chosen.weight)
     chosen = replace(chosen, codes=final.codes, features=final.features)
@@ -179,8 +193,8 @@ def _told(
     both: _LeftOut,
 ) -> Covariates:
     """Return the covariates with the scores of each and of both, and the errors of their differences."""
-    places = np.arange(sample.counts.n_rows)
-    parts = parts_of_rows(places.size, sample.groups, sample.recipe.seed)
+    places = sample.scored
+    parts = parts_of_rows(places.size, sample.scored_groups, sample.recipe.seed)
     scores, deviations = {}, {}
     for name, found in {"counts": counts, "covariates": covariates, "both": both}.items():
         scores[name] = float(score(found.outputs, places))

@@ -53,6 +53,8 @@ def gamma_of_sample(recipe: Recipe, source: Source, groups: np.ndarray | None, f
     assert labels is not None
     places = choose_rows(source.n_rows, _rows_within(recipe.room, source), recipe.seed)
     sample: Source = ArraySource(source.take(places), labels[places], column_names=source.column_names)
+    if source.hidden is not None:
+        sample.hidden = source.hidden[places]
     if source.weights is not None:
         sample = with_weights(sample, of_rows(source.weights[places]))
     of_sample = None if groups is None else groups[places]

@@ -82,9 +82,10 @@ class Race:
     """A race on a sample of a source.
 
     asked: the recipe whose open settings are raced. fit: fits what has no machine among ``shared``. rows, y, groups,
-    weights: the sample. codec: how its labels become numbers. splits: pairs (rows to learn from, rows to score); there
-    are several if rows are few. splits_of: number of splits that a round takes, by its number of rows. shared: machines
-    that share their products; None if the recipe has settings that these do not support.
+    weights: the sample, at ``places`` of the source. codec: how its labels become numbers. splits: pairs (rows to learn
+    from, rows to score); there are several if rows are few. splits_of: number of splits that a round takes, by its
+    number of rows. shared: machines that share their products; None if the recipe has settings that these do not
+    support.
     leaves_out: whether these learn from all rows, and are scored by the outputs of left-out ones. left_out: adjacent
     rows that are left out together; None for single rows.
 
@@ -103,6 +104,7 @@ class Race:
     scoring: Scoring
     column_names: Sequence[str] | None
     weights: np.ndarray | None
+    places: np.ndarray
     shared: SharedMachines | None
     leaves_out: bool = False
     left_out: Sequence[np.ndarray] | None = None
@@ -166,6 +168,7 @@ class Race:
             scoring,
             source.column_names,
             weights,
+            places,
             shared if shares_products else None,
             is_few,
             left_out_together(sampled, shared.Y) if is_few else None,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # Fields of a recipe that are no parameters of an estimator, or do not change the model.
 _NOT_LISTED = {"estimator", "is_classifier", "seed", "solver", "learner", "keeps_posterior", "covariate_columns"}
-_NOT_LISTED |= {"raced", "resolved", "verbose"}
+_NOT_LISTED |= {"weighed_rows", "raced", "resolved", "verbose"}
 
 PRECISIONS = (AUTO, "float32", "float64")
 
@@ -82,6 +82,8 @@ class Recipe:
     covariate_columns : Covariates or None, default=None
         Covariates of the rows as columns behind the bins, whose dot products are added to the kernel; a race chooses
         them (``race.covariates``).
+    weighed_rows : array of int or None, default=None
+        Places of the rows by whose labels a race has weighed the bins.
     raced : frozenset of str, default=frozenset()
         Names of the settings that a race has chosen.
     resolved : frozenset of str, default=frozenset()
@@ -124,6 +126,7 @@ class Recipe:
     learner: Learner | None = None
     keeps_posterior: bool = False
     covariate_columns: Covariates | None = None
+    weighed_rows: np.ndarray | None = None
     raced: frozenset[str] = frozenset()
     resolved: frozenset[str] = frozenset()
 
@@ -271,6 +274,11 @@ class Recipe:
     def normalizes_by_labels(self) -> bool:
         """Whether a normalisation that is named learns from labels, which hides those of scored rows from it."""
         return any(each is not None and each.needs_labels for each in checked_normalizations(self.normalize))
+
+    @property
+    def knows_labels(self) -> bool:
+        """Whether a normalisation, or weights of bins that a race has learned, know labels: of rows not scored."""
+        return self.normalizes_by_labels or self.weighed_rows is not None
 
     def blocks_in(self, columns: Sequence[str] | None) -> Blocks | None:
         """Return the blocks by places, given the names of the columns."""
