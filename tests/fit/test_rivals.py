@@ -9,6 +9,7 @@ import pytest
 from chimap import HistogramClassifier, HistogramRegressor, with_covariates
 from chimap.engines import Progress
 from chimap.fit import rivals
+from chimap.fit.collecting import kernel
 from chimap.fit.collecting.kernel import order_of
 from chimap.fit.rivals import Entry, Rivals, watched_rows
 from chimap.machines import block_plan
@@ -89,6 +90,12 @@ def test_a_truth_of_pairs_gets_the_kernel_machine_of_all_rows(blocks, monkeypatc
     assert model.n_rows_ == N
     assert swept == [N]
     assert model.score(COUNTS[N:], PAIRS[N:]) > 0.9
+
+
+def test_watched_rows_are_among_those_that_memory_holds(blocks, monkeypatch):
+    all_rows = kernel.block_plan
+    monkeypatch.setattr(kernel, "block_plan", lambda *given: replace(all_rows(*given), n_rows=1200))
+    assert fitted(PAIRS, monkeypatch, result_of(("gaussian", 0.85), ("linear", 0.8)))[1] == [1200]
 
 
 def test_a_cheap_winner_meets_the_same_rivals(blocks, monkeypatch):
@@ -172,11 +179,10 @@ def test_no_row_is_watched_where_settings_are_named_or_rivals_are_hopeless():
 
 
 def test_rows_that_tell_nothing_of_a_class_or_of_groups_are_not_watched():
-    def can_tell(y, watched, groups=None, is_classifier=True):
+    def can_tell(y, watched, groups=None, is_classifier=True, n_rows=9000):
         source = SimpleNamespace(n_rows=9000, labels=lambda: y)
-        rivals = Rivals(
-            SimpleNamespace(asked=replace(ASKED, is_classifier=is_classifier)), None, source, groups, None, []
-        )
+        plan = SimpleNamespace(asked=replace(ASKED, is_classifier=is_classifier), cost=SimpleNamespace(n_rows=n_rows))
+        rivals = Rivals(plan, None, source, groups, None, [])
         return rivals.can_tell(watched)
 
     y, watched = np.arange(9000) % 3, np.arange(900)
@@ -187,6 +193,7 @@ def test_rows_that_tell_nothing_of_a_class_or_of_groups_are_not_watched():
     assert can_tell(y, watched, np.arange(9000) // 90)
     assert not can_tell(y, watched, np.arange(9000) // 300)  # three groups
     assert not can_tell(y, np.arange(5000), np.arange(9000) // 90)  # most of the rows
+    assert not can_tell(y, watched, n_rows=2000)  # nearly half of those that memory holds
 
 
 def test_a_fit_with_covariates_meets_no_rivals(monkeypatch):

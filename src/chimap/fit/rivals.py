@@ -135,7 +135,7 @@ class Rivals:
         y = self.source.labels()
         assert y is not None
         n_groups = watched.size if self.groups is None else np.unique(self.groups[watched]).size
-        if n_groups < FEWEST_GROUPS or watched.size > self.source.n_rows // 3:
+        if n_groups < FEWEST_GROUPS or watched.size > self.plan.cost.n_rows // 3:
             return False
         if not self.plan.asked.is_classifier or y.ndim > 1:
             return True

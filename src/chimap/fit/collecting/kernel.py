@@ -165,6 +165,27 @@ def order_of(
     return np.concatenate(members), [np.arange(a, b) for a, b in pairwise(edges)]
 
 
+def first_and_last(
+    order: np.ndarray, groups: list[np.ndarray] | None, n_rows: int, n_last: int
+) -> tuple[np.ndarray, list[np.ndarray] | None]:
+    """Return at most ``n_rows`` rows of an order, among them the last ``n_last``, and the places of their groups.
+
+    >>> first_and_last(np.arange(9), None, 5, 2)[0].tolist()
+    [0, 1, 2, 7, 8]
+    >>> order, groups = first_and_last(np.arange(9), [np.arange(3), np.arange(3, 6), np.arange(6, 9)], 7, 3)
+    >>> order.tolist(), [group.tolist() for group in groups]
+    ([0, 1, 2, 6, 7, 8], [[0, 1, 2], [3, 4, 5]])
+    """
+    n = order.size
+    if n <= n_rows:
+        return order, groups
+    if groups is None:
+        return np.concatenate([order[: n_rows - n_last], order[n - n_last :]]), None
+    kept = [group for group in groups if group[-1] < n_rows - n_last or group[0] >= n - n_last]
+    edges = np.cumsum([0, *(group.size for group in kept)])
+    return order[np.concatenate(kept)], [np.arange(a, b) for a, b in pairwise(edges)]
+
+
 @dataclass(frozen=True)
 class BlocksCollector(RowsCollector):
     """Read the rows once, each to its place, for blocks whose kernel matrices fit in memory one at a time.
@@ -217,16 +238,14 @@ class BlocksCollector(RowsCollector):
                 )
             )
         order, groups = order_of(rows.folds, source.n_rows, method.recipe.seed, run.watch)
-        begun, n_watched = None if saved is None else saved.swept, 0
-        if run.watch is not None and cost.n_rows < source.n_rows:  # the sweep does not come to those that it watches
-            n_watched = run.watch.places.size
-            cost = replace(cost, n_rows=cost.n_rows - n_watched)
-        borders = block_borders(cost, source.n_rows, groups) if begun is None else begun.borders
+        if run.watch is not None:
+            order, groups = first_and_last(order, groups, cost.n_rows, run.watch.places.size)
+        begun = None if saved is None else saved.swept
+        borders = block_borders(cost, order.size, groups) if begun is None else begun.borders
         n = int(borders[-1])
         if groups is not None:
             groups = [group for group in groups if group[0] < n]
-        order = np.concatenate([order[:n], order[order.size - n_watched :]])
-        return cls(method, rows, order, groups, borders, run.watch)
+        return cls(method, rows, order[:n], groups, borders, run.watch)
 
     def sample(self, progress: Progress, saved: SavedState | None) -> Sample:
         """Return the rows of the first block, with their weights, to fit map and gamma on."""
