@@ -173,10 +173,14 @@ def test_explanations_are_painted_on_atoms(results):
     assert found["explain"].code == 0, found["explain"].err
     page = (folder / "why.html").read_text()
     drawings = re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", page)
-    assert len(drawings) == 2
+    assert len(drawings) == 2 * (1 + 3)  # all bins of a row, and those of each block
     assert all(base64.b64decode(drawing).startswith(b"<?xml") for drawing in drawings)
     assert "Contributions of the atoms of row m50" in page
     assert "together, to the" in page
+    sums = re.search(r"of each block: morgan, ([^;]+); pair, ([^;]+); torsion, ([^;]+)\.<", page)
+    together = re.search(r"What the atoms add, (\S+) together", page)
+    numbers = [float(number.replace("−", "-")) for number in (*sums.groups(), together[1])]
+    assert sum(numbers[:3]) == pytest.approx(numbers[3], abs=0.01)
 
 
 def test_the_command_of_a_comparison_names_the_blocks():

@@ -17,6 +17,7 @@ from chimap._progress import Progress
 from chimap._types import JSON
 from chimap.data import ArraySource
 from chimap.data.label_kinds import is_text
+from chimap.data.table import declared_blocks
 from chimap.models.answers import class_scores
 from chimap.models.counterfactuals import Counterfactual, counterfactuals
 from chimap.models.explain import explain, nearest
@@ -69,10 +70,13 @@ class Drawing:
         The parts of the row painted with what they add, a data URL.
     base : float
         Score of an empty row; the parts add the rest of the score of the row.
+    blocks : tuple of (str, str, float), default=()
+        The same for each block of bins: its name, the drawing, and what its bins add together.
     """
 
     image: str
     base: float
+    blocks: tuple[tuple[str, str, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,10 +277,19 @@ def _drawings(
     fields = source.column(reading.column)[places]
     empty = ArraySource(np.zeros((1, rows.n_features)), column_names=rows.column_names)
     explanation = explain(model, rows, background=empty)
+    blocks = declared_blocks(rows.column_names) or {}
 
     def draw(i: int, weights: np.ndarray) -> Drawing | None:
-        image = drawn(reading, fields[i], explanation.contributions[i] @ weights)
-        return None if image is None else Drawing(image, float(explanation.base @ weights))
+        added = explanation.contributions[i] @ weights
+        image = drawn(reading, fields[i], added)
+        if image is None:
+            return None
+        by_block = []
+        for name, columns in blocks.items():
+            own = np.zeros_like(added)
+            own[columns] = added[columns]
+            by_block.append((name, drawn(reading, fields[i], own) or "", float(own.sum())))
+        return Drawing(image, float(explanation.base @ weights), tuple(by_block))
 
     return draw
 

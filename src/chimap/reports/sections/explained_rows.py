@@ -96,7 +96,14 @@ def _of_drawing(row: ExplainedRow, predicted: str) -> list[Figure]:
         f"What the atoms add, {number(row.score - picture.base, 3)} together, to the {number(picture.base, 3)} of an "
         "empty row: each bin is divided among the atoms that it counts."
     )
-    return [Figure(lambda: image(picture.image, alt, "drawing"), caption=caption)]
+    figures = [Figure(lambda: image(picture.image, alt, "drawing"), caption=caption)]
+    if picture.blocks:
+        shown = [
+            image(address, f"{alt} Bins of {one_line(name)} alone.", "drawing") for name, address, _ in picture.blocks
+        ]
+        sums = "; ".join(f"{one_line(name)}, {number(added, 3)}" for name, _, added in picture.blocks)
+        figures.append(Figure(lambda: "".join(shown), caption=f"The same for the bins of each block: {sums}."))
+    return figures
 
 
 def contribution_bars(names: Sequence[str], values: np.ndarray, name: str) -> str:
