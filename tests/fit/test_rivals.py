@@ -178,6 +178,17 @@ def test_no_row_is_watched_where_settings_are_named_or_rivals_are_hopeless():
         assert not any(rivals_of(near, replace(ASKED, **{name: value}))), name
 
 
+def test_ridge_takes_words_by_each_of_their_weights():
+    def trial(kernel, rows, score):
+        return Trial(KernelSpec(kernel, rows).candidate(ASKED), 0, 500, score, 0.1)
+
+    raced = [trial("gaussian", "tf-idf", 0.9), trial("linear", "tf-idf", 0.88), trial("linear", "tf-idf-ratio", 0.87)]
+    for trials, rows in (raced, ("tf-idf", "tf-idf-ratio")), (raced[:2], ("tf-idf",)):
+        first, *_ = rivals_of(RaceResult(trials, "accuracy", 100, 1.0, trials), ASKED)
+        ridges = [f"linear ridge, {each} rows" for each in rows]
+        assert [each.name for each in first] == [*ridges, "linear logistic, tf-idf rows"]
+
+
 def test_rows_that_tell_nothing_of_a_class_or_of_groups_are_not_watched():
     def can_tell(y, watched, groups=None, is_classifier=True, n_rows=9000):
         source = SimpleNamespace(n_rows=9000, labels=lambda: y)

@@ -181,7 +181,8 @@ class Rivals:
                     break
                 progress.note(f"{candidate.name}: {self._name} {standing.score:.4f} of rows left out")
                 yield Entry(candidate, standing, time.perf_counter() - began, place)
-                ridge = standing if is_ridge else ridge
+                if is_ridge and (ridge is None or standing.score > ridge.score):
+                    ridge = standing
             simpler += [] if ridge is None else [ridge]
 
     def own_ridge(self, same: Sequence[Candidate], before: Sequence[Standing]) -> Standing | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from chimap.models.race_result import Candidate, RaceResult, Trial
-from chimap.race.candidates import HISTOGRAM_KERNELS, is_free
+from chimap.race.candidates import HISTOGRAM_KERNELS, WEIGHTED_WORDS, is_free
 from chimap.race.rounds import ERRORS_TO_DROP
-from chimap.race.specs import LOGISTIC, SUMS, KernelSpec
+from chimap.race.specs import LOGISTIC, SUMS, KernelSpec, Way
 from chimap.recipe import Recipe
 from chimap.selection.jackknife import is_behind
 
@@ -19,15 +19,24 @@ _HOPELESS = 2.0  # times the errors of the winner, in the same round: more rows 
 
 
 def linear(result: RaceResult, asked: Recipe) -> list[KernelSpec]:
-    """Return linear machines on the rows that suit them best: ridge, and logistic regression of classes."""
+    """Return linear machines on the rows that suit them best: ridge, and logistic regression of classes.
+
+    Ridge takes words by each of the weights that the race has tried: which is better depends on how many rows there
+    are to learn weights from.
+    """
     best = _best(result, ("linear",))
     if best is None:
         return []
     rows = best[1]
+    tried = {trial.candidate.settings["normalize"] for trial in _by_ridge(result, ("linear",))}
+    others = [other for other in WEIGHTED_WORDS if other in tried and rows in WEIGHTED_WORDS and other != rows]
+    specs = [_linear(each, SUMS) for each in (rows, *others)]
+    return [*specs, _linear(rows, LOGISTIC)] if asked.is_classifier else specs
+
+
+def _linear(rows: str | None, way: Way) -> KernelSpec:
     name = "raw rows" if rows is None else "square roots" if rows == "sqrt" else f"{rows} rows"
-    ridge = KernelSpec("linear", rows, SUMS, f"linear ridge, {name}", is_baseline=True)
-    logistic = KernelSpec("linear", rows, LOGISTIC, f"linear logistic, {name}", is_baseline=True)
-    return [ridge, logistic] if asked.is_classifier else [ridge]
+    return KernelSpec("linear", rows, way, f"linear {'ridge' if way is SUMS else way.name}, {name}", is_baseline=True)
 
 
 def additive(result: RaceResult, asked: Recipe) -> list[KernelSpec]:
@@ -76,15 +85,7 @@ def challenger_of(result: RaceResult) -> Trial | None:
 
 def _best(result: RaceResult, kernels: Sequence[str]) -> tuple[str, str | None] | None:
     """Return the best of some kernels by ridge, and its rows; None if it is far behind the winner."""
-    trials = [
-        trial
-        for trial in result.trials
-        if not trial.error
-        and trial.candidate.recipe.kernel in kernels
-        and trial.candidate.recipe.is_exact
-        and "bin_weights" not in trial.candidate.settings
-    ]
-    best = max(trials, key=lambda trial: (trial.round, trial.score), default=None)
+    best = max(_by_ridge(result, kernels), key=lambda trial: (trial.round, trial.score), default=None)
     if best is None:
         return None
     own = [t.score for t in result.history if t.candidate.name == result.winner.name and t.n_rows == best.n_rows]
@@ -92,6 +93,18 @@ def _best(result: RaceResult, kernels: Sequence[str]) -> tuple[str, str | None] 
         return None
     settings = best.candidate.settings
     return settings["kernel"], settings["normalize"]
+
+
+def _by_ridge(result: RaceResult, kernels: Sequence[str]) -> list[Trial]:
+    """Return the trials of some kernels by ridge."""
+    return [
+        trial
+        for trial in result.trials
+        if not trial.error
+        and trial.candidate.recipe.kernel in kernels
+        and trial.candidate.recipe.is_exact
+        and "bin_weights" not in trial.candidate.settings
+    ]
 
 
 def _is_same(recipe: Recipe, other: Recipe) -> bool:
