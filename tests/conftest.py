@@ -26,7 +26,7 @@ settings.load_profile("chimap")
 # Where no loop is compiled yet, each process compiles what it calls. The file that calls most loops comes first, in one
 # process, beside files that call few in the others; what comes after finds the loops on disk. Long tests that are alone
 # in their file come next, so that no process ends with one while others have nothing left.
-_FIRST = ("laws/test_estimators.py", "data", "docs", "test_doctests.py", "test_readme.py", "test_types.py")
+_FIRST = ("laws/test_estimators.py", "data", "docs", "test_doctests.py", "test_readme.py")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked
