@@ -1,7 +1,8 @@
 """Make executed notebooks from some examples of the gallery, and keep them beside this script.
 
-python examples/notebooks.py            # rewrite examples/notebooks
-python examples/notebooks.py FOLDER     # write them to FOLDER
+python examples/notebooks.py                        # rewrite examples/notebooks
+python examples/notebooks.py FOLDER                 # write them to FOLDER
+python examples/notebooks.py FOLDER --only report   # write one
 
 A notebook has the text and the cells of its script. It is run in a new kernel, which needs nbclient and ipykernel.
 """
@@ -57,10 +58,12 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=KEPT)
-    folder = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, script in NOTEBOOKS.items():
-        nbformat.write(executed(GALLERY / f"{script}.py"), folder / f"{name}.ipynb")
+    parser.add_argument("--only", choices=NOTEBOOKS, help="one of them")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    for name in [given.only] if given.only else NOTEBOOKS:
+        script = NOTEBOOKS[name]
+        nbformat.write(executed(GALLERY / f"{script}.py"), given.folder / f"{name}.ipynb")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from chimap.solvers.kernel_matrix import has_exact_machine
 
 from ..torch_backend import compute_by_torch
 from .estimators import ESTIMATORS, outputs
-from .sources import FROM_SOURCES, LABELS, ROWS, TARGETS, keeps_every_row, passes_again, rounding_of
+from .sources import FROM_SOURCES, LABELS, ROWS, TARGETS, cases, keeps_every_row, passes_again, rounding_of
 
 ON_DEVICES = {name: model for name, model in (ESTIMATORS | FROM_SOURCES).items() if "device" in model.get_params()}
 
@@ -36,7 +36,9 @@ def fitted(name):
     return model.fit(ROWS, LABELS if is_classifier(model) else TARGETS)
 
 
-@pytest.mark.parametrize("name", [name for name, model in ON_DEVICES.items() if refusal_of(model) is None])
+@pytest.mark.parametrize(
+    "name", cases({name: model for name, model in ON_DEVICES.items() if refusal_of(model) is None})
+)
 def test_torch_fits_the_model_of_the_host(name, by_torch):
     there = fitted(name)
     outputs_there = outputs(there, ROWS)
