@@ -172,15 +172,16 @@ def test_fits_that_a_budget_does_not_hold_beside_the_sample_leave_bins_equal():
         assert raced_on("1MiB", features="fourier", n_components=300) == (None, {"bin_weights": None})
 
 
-@pytest.mark.parametrize("normalize", [None, "l1"])
-def test_learning_begins_with_a_screening_of_each_split(normalize, monkeypatch):
+@pytest.mark.parametrize(("normalize", "n_rows"), [(None, 400), ("l1", 400), ("l1", 800)])
+def test_learning_begins_with_a_screening_of_each_split_and_ends_with_one_of_many_rows(normalize, n_rows, monkeypatch):
     running, result = noisy_race()
+    running = replace(running, n_rows=n_rows)
     first, given = replace(result.trials[0], n_rows=max(running.splits_of)), []
     first = replace(first, candidate=Candidate("normalised", first.candidate.recipe.with_raced(normalize=normalize)))
 
     def learn(weigh, equal, screened, trial, most_rounds, is_few):
         given.append((equal, screened))
-        return LearnedBins(trial, screened[0], True)
+        return LearnedBins(trial, screened[0], True, is_screened=True)
 
     monkeypatch.setattr("chimap.race.bins.learn_bins", learn)
     learned = WeighedBins(running, first.candidate).learn(first, Progress())
@@ -195,5 +196,6 @@ def test_learning_begins_with_a_screening_of_each_split(normalize, monkeypatch):
     np.testing.assert_array_equal(equal, np.ones_like(of_splits))
     expected = [screened(train) for train, _ in running.splits_at(first.n_rows)]
     np.testing.assert_allclose(of_splits, expected, atol=1e-3)
-    np.testing.assert_allclose(learned.weights, expected[0], atol=1e-3)
-    np.testing.assert_array_equal(learned.places, np.sort(running.places[running.splits_at(first.n_rows)[0][0]]))
+    known = running.splits_at(first.n_rows)[0][0] if n_rows == 400 else np.arange(400)
+    np.testing.assert_allclose(learned.weights, screened(known), atol=1e-3)
+    np.testing.assert_array_equal(learned.places, np.sort(running.places[known]))

@@ -90,7 +90,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         Weights w_i of the bins, for homogeneous kernels: sum_i w_i d(x_i, y_i) replaces sum_i d(x_i, y_i). "learn"
         derives them from how the machine uses each bin, in one to three rounds, and keeps them only if the score of
         held-out rows rises by more than twice its error; the bins of a block share one weight. Rows whose labels they
-        have learned from, 3000 at most, are then not scored; no weights are learned where ``selection`` is folds. A
+        have learned from, 7000 at most, are then not scored; no weights are learned where ``selection`` is folds. A
         budget too small leaves them equal, with a warning. "auto" means "learn" if ``kernel="auto"``, and else equal
         weights.
     blocks : list or mapping of columns, default=None

@@ -38,6 +38,7 @@ _GRADIENTS = 1000  # number of rows whose gradients are averaged, if memory allo
 # float64 arrays of a mapped row, and of its features, that gradients take
 _MAPPED_COPIES, _VALUE_COPIES = 4, 3
 _COPIES = 4  # of the sample: as taken, converted, scaled and weighted
+_SCREENED_AGAIN = 2  # times the rows of the sample: with as many others, all of the sample may be learned from
 _FEWER = 0.9  # largest factor on the rows of a sample whose machines do not fit in the memory budget
 
 
@@ -51,12 +52,14 @@ class LearnedBins:
 
     trial: that of the best round. weights: (bins,) with mean 1, or None if equal weights are as good. is_promising:
     whether the score exceeds that of equal weights by more than its error, so that more rows might show that weights
-    help. gain: what the best round scores above equal weights. places: of the rows whose labels the weights know.
+    help. is_screened: whether the weights are those of the screening. gain: what the best round scores above equal
+    weights. places: of the rows whose labels the weights know.
     """
 
     trial: Trial
     weights: np.ndarray | None
     is_promising: bool
+    is_screened: bool = False
     gain: float = 0.0
     places: np.ndarray | None = None
 
@@ -115,7 +118,7 @@ def learn_bins(
     n_errors = 1 if is_screened and not is_few else _ERRORS
     kept_weights = weights / weights.mean() if _is_better(learned, unweighed, n_errors) else None
     is_promising = _is_better(learned, unweighed, 1)
-    return LearnedBins(trial, kept_weights, is_promising, learned.score - unweighed.score)
+    return LearnedBins(trial, kept_weights, is_promising, is_screened, learned.score - unweighed.score)
 
 
 def _is_better(outcome: Outcome, equal: Outcome, n_errors: float) -> bool:
@@ -166,7 +169,8 @@ class WeighedBins:
 
         If rows are many, weights are first learned with the rows of the round before: weights whose gain there is no
         larger than its standard error are not worth another round. On eight sets, with and without noise bins, this
-        skips none that would have been kept.
+        skips none that would have been kept. Weights of a screening that are kept are computed again from all rows of
+        the sample, where others are left that may be scored.
 
         Weights of few rows are learned from parts of the rows and scored on the others, while the race has left out
         each row from all. Their trial has the score of the race plus the gain on the parts.
@@ -196,7 +200,12 @@ class WeighedBins:
         if race.leaves_out:
             score = min(first.score + learned.gain, max(1.0, first.score))  # gains of parts can add up to too much
             learned = replace(learned, trial=replace(learned.trial, score=score, deviations=first.deviations))
-        return replace(learned, places=np.sort(race.places[race.splits_at(n_rows)[0][0]]))
+        known = race.splits_at(n_rows)[0][0]
+        if learned.weights is not None and learned.is_screened and race.n_rows >= _SCREENED_AGAIN * race.places.size:
+            everything = self._screened(np.arange(race.places.size))
+            if everything is not None:
+                known, learned = np.arange(race.places.size), replace(learned, weights=everything)
+        return replace(learned, places=np.sort(race.places[known]))
 
     def screened(self, n_rows: int) -> np.ndarray | None:
         """Return weights (splits, bins) from what each bin alone says about the labels of a split.

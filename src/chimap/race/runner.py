@@ -82,10 +82,10 @@ class Race:
     """A race on a sample of a source.
 
     asked: the recipe whose open settings are raced. fit: fits what has no machine among ``shared``. rows, y, groups,
-    weights: the sample, at ``places`` of the source. codec: how its labels become numbers. splits: pairs (rows to learn
-    from, rows to score); there are several if rows are few. splits_of: number of splits that a round takes, by its
-    number of rows. shared: machines that share their products; None if the recipe has settings that these do not
-    support.
+    weights: the sample, at ``places`` of the ``n_rows`` of the source. codec: how its labels become numbers. splits:
+    pairs (rows to learn from, rows to score); there are several if rows are few. splits_of: number of splits that a
+    round takes, by its number of rows. shared: machines that share their products; None if the recipe has settings that
+    these do not support.
     leaves_out: whether these learn from all rows, and are scored by the outputs of left-out ones. left_out: adjacent
     rows that are left out together; None for single rows.
 
@@ -105,6 +105,7 @@ class Race:
     column_names: Sequence[str] | None
     weights: np.ndarray | None
     places: np.ndarray
+    n_rows: int
     shared: SharedMachines | None
     leaves_out: bool = False
     left_out: Sequence[np.ndarray] | None = None
@@ -169,6 +170,7 @@ class Race:
             source.column_names,
             weights,
             places,
+            source.n_rows,
             shared if shares_products else None,
             is_few,
             left_out_together(sampled, shared.Y) if is_few else None,
