@@ -52,6 +52,9 @@ class Settings:
         How to choose, on held-out rows, the score above which a row belongs to the second of two classes: f1,
         balanced, or the cost of missing such a row in units of a false alarm. With --positive, f1 and the cost are
         about that class.
+    ordered : CLASSES
+        The classes in their order, such as low,medium,high: answers are medians of the probabilities, sets are
+        neighbours, and choices are made by the mean absolute error in steps, or by --scoring weighted_kappa.
     alpha : S
         Strength of the penalty alpha/2 |w|^2 on the weights: a number, or auto for cross-validation.
     bin_weights : RULE
@@ -92,6 +95,7 @@ class Settings:
     weights: str = "importance"
     threshold: str | None = None
     positive: str | None = None
+    ordered: str | None = None
     alpha: str = "auto"
     normalize: bool = False
     normalization: str | None = None
@@ -176,12 +180,13 @@ class Settings:
     def weighing(self, task: TaskName, y: np.ndarray) -> JSON:
         """Return the parameters of a classifier that are about classes, given the labels ``y``; none of a regressor."""
         if task != "classify":
-            flag_values.check_no_classes(self.class_weight, self.threshold, self.positive)
+            flag_values.check_no_classes(self.class_weight, self.threshold, self.positive, self.ordered)
             return {}
         return {
             "class_weight": flag_values.class_weight_of(self.class_weight, y),
             "threshold": flag_values.threshold_of(self.threshold),
             "positive": flag_values.label_of(self.positive, y),
+            "ordered": None if self.ordered is None else flag_values.listed(self.ordered),
         }
 
     def estimator(self, task: TaskName) -> BaseEstimator:

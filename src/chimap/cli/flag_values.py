@@ -68,10 +68,14 @@ def threshold_of(text: str | None) -> float | str | None:
         ) from None
 
 
-def check_no_classes(class_weight: str | None, threshold: str | None, positive: str | None) -> None:
+def check_no_classes(
+    class_weight: str | None, threshold: str | None, positive: str | None, ordered: str | None
+) -> None:
     """Raise ValueError, naming the flag, for a flag about classes that is given for a regression."""
     if class_weight is not None:
         raise InputError("--class-weight is for classifiers: use --sample-weight to weight the rows of a regression.")
+    if ordered is not None:
+        raise InputError("--ordered is for classes: a regression knows the order of its numbers. Leave it out.")
     for flag, value in (("--threshold", threshold), ("--positive", positive)):
         if value is not None:
             raise InputError(f"{flag} is for classifiers with two classes: leave it out of a regression.")
@@ -170,7 +174,7 @@ def check_scoring(name: str | None) -> None:
     """Raise ValueError if the name is not a scorer of scikit-learn."""
     from sklearn.metrics import get_scorer_names
 
-    if name is not None and name not in get_scorer_names():
+    if name is not None and name not in (*get_scorer_names(), "weighted_kappa"):
         raise InputError(
             f"--scoring must be a scorer of scikit-learn, such as accuracy, balanced_accuracy, roc_auc, f1 or r2; "
             f"got {name!r}."

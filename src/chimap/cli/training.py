@@ -154,10 +154,13 @@ def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[TaskName, str
     from chimap.losses import OF_CLASSES
 
     wanted, is_of_numbers = settings.task, settings.loss not in OF_CLASSES
+    why = ""
     if wanted == "auto" and is_of_numbers:
-        wanted = "regress"
+        wanted, why = "regress", f"--loss {settings.loss} is for numbers"
+    elif wanted == "auto" and settings.ordered is not None:
+        wanted, why = "classify", "--ordered is for classes"
     task, reason = data_rows.decide_task(y, wanted, name)
-    reason = f"--loss {settings.loss} is for numbers" if wanted != settings.task else reason
+    reason = why or reason
     flag_values.check_loss(settings.loss, task)
     return task, reason
 

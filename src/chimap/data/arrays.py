@@ -12,6 +12,7 @@ from chimap import _arrays
 from chimap._frames import is_frame, names_of
 from chimap._types import JSON, MatrixLike, Rows
 from chimap._validation import DataError
+from chimap.data.label_kinds import order_of
 from chimap.data.labels import Labels, given_labels
 from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape
 from chimap.data.source import RangeSource, Read
@@ -63,6 +64,7 @@ class ArraySource(RangeSource):
         self.dtype = chunk_dtype(self._X.dtype, name)
         self._y = given_labels(y, self.n_rows)
         self.has_object_labels = getattr(getattr(y, "dtype", None), "kind", "") == "O"
+        self.label_order = order_of(y)
         self.row_bytes = (
             csr_row_bytes(self._X.nnz, self.n_rows, self.dtype)
             if _arrays.is_sparse(self._X)

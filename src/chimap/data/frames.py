@@ -14,7 +14,7 @@ from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.arrays import ArraySource
 from chimap.data.gaps import are_gaps_kept
-from chimap.data.label_kinds import as_array, texts_of
+from chimap.data.label_kinds import as_array, order_of, texts_of
 from chimap.data.labels import Labels, clean_labels, plain_labels
 from chimap.data.rows import check_distinct
 from chimap.data.table import (
@@ -84,6 +84,8 @@ class FrameSource(ArraySource):
         bins = roles.bins
         super().__init__(matrix_of(table, bins, names, name), y, name, tuple(names[place] for place in bins))
         self.row_ids, self.notes, self.columns_aside = ids, notes, roles.aside(names)
+        if roles.label is not None:
+            self.label_order = order_of(table[names[roles.label]])
 
 
 def frame_roles(

@@ -144,6 +144,22 @@ def _objects(values: Sequence[object]) -> np.ndarray:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
+def order_of(labels: object) -> tuple[object, ...] | None:
+    """Return the labels of an ordered category of pandas or Arrow, or an Enum of polars, in their order; else None.
+
+    >>> import pandas as pd
+    >>> order_of(pd.Categorical(["low", "high"], ["low", "high"], ordered=True)), order_of(["low", "high"])
+    (('low', 'high'), None)
+    """
+    dtype = getattr(labels, "dtype", None)
+    if type(dtype).__name__ == "Enum" or getattr(dtype, "ordered", None) is True:
+        return tuple(dtype.categories)  # type: ignore[union-attr]
+    if getattr(getattr(labels, "type", None), "ordered", None) is True:  # of Arrow
+        chunks = getattr(labels, "chunks", [labels])
+        return tuple(chunks[0].dictionary.to_pylist()) if chunks else None
+    return None
+
+
 def fixed_width(values: np.ndarray) -> np.ndarray:
     """Return text as an array of characters, which files can hold; other values unchanged.
 

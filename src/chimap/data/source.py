@@ -277,6 +277,8 @@ class Source(RowsInChunks):
         Whether labels came as Python objects, so that classes must be objects too.
     task_names : tuple of str, or None
         Names of the t columns of labels of several tasks, where the data have them.
+    label_order : tuple or None
+        The labels in their order, where the data say that they have one.
     row_ids : ndarray of shape (n_rows,), or None
         Ids that name the rows; predictions are written beside them.
     id_name : str
@@ -331,6 +333,7 @@ class Source(RowsInChunks):
     row_ids: np.ndarray | None = None
     has_object_labels: bool = False
     task_names: tuple[str, ...] | None = None
+    label_order: tuple[object, ...] | None = None
     counts: np.ndarray | None = None
     hidden: np.ndarray | None = None
     covariates: CovariateTable | None = None

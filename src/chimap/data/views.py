@@ -264,7 +264,7 @@ class WithLabels(View):
     def __init__(self, source: Source, y: np.ndarray, names: tuple[str, ...] | None = None) -> None:
         super().__init__(source)
         self._y, self.task_names = y, names
-        self.has_object_labels, self.unlabelled = False, source.unlabelled
+        self.has_object_labels, self.label_order, self.unlabelled = False, None, source.unlabelled
 
     def labels(self) -> np.ndarray:
         """Return the labels of all rows, of shape (n_rows,) or (n_rows, t)."""

@@ -25,6 +25,7 @@ from chimap._validation import checked_weights
 from chimap.data import Source, matched
 from chimap.data.covariates import names_columns
 from chimap.data.doubts import say
+from chimap.data.label_kinds import order_of
 from chimap.data.labels import clean_labels
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import opener_of
@@ -182,7 +183,9 @@ class HistogramModel(BaseEstimator):
         if is_collection(X) and (opener := opener_of(X)) is not None:
             return self.fit_source(opener(X, y, ColumnChoice()), engine=current_engine(), **others)
         if isinstance(X, Source):
-            return self.fit_source(WithLabels(X, clean_labels(y, X.n_rows, "y")), **others)
+            labelled = WithLabels(X, clean_labels(y, X.n_rows, "y"))
+            labelled.label_order = order_of(y)
+            return self.fit_source(labelled, **others)
         made = source_of if self.covariates is None else source_with_covariates
         return self.fit_source(made(self, X, y, self._y_checks, **others), **others)
 
@@ -239,7 +242,7 @@ class HistogramModel(BaseEstimator):
             If the budget is too small.
         """
         check_source(source)
-        recipe = self._recipe()
+        recipe = self._recipe().with_order(source.label_order)
         if self.covariates is not None and names_columns(self.covariates):
             source = with_columns_beside(source, self.covariates, groups)
         source, groups = source_to_fit(source, recipe, sample_weight, groups)

@@ -419,6 +419,7 @@ def made_from(model: BaseEstimator, tolerance: float, memory: str | int) -> Comp
         "_calibration",
         "_conformal",
         "threshold_",
+        "_structure",
         "positive_",
         "noise_variance_",
         "loss_",

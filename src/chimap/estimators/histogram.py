@@ -132,6 +132,11 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     positive : label or None, default=None
         The positive one of two classes: that of ``threshold``, and of ``scoring`` by "f1", "precision", "recall" or
         "average_precision". None is the second, ``classes_[1]``. The signs of scores and the order of classes stay.
+    ordered : sequence of labels or None, default=None
+        The classes in their order, such as ["low", "medium", "high"]; None takes that of labels that have one (an
+        ordered Categorical of pandas, an Enum of polars). ``classes_`` keeps it, the answer is the median of the
+        probabilities, sets are intervals of neighbours, and choices are made by the mean absolute error in steps, or by
+        the ``scoring`` "weighted_kappa". See ``selection.ordered.OrderedClasses``.
     alpha : float, sequence of float or "auto", default="auto"
         Strength of the penalty alpha/2 |w|^2 beside the sum of the losses, or several to choose from: ``alpha`` of
         scikit-learn's ridge, 1/C elsewhere. "auto" tries decades around the scatter of the features, then half decades,
@@ -285,6 +290,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         weights: str = "importance",
         threshold: str | float | None = None,
         positive: object = None,
+        ordered: Sequence[object] | None = None,
         alpha: str | float | Sequence[float] = "auto",
         selection: str | int | BaseCrossValidator = "auto",
         scoring: Scoring = None,
@@ -309,6 +315,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         self.weights = weights
         self.threshold = threshold
         self.positive = positive
+        self.ordered = ordered
         self.alpha = alpha
         self.selection = selection
         self.scoring = scoring

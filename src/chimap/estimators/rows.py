@@ -27,7 +27,7 @@ from chimap.data.covariates import (
 )
 from chimap.data.doubts import doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.frames import FrameSource, frame_rows
-from chimap.data.label_kinds import as_array, is_text
+from chimap.data.label_kinds import as_array, is_text, order_of
 from chimap.data.labelled import note_on_unread, notes_on_spellings, with_numbers, without_unlabelled
 from chimap.data.labels import plain_labels
 from chimap.data.overlap import TrainingMass
@@ -115,7 +115,7 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON,
     their argument, which must be in the order of the rows too.
     """
     if _arrays.is_nameless(X):
-        return _source_of_array(model, X, plain_labels(y, X), y_checks)
+        return _source_of_array(model, X, plain_labels(y, X), y_checks, order_of(y))
     check_rows_order(X, y=y, **others)
     if readers().task_words(X, y) is not None:
         return readers().open_source(X, y)
@@ -124,10 +124,12 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON,
         return source
     if isinstance(y, str) and is_frame(X):
         return FrameSource(X, y)
-    return _source_of_array(model, *frame_rows(X, y), y_checks)
+    return _source_of_array(model, *frame_rows(X, y), y_checks, order_of(y))
 
 
-def _source_of_array(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> ArraySource:
+def _source_of_array(
+    model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON, order: tuple[object, ...] | None = None
+) -> ArraySource:
     names = tuple(map(str, names_of(y))) if is_matrix(y) and is_frame(y) else None
     unfitted = type(model)(**model.get_params(deep=False))  # scikit-learn writes the columns of the rows on it
     if is_matrix(y):
@@ -135,7 +137,7 @@ def _source_of_array(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks
     else:
         X, y = validated(unfitted, X, y, **y_checks)
     source = ArraySource(X, y, column_names=getattr(unfitted, "feature_names_in_", None))
-    source.task_names = names
+    source.task_names, source.label_order = names, order
     return source
 
 
@@ -224,7 +226,9 @@ def checked_labels(
         if classes is None:
             raise InputError("classes must be given at the first call of partial_fit: all labels that will ever occur.")
         return y, classes
-    if classes is not None and not np.array_equal(np.unique(composed_texts(np.asarray(classes))), np.asarray(known)):
+    if classes is not None and not np.array_equal(
+        np.unique(composed_texts(np.asarray(classes))), np.unique(np.asarray(known))
+    ):
         raise InputError(f"classes={classes!r} differs from those of the first call, {known!r}.")
     return y, None
 

@@ -20,6 +20,7 @@ from chimap.models.unassigned import checked_share, is_unassigned, keeps_no_shar
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, Novelty, checked_level
 from chimap.selection.scoring import MeanScore, explained
+from chimap.selection.structures import Nominal, Structure
 
 if TYPE_CHECKING:
     pass
@@ -47,6 +48,7 @@ class ClassTargets(ClassifierMixin):
     _calibration: Sometimes[Calibration | TaskCalibration]
     _conformal: Sometimes[Conformal | None]
     _novelty: Sometimes[Novelty]
+    _structure: Sometimes[Structure]
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of rows X: the class with the largest one is predicted.
@@ -447,4 +449,11 @@ def answers_of(model: object) -> ClassAnswers | RealAnswers:
     if "classes_" not in state:
         return RealAnswers(state.get("_conformal"), state.get("noise_variance_"), state.get("loss_") or Square())
     classes, is_multilabel = state["classes_"], state.get("multilabel_", False)
-    return ClassAnswers(classes, is_multilabel, state["_calibration"], state.get("_conformal"), state.get("threshold_"))
+    return ClassAnswers(
+        classes,
+        is_multilabel,
+        state["_calibration"],
+        state.get("_conformal"),
+        state.get("threshold_"),
+        structure=state.get("_structure", Nominal()),
+    )

@@ -9,6 +9,7 @@ import numpy as np
 
 from chimap._onnx import Graph, Value
 from chimap.export.parts import ModelParts
+from chimap.selection.calibration import Calibration
 
 if TYPE_CHECKING:
     import onnx
@@ -71,7 +72,8 @@ def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.V
         class_index = (outputs.take(0, 1) > parts.threshold).cast(np.int64)
         g.node("Concat", outputs * -1.0, outputs, name="scores", axis=1)
     else:
-        class_index = outputs.place_of_largest()
+        assert isinstance(parts.calibration, Calibration)
+        class_index = parts.structure.onnx(outputs, parts.calibration)
         g.node("Identity", outputs, name="scores")
     labels = g.constant(parts.classes)
     g.node("Gather", labels, class_index, name="label", axis=0)

@@ -18,6 +18,7 @@ from chimap.models.model import Model
 from chimap.models.predictor import Predictor
 from chimap.recipe.preparation import Preparation
 from chimap.selection.calibration import Calibration, TaskCalibration
+from chimap.selection.structures import Nominal, Structure
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -51,6 +52,8 @@ class ModelParts:
         Returns the labels or targets for scores (n, t).
     calibration : Calibration, TaskCalibration or None, default=None
         From scores to probabilities; None for a regression.
+    structure : Structure, default=Nominal()
+        How the classes are related, which says the label.
     threshold : float, default=0.0
         Scores above it mean the second of two classes.
     tasks : list of str or None, default=None
@@ -68,6 +71,7 @@ class ModelParts:
     outputs: Callable[[np.ndarray], np.ndarray]
     predicted: Callable[[np.ndarray], np.ndarray]
     calibration: Calibration | TaskCalibration | None = None
+    structure: Structure = field(default_factory=Nominal)
     threshold: float = 0.0
     tasks: list[str] | None = None
     loss: Loss = field(default_factory=Square)
@@ -133,6 +137,7 @@ def _of_model(model: Model) -> ModelParts:
         lambda rows: model.outputs_of_all(model.preparation(rows, 0, "X")),
         answers.predicted,
         answers.calibration,
+        answers.structure,
         answers.threshold or 0.0,
         tasks,
         answers.loss,

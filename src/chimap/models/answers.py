@@ -11,11 +11,13 @@ from typing import ClassVar
 import numpy as np
 
 from chimap._errors import InputError
+from chimap.data.label_kinds import places_among
 from chimap.losses import Loss, Square
 from chimap.moments import of_entries
 from chimap.recipe.task import HeldOutRows, Task, chosen_threshold, counts_of
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, Novelty
+from chimap.selection.structures import Nominal, Structure
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,8 @@ class ClassAnswers:
         The output above which a row belongs to the second of two classes, if one was chosen.
     novelty : Novelty or None, default=None
         How unlike the others left-out rows were; None if there were none.
+    structure : Structure, default=Nominal()
+        How the classes are related: which is the answer, and which sets there are.
     """
 
     loss: ClassVar[Loss] = Square()  # says how outputs become predictions: they are compared as they are
@@ -45,6 +49,7 @@ class ClassAnswers:
     conformal: Conformal | None = None
     threshold: float | None = None
     novelty: Novelty | None = None
+    structure: Structure = field(default_factory=Nominal)
 
     @classmethod
     def of(cls, held_out: HeldOutRows | None, task: Task, distances: Distances | None = None) -> ClassAnswers:
@@ -70,9 +75,10 @@ class ClassAnswers:
             scores = np.where(is_missing, np.nan, scores)
             conformal = Conformal(scores, counts, place, held_out.counted_by_class(counts, place))
         else:
-            place = np.searchsorted(classes, held_out.y)
+            place = places_among(held_out.y, classes)
             calibration = Calibration.of(held_out.outputs, place, held_out.counted(held_out.weights))
-            scores, place = -calibration.log(held_out.outputs)[np.arange(place.size), place, None], place[:, None]
+            unlike = task.structure.unlikeness(calibration.log(held_out.outputs))
+            scores, place = unlike[np.arange(place.size), place, None], place[:, None]
             conformal = Conformal(scores, counts, place, held_out.counted_by_class(counts, place))
         chosen = None
         if task.threshold is not None:
@@ -80,7 +86,7 @@ class ClassAnswers:
         novelty = None
         if held_out is not None and not is_multilabel:
             novelty = novelty_of(-largest(held_out.outputs), counts, distances)
-        return cls(classes, is_multilabel, calibration, conformal, chosen, novelty)
+        return cls(classes, is_multilabel, calibration, conformal, chosen, novelty, task.structure)
 
     def widened(self, factor: float) -> ClassAnswers:
         """Return the same answers: probabilities are fitted to the held-out rows, whatever chose the machine."""
@@ -98,7 +104,8 @@ class ClassAnswers:
             is_second = outputs[:, 0] > float(self.threshold or 0.0)
             labels = self.classes[is_second.astype(np.intp)]
         else:
-            labels = self.classes[np.argmax(outputs, axis=1)]
+            assert isinstance(self.calibration, Calibration)
+            labels = self.classes[self.structure.answers(outputs, self.calibration)]
         if is_blank.any():
             labels = labels.astype(object)
             labels[is_blank] = None  # type: ignore[call-overload]
@@ -118,7 +125,13 @@ class ClassAnswers:
         threshold = (
             conformal.class_thresholds(alpha, n_classes) if class_conditional else conformal.threshold(alpha)[:, None]
         )
-        return -self.log_probabilities(outputs) <= (threshold if self.is_multilabel else threshold[0])
+        if self.is_multilabel:
+            return -self.log_probabilities(outputs) <= threshold
+        return self.structure.closed(self.unlikeness(outputs) <= threshold[0])
+
+    def unlikeness(self, outputs: np.ndarray) -> np.ndarray:
+        """Return how unusual (n, classes) each class of a single task would be as the truth, by which sets are made."""
+        return self.structure.unlikeness(self.log_probabilities(outputs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +149,7 @@ class RealAnswers:
     """
 
     classes: ClassVar[None] = None
+    structure: ClassVar[Structure] = Nominal()
     is_multilabel: ClassVar[bool] = False
     calibration: ClassVar[None] = None
     threshold: ClassVar[None] = None

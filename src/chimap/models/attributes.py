@@ -22,6 +22,7 @@ from chimap.models.model import Model
 from chimap.models.schema import RowSchema
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
+from chimap.selection.structures import Nominal
 from chimap.solvers.findings import Findings
 
 R = TypeVar("R", Findings, Learned, LearnedWidths, RowStatistics)
@@ -66,6 +67,8 @@ def _attributes(model: Model) -> JSON:
         }
         if answers.novelty is not None:
             found["_novelty"] = answers.novelty
+        if answers.structure != Nominal():
+            found["_structure"] = answers.structure
         if answers.threshold is not None:
             found["threshold_"] = answers.threshold
     else:
@@ -120,6 +123,7 @@ def model_of(attributes: Mapping[str, Any], asked: Recipe) -> Model:
             conformal,
             take("threshold_"),
             take("_novelty"),
+            take("_structure", Nominal()),
         )
     else:
         answers = RealAnswers(conformal, take("noise_variance_"), left.get("loss_") or Square())

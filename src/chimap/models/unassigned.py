@@ -65,7 +65,7 @@ class ModelWithShares:
         assert isinstance(answers, ClassAnswers)
         assert answers.conformal is not None
         assert answers.novelty is not None
-        least_unlike = -answers.log_probabilities(outputs).max(axis=1)
+        least_unlike = answers.unlikeness(outputs).min(axis=1)
         far = answers.novelty.shares(self.model.signs(outputs, prepared))
         shares = np.minimum(answers.conformal.shares(least_unlike[:, None])[:, 0], far)
         return np.where(has_entries(prepared), shares, 0.0)

@@ -10,7 +10,7 @@ differ in the products of features and targets (``solvers.observed`` describes w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -30,6 +30,7 @@ from chimap.model_files import register
 from chimap.moments import OneVersusAll, Targets
 from chimap.normalizations import KnownTargets
 from chimap.selection.scoring import HeldOutScore, LossScore, MeanScore, OutputScore
+from chimap.selection.structures import Nominal, Structure
 
 _OF_TWO_CLASSES = ("f1", "precision", "recall", "jaccard")
 _LEAST_TARGET, _LARGEST_TARGET = 1e-30, 1e30  # float32 holds products of these, summed over very many rows
@@ -98,15 +99,18 @@ class ClassCodec:
     Parameters
     ----------
     classes : array of shape (k,)
-        The classes, sorted.
+        The classes, as their structure arranges them: sorted, if they are nominal.
     positive : int or None, default=None
         Place of the positive one of two classes, if it was named.
+    structure : Structure, default=Nominal()
+        How the classes are related.
     """
 
     has_noise: ClassVar[bool] = False
     units: ClassVar[None] = None
     classes: np.ndarray
     positive: int | None = None
+    structure: Structure = field(default_factory=Nominal)
 
     @classmethod
     def of(cls, y: ArrayLike) -> Codec:
@@ -138,8 +142,8 @@ class ClassCodec:
 
     def encode(self, y: np.ndarray) -> Targets:
         """See ``Codec``. Raises DataError for a label that is none of the classes."""
-        place = np.searchsorted(self.classes, y).clip(0, self.classes.size - 1)
-        unknown = self.classes[place] != y
+        place = places_among(y, self.classes)
+        unknown = place < 0
         if unknown.any():
             raise DataError(
                 f"unknown label {y[unknown][:1].tolist()[0]!r}: the classes are "
@@ -151,11 +155,11 @@ class ClassCodec:
 
     def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
         """See ``Codec``."""
-        return HeldOutScore(y, self.classes, scoring, sample_weight, self.positive)
+        return self.structure.score(y, self.classes, scoring, sample_weight, self.positive)
 
     def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
         """See ``Codec``."""
-        place = np.searchsorted(self.classes, y)
+        place = places_among(y, self.classes)
         counts = np.bincount(place, minlength=self.classes.size)
         return _are_few(counts, len(y), self.classes.size, n_drawn, fewest)[place]
 
@@ -439,6 +443,15 @@ def with_positive(codec: Codec, label: object) -> Codec:
         first, second = codec.classes.tolist()
         raise InputError(Message("{positive=} is none of the classes {!r} and {!r}.", label, first, second))
     return replace(codec, positive=place)
+
+
+def with_structure(codec: Codec, structure: Structure) -> Codec:
+    """Return the codec with its classes as a structure arranges them. Raise ValueError where it has other targets."""
+    if not isinstance(codec, ClassCodec):
+        raise InputError(
+            Message("{ordered} is for one column of classes, and y has several tasks. Fit the tasks one by one.")
+        )
+    return replace(codec, classes=structure.arranged(codec.classes), structure=structure)
 
 
 def check_scoring(scoring: Scoring, codec: Codec) -> None:

@@ -29,6 +29,7 @@ from chimap.features.families import OPEN, AutomaticFeatures, features_with, wit
 from chimap.kernels import Kernel, as_kernel
 from chimap.losses import Loss, Quantile
 from chimap.normalizations import CATALOGUE, Normalization
+from chimap.selection.structures import STRUCTURES, Structure
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -111,6 +112,7 @@ class Recipe:
     weights: str = "importance"
     threshold: str | float | None = None
     positive: object = None
+    ordered: Sequence[object] | None = None
     alpha: str | float | Sequence[float] = AUTO
     selection: str | int | BaseCrossValidator = AUTO
     scoring: Scoring = None
@@ -149,6 +151,11 @@ class Recipe:
             keeps_posterior=keeps_posterior,
         )
 
+    def with_order(self, order: Sequence[object] | None) -> Recipe:
+        """Return the recipe with the order that labels have, unless it is of numbers or knows what its classes are."""
+        is_taken = order is not None and self.is_classifier and self.structure is None
+        return replace(self, ordered=order) if is_taken else self
+
     def leaves_open(self, *names: str) -> bool:
         """Return whether all these settings are "auto": the user left them open, and nothing gave them a value."""
         return all(is_auto(getattr(self, name)) for name in names)
@@ -164,6 +171,8 @@ class Recipe:
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_LISTED}
         if self.is_classifier:
             del given["quantile"]
+        else:
+            given = {name: value for name, value in given.items() if name not in STRUCTURES}
         features = {"features": features_with(given)}
         others = {name: value for name, value in given.items() if name not in OPEN}
         return others | features | ({} if self.learner is None else vars(self.learner))
@@ -219,6 +228,12 @@ class Recipe:
         """The loss, with the quantile that it is for."""
         is_word = isinstance(self.loss, str) and self.loss == Quantile.name
         return Quantile(self.quantile) if is_word else self.loss
+
+    @property
+    def structure(self) -> Structure | None:
+        """How the classes are related; None if no setting says it. Raise ValueError for a setting that cannot be."""
+        given = [name for name in STRUCTURES if getattr(self, name) is not None]
+        return STRUCTURES[given[0]](getattr(self, given[0])) if given else None
 
     @property
     def is_exact(self) -> bool:

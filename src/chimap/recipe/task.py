@@ -16,7 +16,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, ClassWeight, Scoring
 from chimap._validation import DataError
-from chimap.data.label_kinds import as_array, is_missing, is_text
+from chimap.data.label_kinds import as_array, is_missing, is_text, places_among
 from chimap.data.labels import check_labels
 from chimap.data.source import Source
 from chimap.data.views import ChosenRows
@@ -33,6 +33,7 @@ from chimap.recipe.codecs import (
     check_varies,
     is_matrix,
     with_positive,
+    with_structure,
 )
 from chimap.recipe.recipe import Recipe
 from chimap.recipe.weights import (
@@ -43,6 +44,7 @@ from chimap.recipe.weights import (
     with_weights,
 )
 from chimap.selection.calibration import best_threshold, checked_threshold
+from chimap.selection.structures import Nominal, Structure
 
 _RARE = 0.2  # share of the rarer of two classes below which accuracy says little
 _FEWEST_OF_CLASS = 4  # rows of the rarer class: one for every fold of a race
@@ -103,7 +105,7 @@ class Task:
         source, groups = rows_that_count(source, groups)
         y = source.labels()
         assert y is not None
-        classes = classes_in(y) if recipe.is_classifier else None
+        classes = classes_in(y, recipe.structure) if recipe.is_classifier else None
         weights, of_classes = row_weights(recipe.class_weight, recipe.threshold, classes, y, source.weights, names)
         task = cls(codec_of(recipe, y), names, of_classes, has_gaps, source.has_object_labels, recipe.threshold)
         return (task, source if weights is source.weights else with_weights(source, weights, source.counts), groups)
@@ -128,6 +130,7 @@ class Task:
     def codec_of(self, y: np.ndarray) -> Codec:
         """Return how labels of some of the rows become numbers: it knows no class, and no mean, that is not theirs."""
         codec = self.codec.of(y)
+        codec = with_structure(codec, self.structure) if isinstance(self.codec, ClassCodec) else codec
         return codec if self.positive is None else with_positive(codec, self.positive_class)
 
     @property
@@ -140,6 +143,11 @@ class Task:
         """The positive one of two classes, if it was named; else None."""
         place, classes = self.positive, self.classes
         return None if place is None or classes is None else classes[place]
+
+    @property
+    def structure(self) -> Structure:
+        """How the classes are related."""
+        return self.codec.structure if isinstance(self.codec, ClassCodec) else Nominal()
 
     @property
     def is_multilabel(self) -> bool:
@@ -170,14 +178,15 @@ class Task:
 def codec_of(recipe: Recipe, y: np.ndarray) -> Codec:
     """Return how the labels of a recipe become numbers.
 
-    Raise DataError for labels that its loss does not take, and ValueError for a positive class or a score that it has
-    not.
+    Raise DataError for labels that its loss does not take, and ValueError for a positive class, a structure or a score
+    that it has not.
     """
     loss = recipe.requested_loss
     shown = CATALOGUE[loss]() if isinstance(loss, str) and loss in CATALOGUE else loss
     codec: Codec
     if recipe.is_classifier:
         codec = ClassCodec.of(y)
+        codec = codec if recipe.structure is None else with_structure(codec, recipe.structure)
     elif isinstance(shown, Loss) and shown.score_name != Square.score_name:
         codec = LossCodec.of_targets(y, shown)
     else:
@@ -220,9 +229,12 @@ def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
     return np.asarray(numbers)
 
 
-def classes_in(y: np.ndarray) -> np.ndarray:
+def classes_in(y: np.ndarray, structure: Structure | None = None) -> np.ndarray:
     """Return the classes among labels, or the labels 0 and 1 of several tasks. Raise DataError for a single class."""
-    return np.array([0, 1]) if is_matrix(y) else ClassCodec.of_classes(y).classes
+    if is_matrix(y):
+        return np.array([0, 1])
+    classes = ClassCodec.of_classes(y).classes
+    return classes if structure is None else structure.arranged(classes)
 
 
 def row_weights(
@@ -291,7 +303,7 @@ def weighed_by_class(
         return weights_of_entries(of_tasks, Y, sample_weight), of_tasks
     of_classes = class_weights(class_weight, classes, y, sample_weight)
     ClassCodec(classes).encode(y)  # raises for a label that is not a class
-    class_factors = of_classes[np.searchsorted(classes, y)]
+    class_factors = of_classes[places_among(y, classes)]
     return (class_factors if sample_weight is None else sample_weight * class_factors), of_classes
 
 
@@ -364,7 +376,7 @@ def counts_of(held_out: HeldOutRows | None, class_weight: np.ndarray | None, cla
         class_factors = np.where(held_out.y == 1, class_weight[:, 1], class_weight[:, 0])
         weights = np.nanmean(np.where(np.isnan(held_out.y), np.nan, weights / class_factors), axis=1)
     elif class_weight is not None:
-        weights = weights / class_weight[np.searchsorted(classes, held_out.y)]
+        weights = weights / class_weight[places_among(held_out.y, classes)]
     return held_out.counted(weights)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from chimap.reports.measures import (
     share_interval,
 )
 from chimap.reports.ranking import RankingMetrics
+from chimap.selection.structures import Measure, Nominal, Structure
 
 _UNEQUAL_RATIO = 3  # rows of the largest class over rows of the smallest, above which accuracy is a poor summary
 
@@ -72,6 +73,8 @@ class ClassificationMetrics(Metrics):
         Index of the positive one of two classes, if it was named.
     n_groups : int or None, default=None
         Number of groups of the rows, if they have any.
+    structure : Structure, default=Nominal()
+        How the classes are related, which says what else is measured.
     """
 
     classes: tuple[object, ...]
@@ -86,6 +89,7 @@ class ClassificationMetrics(Metrics):
     average_precision: float | None = None
     positive: int | None = None
     n_groups: int | None = None
+    structure: Structure = field(default_factory=Nominal)
 
     listed: ClassVar[str] = "evaluation of classes"
 
@@ -129,6 +133,11 @@ class ClassificationMetrics(Metrics):
         """Mean F1 over the classes that have rows or were predicted."""
         return float(np.nanmean(self.f1))
 
+    @property
+    def of_structure(self) -> list[Measure]:
+        """What the structure of the classes measures besides."""
+        return self.structure.measures(self.confusion)
+
     def as_dict(self) -> JSON:
         """Return all measures as JSON types, with None for undefined ratios."""
         columns = zip(self.classes, self.precision, self.recall, self.f1, self.support, strict=True)
@@ -143,6 +152,7 @@ class ClassificationMetrics(Metrics):
             "confidence": self.confidence,
             "balanced_accuracy": plain(self.balanced_accuracy),
             "macro_f1": plain(self.macro_f1),
+            **{measure.name.replace(" ", "_"): plain(measure.value) for measure in self.of_structure},
             "auc": self.auc,
             "average_precision": self.average_precision,
             "rarer_class": plain(self.classes[self.rarer]) if self.is_unequal else None,
@@ -158,6 +168,7 @@ class ClassificationMetrics(Metrics):
         mean_precision = None if ranking is None else share_in_words(ranking.mean_average_precision)
         found: dict[str, str | None] = {
             "accuracy": f"{accuracy}, {self.n_correct:,} of {self.rows_in_words} correct",
+            **{measure.name: f"{measure.text}, {measure.about}" for measure in self.of_structure},
             "balanced": f"{share_in_words(self.balanced_accuracy)}, mean accuracy over classes",
             "mAP": mean_precision and f"{mean_precision}, mean average precision",
             "ROC AUC": None if self.auc is None else f"{self.auc:.4f}",
@@ -188,6 +199,7 @@ class ClassificationMetrics(Metrics):
         first = f"balanced accuracy {balanced}, " if self.is_unequal else ""
         if len(self.classes) == 2 and self.auc is not None:
             first += f"ROC AUC {self.auc:.3f}, "
+        first += "".join(f"{measure.name} {measure.text}, " for measure in self.of_structure)
         low, high = (f"{100 * end:.1f}" for end in self.interval)
         return f"{first}accuracy {accuracy} ({low} to {high} at 95 % confidence) on {self.rows_in_words}; {against}"
 
@@ -262,6 +274,7 @@ def classification_metrics(
     confidence: float = 0.95,
     positive: object = None,
     groups: np.ndarray | None = None,
+    structure: Structure | None = None,
 ) -> ClassificationMetrics:
     """Measure predicted labels against true ones.
 
@@ -282,6 +295,8 @@ def classification_metrics(
         The positive one of two classes, whose average precision is measured; None for the rarer one.
     groups : ndarray of shape (n,) or None, default=None
         The group of each row, such as a subject; the interval counts groups.
+    structure : Structure or None, default=None
+        How the classes are related, such as ``selection.ordered.OrderedClasses``; they are then measured in its order.
 
     Returns
     -------
@@ -301,7 +316,8 @@ def classification_metrics(
     """
     y_true, y_pred = checked_pair(y_true, y_pred)
     check_confidence(confidence)
-    labels = _classes(y_true, y_pred, classes)
+    structure = structure or Nominal()
+    labels = structure.arranged(_classes(y_true, y_pred, classes))
     confusion = confusion_matrix(y_true, y_pred, labels=labels)
     precision, recall, f1, support = precision_recall_fscore_support(
         y_true, y_pred, labels=labels, zero_division=np.nan
@@ -317,6 +333,7 @@ def classification_metrics(
         confidence,
         positive=None if positive is None else labels.tolist().index(positive),
         n_groups=None if groups is None else np.unique(groups).size,
+        structure=structure,
     )
     if scores is None or not support.all():  # a ranking needs rows of both classes
         return metrics

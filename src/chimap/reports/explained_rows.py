@@ -16,7 +16,7 @@ from chimap._messages import Message
 from chimap._progress import Progress
 from chimap._types import JSON
 from chimap.data import ArraySource
-from chimap.data.label_kinds import is_text
+from chimap.data.label_kinds import is_text, places_among
 from chimap.data.table import declared_blocks
 from chimap.models.answers import class_scores
 from chimap.models.counterfactuals import Counterfactual, counterfactuals
@@ -391,7 +391,7 @@ def _between_classes(model: Model, outputs: np.ndarray, y: np.ndarray | None) ->
         return best[:, -1] - best[:, -2]
     classes = model.answers.classes
     assert classes is not None  # it is a classifier
-    true_columns = np.searchsorted(classes, y).clip(0, classes.size - 1)
+    true_columns = places_among(y, classes).clip(0)
     rows = np.arange(len(outputs))
     others = scores.copy()
     others[rows, true_columns] = -np.inf

@@ -144,7 +144,13 @@ def score_of(
     if answers.classes is not None:
         of_second = scores[:, 0] if scores is not None and scores.shape[1] == 1 else None
         metrics = classification_metrics(
-            y, predicted, classes=answers.classes, scores=of_second, positive=model.positive, groups=groups
+            y,
+            predicted,
+            classes=answers.classes,
+            scores=of_second,
+            positive=model.positive,
+            groups=groups,
+            structure=answers.structure,
         )
         found = None
         if unassigned is not None and lacking is not None:

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from chimap._messages import Message
 from chimap._types import Scoring
 from chimap._validation import DataError
+from chimap.data.label_kinds import places_among
 from chimap.losses import Loss
 from chimap.moments import of_entries
 from chimap.selection.jackknife import deviations_of, scores_without, standard_error
@@ -445,5 +446,5 @@ class _Classifier(ClassifierMixin, BaseEstimator):
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def predict_proba(self, outputs: np.ndarray) -> np.ndarray:
-        place = np.searchsorted(self.classes_, self.y)
+        place = places_among(self.y, self.classes_)
         return probabilities(outputs, best_temperature(outputs, place))

@@ -54,6 +54,7 @@ def headline(evaluation: Evaluation[ClassificationMetrics]) -> Section:
         first, second = (one_line(name) for name in metrics.classes)
         said = f"probability that a row of class {second} scores above one of class {first}"
         facts.append(("ROC AUC", f"{metrics.auc:.4f}", said))
+    facts += [(one.name.capitalize(), one.text, one.about) for one in metrics.of_structure]
     facts.append(("Macro F1", share(metrics.macro_f1), "mean F1 over the classes"))
     is_no_better = baseline is not None and low <= baseline.value
     return Headline(
