@@ -133,7 +133,7 @@ class Nominal(Structure):
         return []
 
 
-_ADDRESSES = {"ordered": "chimap.selection.ordered.OrderedClasses"}
+_ADDRESSES = {"ordered": "chimap.selection.ordered:OrderedClasses"}
 
 STRUCTURES: Catalogue[Callable[[Any], Structure]] = Catalogue(
     {name: f"{address}.of" for name, address in _ADDRESSES.items()}
