@@ -11,8 +11,10 @@ from chimap.selection.conformal import Conformal
 from chimap.selection.structures import STRUCTURES, Nominal
 
 CLASSES = np.array(["a", "b", "c", "d", "e"])
-SETTINGS = {"ordered": ["d", "b", "a", "e", "c"]}
-KINDS = {"nominal": Nominal()} | {name: STRUCTURES[name](setting) for name, setting in SETTINGS.items()}
+TREE = {"a": "left", "d": "left", "left": "all", "right": "all", "e": "right", "c": "e", "b": "e"}  # e is a class too
+SETTINGS = {"ordered": ["d", "b", "a", "e", "c"], "label_tree": TREE}
+UNBOUND = {"nominal": Nominal()} | {name: STRUCTURES[name](setting) for name, setting in SETTINGS.items()}
+KINDS = {name: each.of_classes(each.arranged(CLASSES)) for name, each in UNBOUND.items()}
 RNG = np.random.default_rng(0)
 OUTPUTS = RNG.normal(size=(400, 5)) - 0.3
 PLACES = np.array([RNG.choice(5, p=p) for p in np.exp(OUTPUTS) / np.exp(OUTPUTS).sum(axis=1, keepdims=True)])
@@ -31,6 +33,8 @@ def test_classes_are_arranged_the_same_way_whichever_are_there(kind):
     assert sorted(arranged) == sorted(CLASSES)
     for kept in (CLASSES[[0, 2]], CLASSES[1:], arranged):
         assert structure.arranged(kept).tolist() == [each for each in arranged if each in kept]
+        bound = structure.of_classes(structure.arranged(kept))
+        assert bound.closed(np.ones((1, len(kept)), dtype=bool)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,7 +68,8 @@ def test_sets_hold_the_truth_as_often_as_asked(kind, level):
         RNG.shuffle(halves)
         threshold = Conformal(scores[halves[:200], None]).threshold(level)[0]
         missed.append((scores[halves[200:]] > threshold).mean())
-    assert np.mean(missed) == pytest.approx(level, abs=0.012)
+    # sets of whole branches have few sizes, and hold the truth more often
+    assert level - (0.2 if kind == "label_tree" else 0.012) < np.mean(missed) < level + 0.012
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -55,6 +55,10 @@ class Settings:
     ordered : CLASSES
         The classes in their order, such as low,medium,high: answers are medians of the probabilities, sets are
         neighbours, and choices are made by the mean absolute error in steps, or by --scoring weighted_kappa.
+    label_tree : FILE|paths
+        A tree above the classes: a text file with a line for each node, the node and its parent with a tab between; or
+        paths, if the labels are paths such as cell/T/CD4. Reports have the accuracy on each level, and chimap predict
+        --level answers nodes.
     alpha : S
         Strength of the penalty alpha/2 |w|^2 on the weights: a number, or auto for cross-validation.
     bin_weights : RULE
@@ -96,6 +100,7 @@ class Settings:
     threshold: str | None = None
     positive: str | None = None
     ordered: str | None = None
+    label_tree: str | None = None
     alpha: str = "auto"
     normalize: bool = False
     normalization: str | None = None
@@ -180,13 +185,16 @@ class Settings:
     def weighing(self, task: TaskName, y: np.ndarray) -> JSON:
         """Return the parameters of a classifier that are about classes, given the labels ``y``; none of a regressor."""
         if task != "classify":
-            flag_values.check_no_classes(self.class_weight, self.threshold, self.positive, self.ordered)
+            flag_values.check_no_classes(
+                self.class_weight, self.threshold, self.positive, self.ordered, self.label_tree
+            )
             return {}
         return {
             "class_weight": flag_values.class_weight_of(self.class_weight, y),
             "threshold": flag_values.threshold_of(self.threshold),
             "positive": flag_values.label_of(self.positive, y),
             "ordered": None if self.ordered is None else flag_values.listed(self.ordered),
+            "label_tree": flag_values.label_tree_of(self.label_tree),
         }
 
     def estimator(self, task: TaskName) -> BaseEstimator:

@@ -69,16 +69,25 @@ def threshold_of(text: str | None) -> float | str | None:
 
 
 def check_no_classes(
-    class_weight: str | None, threshold: str | None, positive: str | None, ordered: str | None
+    class_weight: str | None, threshold: str | None, positive: str | None, ordered: str | None, label_tree: str | None
 ) -> None:
     """Raise ValueError, naming the flag, for a flag about classes that is given for a regression."""
     if class_weight is not None:
         raise InputError("--class-weight is for classifiers: use --sample-weight to weight the rows of a regression.")
     if ordered is not None:
         raise InputError("--ordered is for classes: a regression knows the order of its numbers. Leave it out.")
+    if label_tree is not None:
+        raise InputError("--label-tree is for classes: leave it out of a regression.")
     for flag, value in (("--threshold", threshold), ("--positive", positive)):
         if value is not None:
             raise InputError(f"{flag} is for classifiers with two classes: leave it out of a regression.")
+
+
+def label_tree_of(text: str | None) -> str | dict[str, str] | None:
+    """Return the tree of a file, or the word for labels that are paths. Raise DataError for a file that holds none."""
+    from chimap.selection.label_tree import PATHS, tree_of_file
+
+    return text if text is None or text == PATHS else tree_of_file(text)
 
 
 def number_or(word: str, text: str, flag: str) -> float | str:
@@ -174,7 +183,7 @@ def check_scoring(name: str | None) -> None:
     """Raise ValueError if the name is not a scorer of scikit-learn."""
     from sklearn.metrics import get_scorer_names
 
-    if name is not None and name not in (*get_scorer_names(), "weighted_kappa"):
+    if name is not None and name not in (*get_scorer_names(), "weighted_kappa", "neg_mean_tree_distance"):
         raise InputError(
             f"--scoring must be a scorer of scikit-learn, such as accuracy, balanced_accuracy, roc_auc, f1 or r2; "
             f"got {name!r}."

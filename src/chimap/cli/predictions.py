@@ -63,14 +63,19 @@ Extras = dict[str, Extra]
 
 
 def writer(
-    output: Path, model: Predictor, wanted: Sequence[str] = (), coverage: float = 0.9, unassigned: float | None = None
+    output: Path,
+    model: Predictor,
+    wanted: Sequence[str] = (),
+    coverage: float = 0.9,
+    unassigned: float | None = None,
+    level: float | None = None,
 ) -> Callable[[Source, Progress], int]:
     """Return the function that writes predictions to ``output``, whose ending sets the format; "-" is CSV on stdout.
 
     It takes the rows and the progress, and returns the number of rows that are unassigned. ``wanted`` names
     the ``EXTRAS``, ``coverage`` is that of sets and intervals, and ``unassigned`` the share of rows like those of the
-    fit that may be "unassigned"; None labels every row. Raise InputError if the ending is unknown, or if the model or
-    the format does not support ``wanted``.
+    fit that may be "unassigned"; None labels every row. Of labels in a tree, ``level`` asks for nodes. Raise InputError
+    if the ending is unknown, or if the model or the format does not support ``wanted``.
     """
     ending = ".csv" if str(output) == "-" else output.suffix.lower()
     write = FORMATS.get(ending)
@@ -91,6 +96,12 @@ def writer(
 
         check_unassigned(model, unassigned)
 
+    predict: Callable[[np.ndarray], np.ndarray] = model.answers.predicted
+    names: np.ndarray | None = None
+    if level is not None:
+        names = model.answers.structure.names  # raises for a model without a tree
+        predict = partial(_classes(model).nodes, level=level)
+
     def run(source: Source, progress: Progress) -> int:
         from chimap._files import replacing
 
@@ -100,7 +111,7 @@ def writer(
             nonlocal n_unassigned
             if unassigned is None:
                 for _, outputs in predict_chunks(model, source, progress):
-                    yield Predicted(outputs, model.answers.predicted(outputs))
+                    yield Predicted(outputs, predict(outputs))
                 return
             for start, outputs, labels in labels_in_chunks(model, source, unassigned, progress):
                 places = start + np.flatnonzero(labels == UNASSIGNED)
@@ -114,7 +125,9 @@ def writer(
             sys.stdout.flush()
             return n_unassigned
         with replacing(output) as unfinished, unfinished.open("wb") as file:
-            write(file, model, source, chunks, extras, _answer_dtype(model, source, unassigned is not None))
+            may_lack = unassigned is not None
+            dtype = _answer_dtype(model, source, may_lack) if names is None else fixed_width(names).dtype
+            write(file, model, source, chunks, extras, dtype)
         return n_unassigned
 
     return run

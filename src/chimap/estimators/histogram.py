@@ -137,6 +137,11 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         ordered Categorical of pandas, an Enum of polars). ``classes_`` keeps it, the answer is the median of the
         probabilities, sets are intervals of neighbours, and choices are made by the mean absolute error in steps, or by
         the ``scoring`` "weighted_kappa". See ``selection.ordered.OrderedClasses``.
+    label_tree : mapping of child to parent, sequence of pairs, "paths" or None, default=None
+        A tree above the classes, such as that of cell types; "paths" for labels such as "a/b/c". The answer is found
+        from the root down, sets hold all classes of a node, ``predict(X, level=.9)`` answers the deepest node that
+        holds the truth so often, and choices are made by the mean distance in the tree. See
+        ``selection.label_tree.LabelTree``.
     alpha : float, sequence of float or "auto", default="auto"
         Strength of the penalty alpha/2 |w|^2 beside the sum of the losses, or several to choose from: ``alpha`` of
         scikit-learn's ridge, 1/C elsewhere. "auto" tries decades around the scatter of the features, then half decades,
@@ -291,6 +296,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         threshold: str | float | None = None,
         positive: object = None,
         ordered: Sequence[object] | None = None,
+        label_tree: Mapping[str, str] | Sequence[tuple[str, str]] | str | None = None,
         alpha: str | float | Sequence[float] = "auto",
         selection: str | int | BaseCrossValidator = "auto",
         scoring: Scoring = None,
@@ -316,6 +322,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         self.threshold = threshold
         self.positive = positive
         self.ordered = ordered
+        self.label_tree = label_tree
         self.alpha = alpha
         self.selection = selection
         self.scoring = scoring

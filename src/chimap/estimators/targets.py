@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from chimap._errors import InputError
+from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap.data.label_kinds import alike, as_targets
 from chimap.data.labels import check_labels, clean_targets
@@ -67,7 +68,7 @@ class ClassTargets(ClassifierMixin):
         outputs = self._outputs(X)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    def predict(self, X: MatrixLike, unassigned: float | None = None) -> np.ndarray:
+    def predict(self, X: MatrixLike, unassigned: float | None = None, level: float | None = None) -> np.ndarray:
         """Return the labels of rows X.
 
         Parameters
@@ -81,6 +82,9 @@ class ClassTargets(ClassifierMixin):
             distance in the kernel to the nearest training row or landmark, and by how low its largest score is; models
             that keep no rows, and those of ``partial_fit``, judge by the scores alone. Rows without any entry are
             unassigned. None labels every row.
+        level : float or None, default=None
+            Of labels in a tree, answer the deepest node that holds the true class with this probability, by
+            ``predict_set(X, 1 - level)``. None answers a class.
 
         Returns
         -------
@@ -108,6 +112,10 @@ class ClassTargets(ClassifierMixin):
         >>> bool((found == "unassigned").mean() > 0.5)
         True
         """
+        if level is not None and unassigned is not None:
+            raise InputError(Message("{level} and {unassigned} exclude each other: leave one of them out."))
+        if level is not None:
+            return self._answers.nodes(self._outputs(X), level)
         if unassigned is None:
             return self.labels_of(self._outputs(X))
         share = checked_share(unassigned)

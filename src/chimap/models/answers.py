@@ -129,6 +129,15 @@ class ClassAnswers:
             return -self.log_probabilities(outputs) <= threshold
         return self.structure.closed(self.unlikeness(outputs) <= threshold[0])
 
+    def nodes(self, outputs: np.ndarray, level: float) -> np.ndarray:
+        """Return the name (n,) of the deepest node that holds a conformal set of this level; None without outputs.
+
+        Raise ValueError for classes that are in no tree, or if no rows were held out.
+        """
+        nodes = self.structure.nodes_of(self.sets(outputs, 1 - level))
+        nodes[np.isnan(outputs[:, 0])] = None
+        return nodes
+
     def unlikeness(self, outputs: np.ndarray) -> np.ndarray:
         """Return how unusual (n, classes) each class of a single task would be as the truth, by which sets are made."""
         return self.structure.unlikeness(self.log_probabilities(outputs))

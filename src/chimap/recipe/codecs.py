@@ -449,9 +449,13 @@ def with_structure(codec: Codec, structure: Structure) -> Codec:
     """Return the codec with its classes as a structure arranges them. Raise ValueError where it has other targets."""
     if not isinstance(codec, ClassCodec):
         raise InputError(
-            Message("{ordered} is for one column of classes, and y has several tasks. Fit the tasks one by one.")
+            Message(
+                "{ordered} and {label_tree} are for one column of classes, and y has several tasks. Fit the tasks one "
+                "by one."
+            )
         )
-    return replace(codec, classes=structure.arranged(codec.classes), structure=structure)
+    classes = structure.arranged(codec.classes)
+    return replace(codec, classes=classes, structure=structure.of_classes(classes))
 
 
 def check_scoring(scoring: Scoring, codec: Codec) -> None:

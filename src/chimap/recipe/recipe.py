@@ -8,7 +8,7 @@ from the recipe, and changes nothing there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -113,6 +113,7 @@ class Recipe:
     threshold: str | float | None = None
     positive: object = None
     ordered: Sequence[object] | None = None
+    label_tree: Mapping[str, str] | Sequence[tuple[str, str]] | str | None = None
     alpha: str | float | Sequence[float] = AUTO
     selection: str | int | BaseCrossValidator = AUTO
     scoring: Scoring = None
@@ -233,6 +234,8 @@ class Recipe:
     def structure(self) -> Structure | None:
         """How the classes are related; None if no setting says it. Raise ValueError for a setting that cannot be."""
         given = [name for name in STRUCTURES if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise InputError(Message("{ordered} and {label_tree} exclude each other: leave one of them out."))
         return STRUCTURES[given[0]](getattr(self, given[0])) if given else None
 
     @property

@@ -318,6 +318,7 @@ def classification_metrics(
     check_confidence(confidence)
     structure = structure or Nominal()
     labels = structure.arranged(_classes(y_true, y_pred, classes))
+    structure = structure.of_classes(labels)
     confusion = confusion_matrix(y_true, y_pred, labels=labels)
     precision, recall, f1, support = precision_recall_fscore_support(
         y_true, y_pred, labels=labels, zero_division=np.nan

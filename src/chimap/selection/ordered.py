@@ -10,20 +10,17 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._onnx import Value
-from chimap._types import Scoring
 from chimap._validation import ParameterError
 from chimap.data.label_kinds import places_among
 from chimap.model_files import register
 from chimap.selection.calibration import Calibration
-from chimap.selection.jackknife import scores_without
-from chimap.selection.scoring import HeldOutScore, OutputScore, best_temperature, probabilities
-from chimap.selection.structures import Measure, Structure
+from chimap.selection.structures import Measure, RelatedClasses
 
 _HALF = 0.5 * (1 - 1e-9)  # shares that differ from a half by rounding are a half
 
 
 @dataclass(frozen=True, eq=False)
-class OrderedClasses(Structure):
+class OrderedClasses(RelatedClasses):
     """Classes in an order, low to high. Two classes are as far apart as there are steps from one to the other.
 
     The answer is the median of the probabilities, the first class up to which they add up to a half: it has the least
@@ -52,7 +49,7 @@ class OrderedClasses(Structure):
     (array([1]), array([[0.15, 0.15, 0.15]]))
     """
 
-    scorers: ClassVar[tuple[str, ...]] = ("neg_mean_absolute_error", "weighted_kappa")
+    scorers: ClassVar[tuple[str, ...]] = ("neg_mean_absolute_error", "weighted_kappa")  # those of ``SCORES``
     order: np.ndarray
 
     @classmethod
@@ -79,9 +76,9 @@ class OrderedClasses(Structure):
             )
         return classes[np.argsort(places)]
 
-    def answers(self, outputs: np.ndarray, calibration: Calibration) -> np.ndarray:
-        """Return the medians of the probabilities."""
-        return medians(calibration(outputs))
+    def best(self, p: np.ndarray) -> np.ndarray:
+        """Return the medians."""
+        return medians(p)
 
     def onnx(self, outputs: Value, calibration: Calibration) -> Value:
         """See ``Structure``."""
@@ -100,23 +97,9 @@ class OrderedClasses(Structure):
         begun, ended = (np.logical_or.accumulate(some, axis=1) for some in (sets, sets[:, ::-1]))
         return np.asarray(begun & ended[:, ::-1])
 
-    def score(
-        self,
-        y: np.ndarray,
-        classes: np.ndarray,
-        scoring: Scoring,
-        sample_weight: np.ndarray | None,
-        positive: int | None,
-    ) -> OutputScore:
-        """Return minus the mean absolute error in steps, unless another score is named.
-
-        Scorers of scikit-learn get places in the order as labels, and answers of the largest output.
-        """
-        places = places_among(y, classes)
-        name = self.scorers[0] if scoring is None else scoring
-        if isinstance(name, str) and name in SCORES:
-            return OrderedScore(places, classes.size, name, sample_weight)
-        return HeldOutScore(places, np.arange(classes.size), scoring, sample_weight, positive)
+    def scored(self, scoring: str, confusion: np.ndarray) -> float:
+        """See ``RelatedClasses``."""
+        return SCORES[scoring](confusion)
 
     def measures(self, confusion: np.ndarray) -> list[Measure]:
         """Return the mean absolute error in steps, and the weighted kappa."""
@@ -156,66 +139,6 @@ def weighted_kappa(confusion: np.ndarray) -> float:
 
 SCORES = {"neg_mean_absolute_error": lambda confusion: -mean_steps(confusion), "weighted_kappa": weighted_kappa}
 """Scores of a confusion (k, k) by name, greater is better."""
-
-
-@dataclass(frozen=True)
-class OrderedScore(OutputScore):
-    """A score of the medians of the probabilities at the best temperature.
-
-    Parameters
-    ----------
-    places : array of int of shape (n,)
-        Places of the true classes in their order.
-    n_classes : int
-        Number of classes.
-    scoring : str
-        One of ``SCORES``.
-    sample_weight : array of shape (n,) or None, default=None
-        Weights of all rows.
-
-    Examples
-    --------
-    >>> score = OrderedScore(np.array([0, 1, 2]), 3, "neg_mean_absolute_error")
-    >>> score(np.array([[1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, 1.0, -1.0]]))
-    -0.3333333333333333
-    """
-
-    places: np.ndarray
-    n_classes: int
-    scoring: str
-    sample_weight: np.ndarray | None = None
-
-    @property
-    def name(self) -> str:
-        return self.scoring
-
-    def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
-        """Return the score of the outputs of some rows."""
-        truth, weights = self.places[rows], self._weights(rows)
-        return SCORES[self.scoring](self._confusion(truth, self._answers(outputs, truth, weights), weights))
-
-    def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
-        """See ``OutputScore``; the temperature is that of all rows."""
-        truth, weights = self.places[rows], self._weights(rows)
-        answers = self._answers(outputs, truth, weights)
-
-        def score(kept: np.ndarray) -> float:
-            kept_weights = None if weights is None else weights[kept]
-            return SCORES[self.scoring](self._confusion(truth[kept], answers[kept], kept_weights))
-
-        return scores_without(score, parts)
-
-    def _answers(self, outputs: np.ndarray, truth: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Return the places of the answers; of two classes the temperature does not matter."""
-        temperature = 1.0 if self.n_classes == 2 else best_temperature(outputs, truth, weights)
-        return medians(probabilities(outputs, temperature))
-
-    def _confusion(self, truth: np.ndarray, answers: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        k = self.n_classes
-        return np.bincount(truth * k + answers, weights, k * k).reshape(k, k)
-
-    def _weights(self, rows: slice | np.ndarray) -> np.ndarray | None:
-        return None if self.sample_weight is None else self.sample_weight[rows]
 
 
 register(OrderedClasses)

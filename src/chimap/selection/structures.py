@@ -15,11 +15,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from chimap._catalogue import Catalogue
+from chimap._errors import InputError
+from chimap._messages import Message
 from chimap._onnx import Value
 from chimap._types import Scoring
+from chimap.data.label_kinds import places_among
 from chimap.model_files import register, register_addresses
 from chimap.selection.calibration import Calibration
-from chimap.selection.scoring import HeldOutScore, OutputScore
+from chimap.selection.jackknife import scores_without
+from chimap.selection.scoring import HeldOutScore, OutputScore, best_temperature, probabilities
 
 
 class Measure(NamedTuple):
@@ -92,6 +96,21 @@ class Structure(ABC):
     def measures(self, confusion: np.ndarray) -> list[Measure]:
         """Return its measures, given the numbers (k, k) of rows of each true class by answer."""
 
+    def of_classes(self, classes: np.ndarray) -> Structure:
+        """Return the structure of these classes (k,), as they are arranged: those of every method's arrays."""
+        return self
+
+    @property
+    def names(self) -> np.ndarray:
+        """Names of the nodes above the classes. Raise InputError for a structure that has none."""
+        raise InputError(
+            Message("{level} is for labels in a tree, and this model knows of none: fit it with {label_tree}.")
+        )
+
+    def nodes_of(self, sets: np.ndarray) -> np.ndarray:
+        """Return the name (n,) of the deepest node that holds the classes of each set (n, k); see ``names``."""
+        return self.names
+
 
 @dataclass(frozen=True)
 class Nominal(Structure):
@@ -133,7 +152,104 @@ class Nominal(Structure):
         return []
 
 
-_ADDRESSES = {"ordered": "chimap.selection.ordered:OrderedClasses"}
+class RelatedClasses(Structure):
+    """Classes of which some are nearer to each other than others: answers by probabilities, and scores of its own.
+
+    Scorers of scikit-learn get places as labels, and the answers of the largest output.
+    """
+
+    @abstractmethod
+    def best(self, p: np.ndarray) -> np.ndarray:
+        """Return the place (n,) of the answer, given the probabilities (n, k)."""
+
+    @abstractmethod
+    def scored(self, scoring: str, confusion: np.ndarray) -> float:
+        """Return one of its scores, greater is better, given rows (k, k) by true class and answer."""
+
+    def answers(self, outputs: np.ndarray, calibration: Calibration) -> np.ndarray:
+        """See ``Structure``."""
+        return self.best(calibration(outputs))
+
+    def score(
+        self,
+        y: np.ndarray,
+        classes: np.ndarray,
+        scoring: Scoring,
+        sample_weight: np.ndarray | None,
+        positive: int | None,
+    ) -> OutputScore:
+        """Return the first of its scores, unless another one is named."""
+        places, name = places_among(y, classes), self.scorers[0] if scoring is None else scoring
+        if isinstance(name, str) and name in self.scorers:
+            return RelatedScore(self, places, classes.size, name, sample_weight)
+        return HeldOutScore(places, np.arange(classes.size), scoring, sample_weight, positive)
+
+
+@dataclass(frozen=True)
+class RelatedScore(OutputScore):
+    """A score of the answers of related classes, by probabilities at the best temperature.
+
+    Parameters
+    ----------
+    structure : RelatedClasses
+        How the classes are related.
+    places : array of int of shape (n,)
+        Places of the true classes.
+    n_classes : int
+        Number of classes.
+    scoring : str
+        One of the structure's ``scorers``.
+    sample_weight : array of shape (n,) or None, default=None
+        Weights of all rows.
+
+    Examples
+    --------
+    >>> order = STRUCTURES["ordered"](["low", "medium", "high"])
+    >>> score = RelatedScore(order, np.array([0, 1, 2]), 3, "neg_mean_absolute_error")
+    >>> score(np.array([[1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, 1.0, -1.0]]))
+    -0.3333333333333333
+    """
+
+    structure: RelatedClasses
+    places: np.ndarray
+    n_classes: int
+    scoring: str
+    sample_weight: np.ndarray | None = None
+
+    @property
+    def name(self) -> str:
+        return self.scoring
+
+    def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
+        """Return the score of the outputs of some rows."""
+        truth, weights = self.places[rows], self._weights(rows)
+        return self._score(truth, self._answers(outputs, truth, weights), weights)
+
+    def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
+        """See ``OutputScore``; the temperature is that of all rows."""
+        truth, weights = self.places[rows], self._weights(rows)
+        answers = self._answers(outputs, truth, weights)
+        return scores_without(
+            lambda kept: self._score(truth[kept], answers[kept], None if weights is None else weights[kept]), parts
+        )
+
+    def _answers(self, outputs: np.ndarray, truth: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Return the places of the answers; of two classes the temperature does not matter."""
+        temperature = 1.0 if self.n_classes == 2 else best_temperature(outputs, truth, weights)
+        return self.structure.best(probabilities(outputs, temperature))
+
+    def _score(self, truth: np.ndarray, answers: np.ndarray, weights: np.ndarray | None) -> float:
+        k = self.n_classes
+        return self.structure.scored(self.scoring, np.bincount(truth * k + answers, weights, k * k).reshape(k, k))
+
+    def _weights(self, rows: slice | np.ndarray) -> np.ndarray | None:
+        return None if self.sample_weight is None else self.sample_weight[rows]
+
+
+_ADDRESSES = {
+    "ordered": "chimap.selection.ordered:OrderedClasses",
+    "label_tree": "chimap.selection.label_tree:LabelTree",
+}
 
 STRUCTURES: Catalogue[Callable[[Any], Structure]] = Catalogue(
     {name: f"{address}.of" for name, address in _ADDRESSES.items()}

@@ -30,6 +30,7 @@ def predict(
     intervals: bool = False,
     coverage: float = 0.9,
     unassigned: float | None = None,
+    level: float | None = None,
     part: str | None = None,
     overwrite: bool = False,
     json: bool = False,
@@ -62,6 +63,9 @@ def predict(
     unassigned : SHARE
         Label rows "unassigned" that are like none of the classes, such as cells of an unseen type: those without a
         probable class, or more unlike the training rows than all but this share of left-out training rows.
+    level : SHARE
+        Of labels in a tree (chimap fit --label-tree), answer the deepest node that holds the true class of this share
+        of the rows.
 
     \b
     Examples:
@@ -71,6 +75,7 @@ def predict(
       chimap predict my.model new.csv --probabilities --output predictions.csv
       chimap predict my.model new.csv --sets --coverage 0.95 --output predictions.csv
       chimap predict cells.model new.h5ad --unassigned 0.05 --output predictions.csv
+      chimap predict cells.model new.h5ad --level 0.9 --output predictions.csv
       chimap predict my.model huge.parquet --labels species --output predictions.csv
       chimap predict disease.model other-study.txt --missing-columns refuse --output predictions.csv
       chimap predict photos.model new-photos/ --output predictions.csv
@@ -87,6 +92,10 @@ def predict(
     fitted: Predictor = load(model, kind="model").fitted
     if not 0 < coverage < 1:
         raise InputError(f"--coverage must be above 0 and below 1, such as 0.9; got {coverage:g}.")
+    if level is not None and unassigned is not None:
+        raise InputError("--level and --unassigned exclude each other: leave one of them out.")
+    if level is not None and not 0 < level < 1:
+        raise InputError(f"--level must be above 0 and below 1, such as 0.9; got {level:g}.")
     extras = {
         "scores": scores,
         "probabilities": probabilities,
@@ -94,7 +103,8 @@ def predict(
         "class_conditional_sets": class_conditional_sets,
         "intervals": intervals,
     }
-    write = writer(output, fitted, [name for name, is_wanted in extras.items() if is_wanted], coverage, unassigned)
+    wanted = [name for name, is_wanted in extras.items() if is_wanted]
+    write = writer(output, fitted, wanted, coverage, unassigned, level)
     began = time.perf_counter()
     source = data_rows.open_data(data, labels, model=fitted, part=part, silent=json, reads_labels=False, table=table)
     n_unassigned = write(source, show.progress(json))
