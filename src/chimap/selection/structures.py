@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -251,7 +251,7 @@ _ADDRESSES = {
     "label_tree": "chimap.selection.label_tree:LabelTree",
 }
 
-STRUCTURES: Catalogue[Callable[[Any], Structure]] = Catalogue(
+STRUCTURES: Catalogue[Callable[..., Structure]] = Catalogue(
     {name: f"{address}.of" for name, address in _ADDRESSES.items()}
 )
 """Makers of structures by the setting that describes them; each takes the value of the setting."""
