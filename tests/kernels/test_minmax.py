@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import MinMax, NystroemFeatures
+from chimap import MinMax, NystroemFeatures, _loops
 from chimap._validation import DataError
-from chimap.kernels import as_kernel
+from chimap.kernels import as_kernel, minmax
 
 from ..histograms import DTYPES, histograms
 
@@ -44,6 +44,27 @@ def test_sparse_rows_are_compared_by_the_bins_that_they_share():
     np.testing.assert_array_equal(MinMax()(X[:5], rows), K[:5])  # dense rows, such as a mean row, with sparse ones
     with pytest.raises(DataError, match="negative"):
         MinMax()(-X, rows)
+
+
+def test_whole_numbers_are_compared_as_bits_with_the_same_result(monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.poisson(rng.gamma(0.3, 2.0, 90), (300, 90))  # bins that few rows fill, and bins of many levels
+    X[:, 0], X[:, 1], X[7], X[20] = 5 + rng.poisson(20, 300), rng.integers(0, 17, 300), 0, X[19]
+    words, minmax_sparse = [], _loops.minmax_sparse
+    monkeypatch.setattr(minmax, "_FEWEST_PAIRS", 10_000)
+    monkeypatch.setattr(
+        _loops, "minmax_sparse", lambda *given: words.append(given[0].shape[1]) or minmax_sparse(*given)
+    )
+    for dtype in DTYPES:
+        rows = sp.csr_matrix(X.astype(dtype))
+        K = MinMax()(rows, rows[:100])
+        np.testing.assert_array_equal(K, by_definition(X, X[:100]).astype(dtype))
+        assert K[19, 20] == K[7, 7] == 1
+        assert set(words) == {3}
+        np.testing.assert_array_equal(MinMax()(rows[:9], rows[:100]), K[:9])  # few rows, by the bins that they share
+        np.testing.assert_allclose(MinMax()(0.3 * rows, 0.3 * rows[:100]), K, rtol=1e-6)
+        assert set(words) == {0, 3}
+        words.clear()
 
 
 def test_scale_free_and_binary():

@@ -51,7 +51,7 @@ def signs(projected, scale, shift, out):
 
 
 @nb.njit(**SUMS)
-def _set_bits(word):
+def set_bits(word):
     """Return the number of set bits of a 64-bit word by sums of neighbours in ever wider fields.
 
     The compiler recognises the pattern and emits the machine's instruction for it.
@@ -77,5 +77,5 @@ def differing_bits(A, B, tile, out):
                 b = B[j]
                 count = np.uint64(0)
                 for w in range(n_words):
-                    count += _set_bits(a[w] ^ b[w])
+                    count += set_bits(a[w] ^ b[w])
                 out[i, j] = count

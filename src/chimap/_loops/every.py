@@ -42,7 +42,9 @@ from chimap._loops.maps import landmark_features as landmark_features
 from chimap._loops.maps import stationary_features as stationary_features
 from chimap._loops.maps import table_features as table_features
 from chimap._loops.minmax import consistent_samples as consistent_samples
+from chimap._loops.minmax import count_levels as count_levels
 from chimap._loops.minmax import minmax_sparse as minmax_sparse
+from chimap._loops.minmax import split_levels as split_levels
 from chimap._loops.minmax import sums_of_rows as sums_of_rows
 from chimap._loops.moments import add_by_class as add_by_class
 from chimap._loops.moments import add_triangle as add_triangle

@@ -4,6 +4,7 @@ import numba as nb
 import numpy as np
 
 from chimap._loops._compile import EXACT
+from chimap._loops.bits import set_bits
 from chimap._loops.elementary import log
 
 
@@ -48,17 +49,55 @@ def consistent_samples(data, indices, indptr, rates, logs, offsets, level_mask, 
 
 
 @nb.njit(**EXACT)
-def minmax_sparse(xd, xi, xp, yd, yi, yp, y_sums, out):
+def count_levels(data, indices, counts):
+    """Add to counts (columns, levels) how many entries of each column are at least 1, 2, .. levels."""
+    for e in range(data.shape[0]):
+        for level in range(counts.shape[1]):
+            if not data[e] > level:
+                break
+            counts[indices[e], level] += 1
+
+
+@nb.njit(**EXACT)
+def split_levels(data, indices, indptr, places, bits, rest):
+    """Set a bit for each level of its column that a whole number reaches, and write what is above them to ``rest``.
+
+    ``places`` (columns, levels) are those of the bits in ``bits`` (rows, words), which are 0 before: -1 from the first
+    level on that has none.
+    """
+    for row in range(indptr.shape[0] - 1):
+        for e in range(indptr[row], indptr[row + 1]):
+            column, n_levels = indices[e], 0
+            while n_levels < places.shape[1] and places[column, n_levels] >= 0:
+                if data[e] > n_levels:
+                    place = places[column, n_levels]
+                    bits[row, place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+                n_levels += 1
+            rest[e] = max(data[e] - n_levels, 0)
+
+
+@nb.njit(**EXACT)
+def minmax_sparse(x_bits, xd, xi, xp, y_bits, yd, yi, yp, y_sums, out):
     """Write out[i, j] = sum of minima / sum of maxima of CSR rows x_i and of rows y_j, which are given as CSC; or 1.
 
-    Every entry of x_i visits those entries of its column, so that a pair of rows costs the bins that they share.
-    ``y_sums`` (rows of y,) are sums over the columns in ascending order, so that equal rows have exactly 1.
+    Every entry of x_i visits those entries of its column, so that a pair of rows costs the bins that they share. What
+    ``split_levels`` has taken from both costs a word of bits for 64 levels: x_bits (n, words), y_bits (words, rows of
+    y). ``y_sums`` (rows of y,) are sums of whole rows over the columns in ascending order, so that equal rows have
+    exactly 1.
     """
     n_others = y_sums.shape[0]
-    shared = np.zeros(n_others)
+    counts, shared = np.zeros(n_others, np.uint64), np.zeros(n_others)
     for i in range(xp.shape[0] - 1):
-        shared[:] = 0.0
+        counts[:] = 0
         x_sum = 0.0
+        for w in range(x_bits.shape[1]):
+            word, words = x_bits[i, w], y_bits[w]
+            if word:
+                x_sum += set_bits(word)
+                for j in range(n_others):
+                    counts[j] += set_bits(word & words[j])
+        for j in range(n_others):
+            shared[j] = counts[j]
         for e in range(xp[i], xp[i + 1]):
             x = np.float64(xd[e])
             x_sum += x

@@ -14,6 +14,9 @@ from chimap.kernels.additive import intersection
 from chimap.kernels.base import Kernel, paired_rows
 
 _BLOCK = 256  # rows whose sums with all others are in memory at once, in float64
+# Of whole numbers that are compared as bits. A bit costs a pair of rows a 64th of a word, and saves the entries that
+# they share in its column; for few pairs, setting the bits takes longer than that saves.
+_LEVELS, _LEAST_SHARE, _FEWEST_PAIRS = 16, 0.03, 2**20
 
 
 @dataclass(frozen=True)
@@ -84,15 +87,58 @@ class MinMax(Kernel):
 
 
 def _of_sparse(left: CSR, right: CSR) -> np.ndarray:
-    """Return the values (n, m) of CSR rows, by the entries of each column: a pair costs the bins that it shares."""
-    columns, sums = right.tocsc(), np.zeros(right.shape[0])
-    others = columns.data, columns.indices, columns.indptr
-    _loops.sums_of_rows(*others, sums)
+    """Return the values (n, m) of CSR rows, by the entries of each column: a pair costs the bins that it shares.
+
+    Small whole numbers of columns that many rows fill are compared 64 levels at a time, as bits, with the same result.
+    """
+    sums, whole = np.zeros(right.shape[0]), right.tocsc()
+    _loops.sums_of_rows(whole.data, whole.indices, whole.indptr, sums)
+    places = _places_of_levels(left, right)
+    ahead, left = _split(left, places)
+    behind, right = _split(right, places)
+    columns, behind = right.tocsc(), np.ascontiguousarray(behind.T)
+    others = behind, columns.data, columns.indices, columns.indptr
     out = np.empty((left.shape[0], right.shape[0]), left.dtype)
 
     def part(rows: slice) -> None:
-        some = left.data, left.indices, left.indptr[rows.start : rows.stop + 1]
+        some = ahead[rows], left.data, left.indices, left.indptr[rows.start : rows.stop + 1]
         _loops.minmax_sparse(*some, *others, sums, out[rows])
 
-    _threads.over_rows(out.shape[0], right.nnz, part)
+    _threads.over_rows(out.shape[0], right.nnz + ahead.shape[1] * right.shape[0], part)
     return out
+
+
+def _places_of_levels(left: CSR, right: CSR) -> np.ndarray | None:
+    """Return the places (bins, levels) of the bits of levels, -1 where a level has none; None without any.
+
+    A level of a bin, 1, 2, .., has a bit where a share of rows reaches it, those of most rows first. Bins that many
+    rows fill beyond all levels have none. There are none for numbers that are not whole, and for few pairs of rows.
+    """
+    is_short = left.shape[0] * right.shape[0] < _FEWEST_PAIRS
+    if is_short or not (_are_whole(left.data) and _are_whole(right.data)):
+        return None
+    counts, least = np.zeros((right.shape[1], _LEVELS), np.int32), _LEAST_SHARE * right.shape[0]
+    _loops.count_levels(right.data, right.indices, counts)
+    bins = np.flatnonzero((counts[:, 0] >= least) & (counts[:, -1] < least))
+    counts = counts[bins]
+    order = np.argsort(-counts, axis=None, kind="stable")[: np.count_nonzero(counts >= least)]
+    of_bins = np.full(counts.shape, -1, np.int32)
+    of_bins.flat[order] = np.arange(order.size)
+    places = np.full((right.shape[1], _LEVELS), -1, np.int32)
+    places[bins] = of_bins
+    return places
+
+
+def _are_whole(numbers: np.ndarray) -> bool:
+    return bool((numbers == np.rint(numbers)).all())
+
+
+def _split(rows: CSR, places: np.ndarray | None) -> tuple[np.ndarray, CSR]:
+    """Return the bits (n, words) of levels, and rows of what is above them; see ``_places_of_levels``."""
+    if places is None:
+        return np.zeros((rows.shape[0], 0), np.uint64), rows
+    bits, rest = np.zeros((rows.shape[0], -(-(int(places.max(initial=-1)) + 1) // 64)), np.uint64), rows.data.copy()
+    _loops.split_levels(rows.data, rows.indices, rows.indptr, places, bits, rest)
+    stays = rest > 0
+    ends = np.concatenate([[0], np.cumsum(stays)])[rows.indptr].astype(rows.indptr.dtype)
+    return bits, _arrays.csr(rest[stays], rows.indices[stays], ends, rows.shape)
