@@ -10,6 +10,7 @@ from chimap import HistogramClassifier, HistogramRegressor
 from chimap.data.views import ChosenRows
 from chimap.engines import Progress
 from chimap.readers import WordCounts, open_source
+from chimap.reports.comparison import compare
 
 N = 240
 RNG = np.random.default_rng(0)
@@ -80,6 +81,12 @@ def test_too_few_texts_to_leave_any_out():
     model, source, note = fitted(texts_with(True)[:3], LABELS[:3])
     assert model.n_features_in_ == source.n_features - source.n_optional
     assert note.startswith("pairs of words are not counted, as no texts could be left out: n_samples = 3 are too few")
+
+
+def test_a_comparison_has_the_columns_of_a_fit():
+    source = open_source(texts_with(False), LABELS.tolist(), ngrams="auto")
+    compared = compare(HistogramClassifier("linear", normalize=[None, "l1"], random_state=0), source)
+    assert compared.data["bins"] == source.n_features - source.n_optional
 
 
 def test_nothing_is_said_of_pairs_to_a_model_without_them(recwarn):

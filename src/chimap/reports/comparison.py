@@ -286,10 +286,12 @@ def compare(
     (True, 'kernel matrix')
     """
     from chimap.fit.fit import fit_candidate
+    from chimap.fit.optional import with_settled_columns
 
     if not source.has_labels:
         raise DataError(f"{source.name} has no labels to compare machines by. Name them.")
     asked, request = Recipe.of(model), Request(can_keep=True, races=True)
+    source = with_settled_columns(source, asked, groups, progress or Progress())
     with threads(model.n_jobs), progress or Progress() as shown:
         shown.stage("reading", None)
         task, source, groups = Task.of(source, asked, groups)
