@@ -30,6 +30,7 @@ from chimap._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from chimap.data import Source, with_covariates
+    from chimap.diagnostics.ordination import ordinate
     from chimap.diagnostics.permanova import permanova
     from chimap.estimators import HistogramClassifier, HistogramRegressor, load, save
     from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
@@ -148,6 +149,7 @@ __all__ = [
     "OnlineIntersectionClassifier",
     "report",
     "permanova",
+    "ordinate",
 ]
 
 # The module of each name, which is imported when the name is first used. So the command line can answer --help at once,
@@ -155,6 +157,7 @@ __all__ = [
 _HOMES = {
     "data": ("Source", "with_covariates"),
     "diagnostics": (),
+    "diagnostics.ordination": ("ordinate",),
     "diagnostics.permanova": ("permanova",),
     "engines": (),
     "explain": (),

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from chimap._types import Parameters
     from chimap.data import Source
 
+AS_ROWS = ("groups", "split", "sample_weight", "covariates", "metadata", "missing", "missing_columns")
+"""Options of tables that rows without labels do not have."""
+
 
 @dataclasses.dataclass(frozen=True)
 class KernelSpace:

@@ -27,7 +27,7 @@ PANELS = {
     "Data": """
         labels task test_fraction unlabelled blocks normalize part all_rows splits per_class permutations rows id
         columns exclude missing sample_weight groups split covariates metadata text tokens ngrams min_count
-        formula strata between
+        formula strata between colour new
         smiles fingerprint salts
         morgan_radius morgan_size transpose rank shape encoding missing_counts missing_columns
     """,
@@ -45,7 +45,8 @@ PANELS = {
 _ORDER = ("Arguments", "Data", "Model", "Images", "Output and runtime")
 _COMMON = """
     output labels groups test_fraction splits kernel loss method blocks time_limit descriptors report page memory seed
-    formula strata between model overwrite scores probabilities sets intervals coverage unassigned rows kind
+    overwrite scores probabilities sets intervals coverage unassigned rows kind
+    formula strata between colour new picture model
 """
 _MOST_IN_SHORT_HELP = 18  # commands with more parameters have a short and a long help
 _EXAMPLES_SHOWN = 5  # examples in the short help

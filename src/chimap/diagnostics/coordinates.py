@@ -10,6 +10,7 @@ Few rows have the exact factor. Many have features of landmarks (Nystrom), compu
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from chimap import _arrays
 from chimap._memory import budget_for, parse_memory, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._progress import Progress
-from chimap._types import Rows
+from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, MemoryBudgetError, check_choice, check_positive
 from chimap.data import Source
 from chimap.data.source import choose_rows, chunks_ahead
@@ -30,7 +31,9 @@ from chimap.features.landmarks import NystroemFeatures
 from chimap.features.landmarks.choosing import sample_rows
 from chimap.kernels import Kernel, as_kernel
 from chimap.models.model import Model
+from chimap.models.schema import RowSchema
 from chimap.normalizations import CATALOGUE
+from chimap.readers import open_source
 from chimap.recipe.parts import FeatureBlock
 from chimap.recipe.preparation import Preparation
 
@@ -55,12 +58,15 @@ class RowsInKernel:
         How rows are checked and normalised.
     described : str
         The kernel and the normalisation in words.
+    schema : RowSchema
+        The columns of the rows.
     """
 
     source: Source
     kernel: Kernel
     preparation: Preparation
     described: str
+    schema: RowSchema
 
     @classmethod
     def of_model(cls, source: Source, model: Model) -> RowsInKernel:
@@ -69,7 +75,7 @@ class RowsInKernel:
             raise DataError("the model takes covariates beside the counts: fit one of the counts alone.")
         named = "no normalisation" if model.normalization is None else model.normalization.name
         about = f"{model.describe()['kernel']} of the model, {named}"
-        return cls(model.schema.rows(source), model.kernel, model.preparation, about)
+        return cls(model.schema.rows(source), model.kernel, model.preparation, about, model.schema)
 
     @classmethod
     def of_kernel(
@@ -81,9 +87,10 @@ class RowsInKernel:
         fitted = None if normalize is None else CATALOGUE[normalize].fitted(source)
         parts = [FeatureBlock("all", bins, NystroemFeatures(exact))]
         preparation = Preparation(parts, np.dtype(np.float64), fitted, columns=source.column_names)
-        rows = cls(source, exact, preparation, "")
+        about = f"{exact.name}, {normalize or 'no normalisation'}"
+        rows = cls(source, exact, preparation, about, RowSchema.of("the ordination", source))
         sample = rows.take(choose_rows(source.n_rows, sample_rows(LANDMARKS), seed))
-        return cls(source, exact.fitted(sample, seed), preparation, f"{exact.name}, {normalize or 'no normalisation'}")
+        return replace(rows, kernel=exact.fitted(sample, seed))
 
     @property
     def n_rows(self) -> int:
@@ -93,6 +100,12 @@ class RowsInKernel:
     def chosen(self, places: np.ndarray) -> RowsInKernel:
         """Return the rows at increasing places."""
         return replace(self, source=ChosenRows(self.source, places, None))
+
+    def matching(self, X: MatrixLike | Source | str | os.PathLike[str]) -> RowsInKernel:
+        """Return other rows with the columns of these."""
+        schema = self.schema
+        opened = X if isinstance(X, Source) else open_source(X, like=schema, with_labels=False)
+        return replace(self, source=schema.rows(opened))
 
     def prepared(self, rows: Rows, first_row: int | np.ndarray = 0, name: str = "X") -> Rows:
         """Return rows as the kernel takes them, in float64."""
@@ -113,6 +126,11 @@ class RowsInKernel:
         """Names of the bins, or their numbers."""
         names = self.preparation.columns
         return [f"bin {place}" for place in range(self.source.n_features)] if names is None else [*map(str, names)]
+
+    @property
+    def row_names(self) -> np.ndarray:
+        """Ids of the rows, or their numbers."""
+        return np.arange(self.n_rows) if self.source.row_ids is None else np.asarray(self.source.row_ids)
 
     def sums_with(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return X'C (bins, k) for columns C (n, k), and the sums of squares of the bins, (bins,), in one pass."""
@@ -197,7 +215,8 @@ class KernelCoordinates:
         grand = float(means.mean())
         # symmetric, so that its transpose is in the order of LAPACK
         G = np.subtract((means[:, None] + means - grand) / 2, D / 2, out=D)
-        factor, pivots, rank, _ = lapack.dpstrf(G.T, lower=1, overwrite_a=1)
+        rounding = 4 * rows.n_rows * np.finfo(np.float64).eps * float(G.diagonal().max())
+        factor, pivots, rank, _ = lapack.dpstrf(G.T, tol=rounding, lower=1, overwrite_a=1)
         if rank == 0:
             raise DataError(
                 f"{rows.source.name}: all rows are the same to the kernel {rows.kernel.name!r}, so that nothing can "

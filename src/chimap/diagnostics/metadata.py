@@ -38,6 +38,8 @@ def columns_of(
 ) -> CovariateTable:
     """Return named columns of the rows of a source, as numbers or text, masked where a value is missing.
 
+    Numbers of which only two differ, such as 0 and 1, are text: they stand for groups.
+
     Parameters
     ----------
     source : Source
@@ -60,7 +62,16 @@ def columns_of(
             values |= zip(names, _read(source, list(names), role, metadata).values, strict=True)
     if given:
         values |= zip(given, table_of_values(given, source.n_rows).values, strict=True)
-    return CovariateTable(tuple(values), tuple(values.values()))
+    return CovariateTable(tuple(values), tuple(map(_grouped, values.values())))
+
+
+def _grouped(values: np.ma.MaskedArray) -> np.ma.MaskedArray:
+    """Return numbers of which only two differ, such as 0 and 1, as the groups that they stand for."""
+    different = np.unique(values.compressed())
+    if values.dtype.kind != "f" or different.size != 2:
+        return values
+    words = np.array([f"{number:g}" for number in different])
+    return np.ma.MaskedArray(words[(values.data > different[0]).astype(int)], values.mask)
 
 
 def _read(source: Source, names: list[str], role: str, metadata: Metadata) -> CovariateTable:

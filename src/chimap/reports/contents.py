@@ -67,6 +67,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "chimap.reports.selection:used_along_path",
         "chimap.reports.selection:optimality_along_path",
     ),
+    "ordination": ("chimap.diagnostics.ordination:picture", "chimap.diagnostics.ordination:axes_and_bins"),
     "permanova": (
         "chimap.diagnostics.permanova:terms",
         "chimap.diagnostics.permanova:dispersion",

@@ -16,6 +16,7 @@ NAMES = (
     "explain",
     "compare",
     "permanova",
+    "ordinate",
     "learn-kernel",
     "compress",
     "export",

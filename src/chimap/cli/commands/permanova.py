@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from chimap._errors import InputError
 from chimap.cli import messages, outputs, show
-from chimap.cli.kernel_space import KernelSpace
+from chimap.cli.kernel_space import AS_ROWS, KernelSpace
 from chimap.cli.options import TableOptions
 from chimap.cli.parser import Without
 
@@ -25,10 +25,7 @@ def permanova(
     strata: str | None = None,
     between: str | None = None,
     metadata: str | None = None,
-    table: Annotated[
-        TableOptions,
-        Without("groups", "split", "sample_weight", "covariates", "metadata", "missing", "missing_columns"),
-    ],
+    table: Annotated[TableOptions, Without(*AS_ROWS)],
     space: KernelSpace,
     permutations: int = 999,
     report: Path | None = None,

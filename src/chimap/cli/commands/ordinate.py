@@ -1,0 +1,91 @@
+"""``chimap ordinate``: rows in the plane that shows most of how a kernel tells them apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from chimap._errors import InputError
+from chimap.cli import flag_values, messages, outputs, show
+from chimap.cli.kernel_space import AS_ROWS, KernelSpace
+from chimap.cli.options import TableOptions
+from chimap.cli.parser import Without
+
+
+def ordinate(
+    data: str,
+    *,
+    colour: str | None = None,
+    metadata: str | None = None,
+    new: str | None = None,
+    table: Annotated[TableOptions, Without(*AS_ROWS)],
+    space: KernelSpace,
+    axes: int = 2,
+    output: Path | None = None,
+    picture: Path | None = None,
+    report: Path | None = None,
+    overwrite: bool = False,
+    json: bool = False,
+) -> None:
+    """Place rows of DATA along the axes that show most of how a kernel tells them apart.
+
+    These are the principal coordinates of the distances of the kernel. The share of each axis in the variation is
+    shown, and the bins that follow the axes.
+
+    Parameters
+    ----------
+    colour : COLUMN
+        Column that colours the points: text, or numbers; C(year) is a category though it holds numbers.
+    metadata : TABLE
+        Table with the column, joined by id. By default it is a column of DATA.
+    new : DATA
+        More rows of the same bins, which are projected onto the axes.
+    axes : N
+        Number of axes.
+    output : FILE
+        Write the coordinates as a table (.csv).
+    picture : FILE
+        Write the first two axes as a picture (.png).
+    report : FILE
+        Write picture, axes and bins as one HTML page.
+
+    \b
+    Examples:
+      chimap ordinate samples.csv --colour site --picture site.png
+      chimap ordinate counts.biom --metadata samples.tsv --colour diagnosis --report map.html
+      chimap ordinate samples.csv --colour site --new later.csv --axes 5 --output axes.csv
+      chimap ordinate samples.csv --colour site --model my.model --json
+    """
+    from chimap.diagnostics import ordination
+
+    files = {"--output": output, "--picture": picture, "--report": report}
+    outputs.check_outputs(files, (data, metadata, new, space.model), overwrite)
+    for flag, path, ending in (("--output", output, ".csv"), ("--picture", picture, ".png")):
+        if path is not None and path.suffix.lower() != ending:
+            raise InputError(f"{flag} must end in {ending}; got {str(path)!r}.")
+    flag_values.check_least(axes, "--axes")
+    model = space.loaded()
+    source = space.open(data, table, [] if colour is None or metadata is not None else [colour], model, json)
+    result = ordination.ordinate(
+        source,
+        metadata,
+        colour=colour,
+        new=new,
+        n_axes=axes,
+        model=model,
+        progress=show.progress(json),
+        **space.settings(),
+    )
+    if output is not None:
+        result.save_table(output)
+    if picture is not None:
+        result.save_picture(picture)
+    if report is not None:
+        with show.busy("drawing the report"):
+            result.save(report, overwrite=overwrite)
+    written = {name[2:]: str(path) for name, path in files.items() if path is not None}
+    messages.written.extend(written.values())
+    if json:
+        show.as_json({"command": "ordinate", **written, **result.as_dict()})
+        return
+    show.facts(result.sentence, result.lines() | written)
