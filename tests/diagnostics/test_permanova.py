@@ -22,7 +22,7 @@ from chimap.diagnostics import coordinates, difference
 from chimap.diagnostics.coordinates import KernelCoordinates, RowsInKernel
 from chimap.diagnostics.formula import Design, design_of_category, terms_of
 from chimap.diagnostics.permanova import dispersion_of, permanova, table_of_terms
-from chimap.diagnostics.shuffles import Shuffles
+from chimap.diagnostics.shuffles import Shuffles, permuted_squares
 from chimap.kernels import as_kernel
 from tests.references.permanova import distances_to_means, one_way, sequential
 
@@ -212,7 +212,7 @@ def test_landmarks_are_near_the_exact_kernel(monkeypatch):
 def test_coordinates_have_the_products_and_distances_of_the_kernel():
     X, _ = counts()
     P = X / X.sum(axis=1, keepdims=True)
-    rows = RowsInKernel.of_kernel(ArraySource(X.astype(float)), "exp-chi2", "l1", "mean", 0)
+    rows = RowsInKernel.of(ArraySource(X.astype(float)), None, "exp-chi2", "l1", "mean", 0)
     made = KernelCoordinates.of(rows)
     D2 = rows.kernel.distance(P)
     Z = made.project(rows.prepared(X.astype(float)))
@@ -227,6 +227,21 @@ def test_shuffles_keep_rows_in_their_strata():
     assert sorted(order) == list(range(8))
     assert (strata[order] == strata).all()
     assert Shuffles.within(strata, 8).n_different(np.array([0, 0, 1, 0, 1, 1, 0, 0])) == 3 * 2
+
+
+def test_taking_columns_out_before_rows_are_permuted_takes_small_products_only():
+    rng = np.random.default_rng(0)
+    columns = np.linalg.qr(np.column_stack([np.ones(20), rng.normal(size=(20, 5))]))[0][:, 1:]
+    Z = rng.normal(size=(20, 7))
+    Z -= Z.mean(axis=0)
+    shuffles = Shuffles.within(np.arange(20) % 3, 20)
+    found = permuted_squares(Z, columns, shuffles, 6, [4], Progress(), (0, 2, 5))
+    drawn = np.random.default_rng([4])
+    for of_order in found:
+        order = shuffles.draw(drawn)
+        for s, squares in zip((0, 2, 5), of_order, strict=True):
+            left = Z - columns[:, :s] @ columns[:, :s].T @ Z
+            assert squares == pytest.approx(np.square(columns[order].T @ left).sum(axis=1))
 
 
 def test_metadata_come_from_columns_tables_and_frames(tmp_path):
@@ -311,6 +326,14 @@ def test_covariates_that_strata_hold_are_taken_out_and_not_tested():
     assert np.isnan(found.terms[0].p)
     assert "not tested" in found.notes[0]
     assert found.as_dict()["terms"][0]["p"] is None
+
+
+def test_numbers_of_which_two_differ_are_groups():
+    X, about = counts()
+    ill = (about["sex"] == "f").astype(int)
+    found, words = permanova(X, "ill", {"ill": ill}, permutations=9), permanova(X, "sex", about, permutations=9)
+    assert found.difference.groups == ("0", "1")
+    assert found.terms[0].ss == pytest.approx(words.terms[0].ss)
 
 
 def test_formulas():

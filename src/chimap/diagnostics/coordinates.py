@@ -22,7 +22,7 @@ from chimap import _arrays
 from chimap._memory import budget_for, parse_memory, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._progress import Progress
-from chimap._types import MatrixLike, Rows
+from chimap._types import JSON, MatrixLike, Rows
 from chimap._validation import DataError, MemoryBudgetError, check_choice, check_positive
 from chimap.data import Source
 from chimap.data.source import choose_rows, chunks_ahead
@@ -41,6 +41,7 @@ EXACT_ROWS = 4096  # rows that have the exact factor by default: its matrices ta
 LANDMARKS = 512  # of more rows, by default
 _FEWEST_LANDMARKS = 16
 _CHUNK_ROWS = 2048
+_SHARE = 0.6  # of the memory that is left for the coordinates by landmarks; the rest is for chunks and permuted columns
 _NORMALISATIONS = tuple(name for name, each in CATALOGUE.items() if not each.needs_labels)
 
 
@@ -69,19 +70,28 @@ class RowsInKernel:
     schema: RowSchema
 
     @classmethod
-    def of_model(cls, source: Source, model: Model) -> RowsInKernel:
-        """Return rows with the columns of a model, and its kernel and normalisation."""
-        if model.schema.covariates is not None:
-            raise DataError("the model takes covariates beside the counts: fit one of the counts alone.")
-        named = "no normalisation" if model.normalization is None else model.normalization.name
-        about = f"{model.describe()['kernel']} of the model, {named}"
-        return cls(model.schema.rows(source), model.kernel, model.preparation, about, model.schema)
-
-    @classmethod
-    def of_kernel(
-        cls, source: Source, kernel: str | Kernel, normalize: str | None, gamma: float | str, seed: int
+    def of(
+        cls,
+        source: Source,
+        model: Model | None,
+        kernel: str | Kernel,
+        normalize: str | None,
+        gamma: float | str,
+        seed: int,
     ) -> RowsInKernel:
-        """Return rows with a named kernel and normalisation, whose parameters come from a sample of the rows."""
+        """Return rows with the kernel and normalisation of a model, or those named, which a sample of rows is for.
+
+        Raises
+        ------
+        DataError
+            If the model takes covariates.
+        """
+        if model is not None:
+            if model.schema.covariates is not None:
+                raise DataError("the model takes covariates beside the counts: fit one of the counts alone.")
+            named = "no normalisation" if model.normalization is None else model.normalization.name
+            about = f"{model.describe()['kernel']} of the model, {named}"
+            return cls(model.schema.rows(source), model.kernel, model.preparation, about, model.schema)
         check_choice(normalize, "normalize", (None, *_NORMALISATIONS))
         exact, bins = as_kernel(kernel, gamma), np.arange(source.n_features)
         fitted = None if normalize is None else CATALOGUE[normalize].fitted(source)
@@ -96,6 +106,11 @@ class RowsInKernel:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.source.n_rows
+
+    def facts(self) -> JSON:
+        """Return the name of the data, their size and the kernel, for a page."""
+        source = self.source
+        return {"file": source.name, "rows": self.n_rows, "bins": source.n_features, "kernel": self.described}
 
     def chosen(self, places: np.ndarray) -> RowsInKernel:
         """Return the rows at increasing places."""
@@ -191,10 +206,9 @@ class KernelCoordinates:
         if landmarks is None and n <= EXACT_ROWS and 4 * 8 * n**2 <= room:
             progress.stage("kernel", None)
             return cls._exact(rows)
-        # twice, for the rows without what terms explain
-        held = int(room / (2 * 4 * n))
+        held = int(_SHARE * room / (4 * n))
         if held < min(landmarks or _FEWEST_LANDMARKS, n):
-            least = budget_for(2.5 * 4 * n * min(landmarks or _FEWEST_LANDMARKS, n))
+            least = budget_for(4 * n * min(landmarks or _FEWEST_LANDMARKS, n) / _SHARE)
             raise MemoryBudgetError(
                 Message(
                     "{memory=!s} does not hold the coordinates of {:,} rows: give at least {}, or fewer {landmarks}.",

@@ -151,7 +151,7 @@ def two_groups(
         )
     difference = Z.T @ h
     mmd2 = float(difference @ difference)
-    permuted = permuted_squares(Z, h[:, None], shuffles, n_permutations, [seed, 1], progress)[:, 0]
+    permuted = permuted_squares(Z, h[:, None], shuffles, n_permutations, [seed, 1], progress)[:, 0, 0]
     sums, within = zip(*(_sum_and_product(Z[some]) for some in (in_a, ~in_a)), strict=True)
     unbiased = sum(within) - 2 * float(sums[0] @ sums[1]) / (n_a * n_b)
     means, _ = rows.sums_with(np.column_stack([in_a / n_a, ~in_a / n_b]))

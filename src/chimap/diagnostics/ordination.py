@@ -217,10 +217,7 @@ def ordinate(
     source = opened(X, column, machine)
     shades = columns_of(source, {"colour": column}, metadata, given) if column or given else None
     with progress or Progress() as shown:
-        if machine is None:
-            rows = RowsInKernel.of_kernel(source, kernel, normalize, gamma, random_state)
-        else:
-            rows = RowsInKernel.of_model(source, machine)
+        rows = RowsInKernel.of(source, machine, kernel, normalize, gamma, random_state)
         space = KernelCoordinates.of(rows, landmarks, memory, random_state, shown)
         shown.stage("axes", None)
         n, r = space.Z.shape
@@ -230,14 +227,7 @@ def ordinate(
         parts = [] if others is None else [pca.transform(space.project(some)) for _, some in others.chunks()]
         correlations = rows.correlations(coordinates)
     order = np.argsort(-np.linalg.norm(correlations[:, :2], axis=1), kind="stable")
-    data = {
-        "file": source.name,
-        "rows": source.n_rows,
-        "bins": source.n_features,
-        "new rows": None if others is None else others.n_rows,
-        "kernel": rows.described,
-        "landmarks": space.n_landmarks,
-    }
+    data = rows.facts() | {"new rows": None if others is None else others.n_rows, "landmarks": space.n_landmarks}
     return Ordination(
         coordinates,
         pca.shares,

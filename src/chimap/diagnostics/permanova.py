@@ -25,6 +25,8 @@ from chimap._messages import Message
 from chimap._progress import Progress
 from chimap._types import JSON, Parameters
 from chimap._validation import DataError, check_positive
+from chimap.data import Source
+from chimap.data.source import CovariateTable
 from chimap.diagnostics.coordinates import KernelCoordinates, RowsInKernel, square_lengths
 from chimap.diagnostics.difference import TwoGroups, two_groups
 from chimap.diagnostics.formula import Design, DesignTerm, columns_in, design_of_category, terms_of
@@ -38,6 +40,7 @@ from chimap.reports.section import Figure, Section, Table, folded
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from chimap.models.model import Model
     from chimap.models.predictor import Predictor
 
 FloatOrArray = TypeVar("FloatOrArray", float, np.ndarray)
@@ -305,53 +308,51 @@ def permanova(
     """
     check_positive(permutations, "permutations", integer=True)
     first, asked = [] if covariates is None else covariate_terms(covariates), terms_of(formula)
-    roles = {"covariates": columns_in(first), "formula": columns_in([term for term in asked if term not in first])}
-    roles["formula"] = [name for name in roles["formula"] if name not in roles["covariates"]]
-    if isinstance(strata, str) and strata not in [*roles["covariates"], *roles["formula"]]:
-        roles["strata"] = [strata]
     machine = None if model is None else getattr(model, "fitted", model).exact
-    source = opened(X, [name for names in roles.values() for name in names], machine)
-    table = columns_of(source, roles, metadata, {} if strata is None or isinstance(strata, str) else {"strata": strata})
-    source, table, notes = complete_rows(source, table)
+    source, table, notes = _with_columns(X, first, asked, strata, metadata, machine)
     values = dict(zip(table.names, table.values, strict=True))
     within = None if strata is None else values[strata if isinstance(strata, str) else "strata"].data
-    design = Design.of(first, asked, table)
-    shuffles = Shuffles.within(within, source.n_rows)
+    design, shuffles = Design.of(first, asked, table), Shuffles.within(within, source.n_rows)
     notes += design.notes + _notes_on_orders(design, shuffles, permutations)
+    categories = [term for term in design.terms if term.levels is not None and not term.is_covariate]
+    groups = _groups(between, categories)
     with progress or Progress() as shown:
-        if machine is None:
-            rows = RowsInKernel.of_kernel(source, kernel, normalize, gamma, random_state)
-        else:
-            rows = RowsInKernel.of_model(source, machine)
+        rows = RowsInKernel.of(source, machine, kernel, normalize, gamma, random_state)
         coordinates = KernelCoordinates.of(rows, landmarks, memory, random_state, shown)
-        categories = [term for term in design.terms if term.levels is not None and not term.is_covariate]
-        groups = _groups(between, categories)
-        n_tests = len(design.terms) + len(categories) + (groups is not None)
-        shown.stage("permuting", permutations * n_tests, "permutations")
-        terms, residual, total = table_of_terms(design, coordinates.Z, shuffles, permutations, random_state, shown)
-        spreads = [
-            dispersion_of(term, coordinates.Z, shuffles, permutations, random_state, shown) for term in categories
-        ]
-        difference = None
-        if groups is not None:
-            term, pair = groups
-            difference = two_groups(rows, coordinates, term, pair, within, permutations, random_state, shown)
-    data = {
-        "file": source.name,
-        "rows": source.n_rows,
-        "rows left out": source.n_left_out or None,
-        "bins": source.n_features,
-        "kernel": rows.described,
-        "landmarks": coordinates.n_landmarks,
-    }
+        Z, drawn = coordinates.Z, (shuffles, permutations, random_state, shown)
+        shown.stage("permuting", permutations * (1 + len(categories) + (groups is not None)), "permutations")
+        terms, residual, total = table_of_terms(design, Z, *drawn)
+        spreads = tuple(dispersion_of(term, Z, *drawn) for term in categories)
+        difference = None if groups is None else two_groups(rows, coordinates, *groups, within, *drawn[1:])
     settings = {
         "formula": formula,
-        "covariates": ", ".join(roles["covariates"]) or None,
+        "covariates": ", ".join(columns_in(first)) or None,
         "strata": strata if strata is None or isinstance(strata, str) else "given",
         "permutations": permutations,
         "random_state": random_state,
     }
-    return Permanova(formula, terms, residual, total, tuple(spreads), difference, data, settings, notes)
+    data = rows.facts() | {"rows left out": source.n_left_out or None, "landmarks": coordinates.n_landmarks}
+    return Permanova(formula, terms, residual, total, spreads, difference, data, settings, notes)
+
+
+def _with_columns(
+    X: Data,
+    first: list[tuple[str, ...]],
+    asked: list[tuple[str, ...]],
+    strata: str | np.ndarray | None,
+    metadata: Metadata,
+    machine: Model | None,
+) -> tuple[Source, CovariateTable, tuple[str, ...]]:
+    """Return the rows that have a value in every column that is named, these columns, and what to say of the others."""
+    covariates = columns_in(first)
+    roles = {"covariates": covariates, "formula": [name for name in columns_in(asked) if name not in covariates]}
+    given = {}
+    if isinstance(strata, str):
+        roles["strata"] = [] if strata in [*covariates, *roles["formula"]] else [strata]
+    elif strata is not None:
+        given = {"strata": strata}
+    source = opened(X, [name for names in roles.values() for name in names], machine)
+    return complete_rows(source, columns_of(source, roles, metadata, given))
 
 
 def covariate_terms(covariates: str | Sequence[str]) -> list[tuple[str, ...]]:
@@ -406,22 +407,19 @@ def table_of_terms(
     >>> round(lines[0].ss, 9), round(lines[0].f, 9), round(lines[0].r2, 9)
     (9.0, 18.0, 0.9)
     """
-    Q, left = design.columns, design.residual_df
-    total = float(square_lengths(Z).sum())
-    squares = square_lengths(Q.T @ Z)
+    Q, left, places = design.columns, design.residual_df, [*design.places()]
+    total, squares = float(square_lengths(Z).sum()), square_lengths(Q.T @ Z)
     residual = max(total - float(squares.sum()), 0.0)
+    starts = [own.start for own in places]
+    permuted = permuted_squares(Z, Q, shuffles, n_permutations, [seed, 0], progress, starts)
     lines = []
-    for i, (term, own) in enumerate(zip(design.terms, design.places(), strict=True)):
-        ss = float(squares[own].sum())
-        f = _f(ss, term.df, residual, left)
-        p = np.nan
+    for i, (term, own) in enumerate(zip(design.terms, places, strict=True)):
+        ss, rest = float(squares[own].sum()), total - float(squares[: own.start].sum())
+        f, p = float(_f(ss, term.df, residual, left)), np.nan
         if not shuffles.leave(term.columns):
-            before = Q[:, : own.start].astype(Z.dtype)
-            rest = Z - before @ (before.T @ Z) if own.start else Z
-            permuted = permuted_squares(rest, Q, shuffles, n_permutations, [seed, 0, i], progress)
-            of_term, of_rest = permuted[:, own].sum(axis=1), float(square_lengths(rest).sum())
-            p = p_value(f, _f(of_term, term.df, of_rest - permuted.sum(axis=1), left))
-        lines.append(TestedTerm(term.name, term.df, ss, ss / (total or 1.0), float(f), p, term.is_covariate))
+            of_term = permuted[:, i, own].sum(axis=1)
+            p = p_value(f, _f(of_term, term.df, rest - permuted[:, i].sum(axis=1), left))
+        lines.append(TestedTerm(term.name, term.df, ss, ss / (total or 1.0), f, p, term.is_covariate))
     return tuple(lines), (left, residual), (design.n_rows - 1, total)
 
 
