@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -276,13 +276,13 @@ def _plane(coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return coordinates[:, 0], coordinates[:, 1] if coordinates.shape[1] > 1 else np.zeros(coordinates.shape[0])
 
 
-def _groups(found: Ordination, chosen: np.ndarray) -> list[tuple[np.ndarray, dict[str, object]]]:
+def _groups(found: Ordination, chosen: np.ndarray) -> list[tuple[np.ndarray, dict[str, Any]]]:
     """Return places of points, in layers, with how they are drawn: by level, by number, or without a value."""
     colour = found.colour
     if colour is None:
         return [(chosen, {"color": LINES[0]})]
     gaps = np.ma.getmaskarray(colour)[chosen]
-    layers: list[tuple[np.ndarray, dict[str, object]]] = [(chosen[gaps], {"color": MUTED, "label": "missing"})]
+    layers: list[tuple[np.ndarray, dict[str, Any]]] = [(chosen[gaps], {"color": MUTED, "label": "missing"})]
     known, values = chosen[~gaps], np.ma.getdata(colour)
     if values.dtype.kind != "U":
         low, high = (number(float(end(values[known])), 3) for end in (np.min, np.max)) if known.size else ("", "")
@@ -293,7 +293,7 @@ def _groups(found: Ordination, chosen: np.ndarray) -> list[tuple[np.ndarray, dic
     rest = known[~np.isin(values[known], largest)]
     layers.append((rest, {"color": MUTED, "label": f"{levels.size - len(largest)} others"}))
     for k, level in enumerate(largest):
-        style = {"color": LINES[k], "marker": MARKERS[k % len(MARKERS)], "label": one_line(level, 24)}
+        style: dict[str, Any] = {"color": LINES[k], "marker": MARKERS[k % len(MARKERS)], "label": one_line(level, 24)}
         layers.append((known[values[known] == level], style))
     return layers
 
@@ -310,8 +310,8 @@ def _draw_arrows(found: Ordination, axes: Axes) -> None:
             continue
         drawn.append(tip)
         axes.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "->", "color": INK, "linewidth": 0.9, "alpha": 0.8})
-        side = {"ha": "left" if tip[0] >= 0 else "right", "va": "bottom" if tip[1] >= 0 else "top"}
-        axes.annotate(one_line(name, 20), tip, fontsize=10, color=INK, **side)
+        beside, above = "left" if tip[0] >= 0 else "right", "bottom" if tip[1] >= 0 else "top"
+        axes.annotate(one_line(name, 20), tip, fontsize=10, color=INK, ha=beside, va=above)
         axes.update_datalim([tip + np.copysign([_ROOM_OF_NAME[0] * span[0], 0], tip)])
         if len(drawn) == _ARROWS:
             break

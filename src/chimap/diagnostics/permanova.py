@@ -323,7 +323,9 @@ def permanova(
         shown.stage("permuting", permutations * (1 + len(categories) + (groups is not None)), "permutations")
         terms, residual, total = table_of_terms(design, Z, *drawn)
         spreads = tuple(dispersion_of(term, Z, *drawn) for term in categories)
-        difference = None if groups is None else two_groups(rows, coordinates, *groups, within, *drawn[1:])
+        difference = None
+        if groups is not None:
+            difference = two_groups(rows, coordinates, *groups, within, permutations, random_state, shown)
     settings = {
         "formula": formula,
         "covariates": ", ".join(columns_in(first)) or None,
