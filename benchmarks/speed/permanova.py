@@ -99,7 +99,7 @@ def few_rows(n: int, permutations: int) -> None:
     other = peers.permanova(peers.DistanceMatrix(D), about["group"], permutations=permutations, seed=0)
     its_seconds = time.perf_counter() - began
     f = float(other["test statistic"])
-    df, left = found.terms[0].df, found.residual[0]
+    df, left = found.terms[0].df, found.residual_df
     report("  F, relative difference from scikit-bio's", f"{abs(found.terms[0].f / f - 1):.1e}", "1e-10")
     r2 = 1 / (1 + left / (df * f))
     report("  R2, relative difference", f"{abs(found.terms[0].r2 / r2 - 1):.1e}", "1e-10")

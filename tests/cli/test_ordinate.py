@@ -46,7 +46,7 @@ def test_a_table_of_metadata_and_new_rows(samples):
     found = run_here("ordinate", *asked, cwd=folder)
     assert found.code == 0, found.err
     assert found.json["colour"] == ["gut"] * 20 + ["skin"] * 20
-    np.testing.assert_allclose(found.json["new"]["coordinates"], found.json["coordinates"], atol=1e-9)
+    np.testing.assert_allclose(found.json["new"], found.json["coordinates"], atol=1e-9)
 
 
 @pytest.mark.parametrize(

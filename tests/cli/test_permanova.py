@@ -37,7 +37,7 @@ def test_columns_of_the_data_or_of_a_table(samples):
         assert [term["p"] for term in found.json["terms"]] == [term.p for term in expected.terms]
         assert found.json["terms"][0]["r2"] == pytest.approx(expected.terms[0].r2)
         assert found.json["data"]["bins"] == 8
-        assert found.json["difference"]["bins"][0]["bin"] == "otu_2"
+        assert found.json["difference"]["bins"][0] == "otu_2"
 
 
 @pytest.mark.slow

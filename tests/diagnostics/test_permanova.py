@@ -67,9 +67,9 @@ def test_sums_of_squares_are_sequential():
     assert [term.name for term in found.terms] == ["sex", "site", "age", "site:age"]
     assert [term.df for term in found.terms] == [1, 2, 1, 2]
     assert [term.ss for term in found.terms] == pytest.approx(expected, rel=1e-9)
-    total = sum(term.ss for term in found.terms) + found.residual[1]
-    assert total == pytest.approx(found.total[1])
-    assert found.residual[0] == 60 - 1 - 6
+    total = sum(term.ss for term in found.terms) + found.residual_ss
+    assert total == pytest.approx(found.total_ss)
+    assert found.residual_df == 60 - 1 - 6
     assert [term.is_covariate for term in found.terms] == [True, False, False, False]
 
 

@@ -21,7 +21,6 @@ from chimap import _arrays
 from chimap._formatting import number, one_line, percent
 from chimap._messages import Message, shown
 from chimap._progress import Progress
-from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.source import choose_rows
 from chimap.diagnostics.coordinates import EXACT_ROWS, KernelCoordinates, RowsInKernel, square_lengths
@@ -87,26 +86,6 @@ class TwoGroups:
             more = self.groups[int(self.means[i, 1] > self.means[i, 0])]
             lines.append(f"{one_line(name, 40)}: {what}, more in {one_line(more)}")
         return lines
-
-    def as_dict(self) -> JSON:
-        """Return it as JSON types."""
-        return {
-            "groups": list(self.groups),
-            "counts": list(self.counts),
-            "mmd2": self.mmd2,
-            "mmd2_unbiased": self.mmd2_unbiased,
-            "p": self.p,
-            "is_exact": self.is_exact,
-            "bins": [
-                {
-                    "bin": str(name),
-                    "share": None if self.shares is None else float(self.shares[i]),
-                    "correlation": float(self.correlations[i]),
-                    "means": self.means[i].tolist(),
-                }
-                for i, name in enumerate(self.bins)
-            ],
-        }
 
 
 def two_groups(

@@ -7,26 +7,25 @@ variation is its eigenvalue over the trace of G; no eigenvalue is negative, as a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from chimap._files import replacing
-from chimap._formatting import number, one_line, percent, plain
+from chimap._formatting import number, one_line, percent
 from chimap._progress import Progress
-from chimap._types import JSON, Parameters
+from chimap._types import Parameters
 from chimap._validation import check_positive
+from chimap.diagnostics.answer import Answer
 from chimap.diagnostics.coordinates import KernelCoordinates, RowsInKernel
 from chimap.diagnostics.metadata import Data, Metadata, columns_of, opened
 from chimap.features.principal import PCA
 from chimap.kernels import Kernel
 from chimap.moments import Moments
 from chimap.reports.figures import INK, LINES, MARKERS, MUTED, drawing, horizontal_bars, to_svg, write_beside
-from chimap.reports.page import Page, now, package_versions
 from chimap.reports.section import Figure, Section, folded
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ _DOTS_PER_INCH = 200  # of pictures; figures are in 72nds of an inch
 
 
 @dataclass(frozen=True, eq=False)
-class Ordination(Page):
+class Ordination(Answer):
     """Rows along the axes that show most of how a kernel tells them apart.
 
     Parameters
@@ -61,16 +60,8 @@ class Ordination(Page):
         Names of the bins, those that follow the first two axes most first.
     correlations : ndarray of shape (bins, k)
         Correlation of each bin, as the kernel takes it, with each axis.
-    data : mapping of str to object
-        Facts about the rows by name.
-    settings : mapping of str to object
-        Settings by name.
-    notes : tuple of str
-        What to know before it is read.
-    versions : mapping of str to str, optional
-        Versions of packages by name.
-    created : datetime, optional
-        Time of the result, with its time zone; by default now.
+    **about
+        What every ``Answer`` holds.
     """
 
     kind: ClassVar[str] = "ordination"
@@ -83,16 +74,6 @@ class Ordination(Page):
     new_names: np.ndarray
     bins: np.ndarray
     correlations: np.ndarray
-    data: Mapping[str, object]
-    settings: Parameters
-    notes: tuple[str, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=package_versions)
-    created: datetime = field(default_factory=now)
-
-    @property
-    def title(self) -> str:
-        """Title of the page."""
-        return f"Ordination of {self.data['file']}"
 
     @property
     def sentence(self) -> str:
@@ -110,29 +91,6 @@ class Ordination(Page):
         ]
         new = None if not len(self.new) else f"{len(self.new):,} rows projected"
         return {"kernel": str(self.data["kernel"]), "axes": "\n".join(axes), "bins": "\n".join(bins), "new": new}
-
-    def details(self) -> dict[str, Mapping[str, object]]:
-        """Return facts about the rows, the settings, and the versions."""
-        return {"Data": self.data, "Settings": self.settings, "Versions": self.versions}
-
-    def as_dict(self) -> JSON:
-        """Return the ordination as JSON types."""
-        return {
-            "title": self.title,
-            "sentence": self.sentence,
-            "shares": plain(self.shares),
-            "rows": plain(self.names),
-            "coordinates": plain(self.coordinates),
-            "colour": None if self.colour is None else self.colour.tolist(),
-            "new": {"rows": plain(self.new_names), "coordinates": plain(self.new)},
-            "bins": plain(self.bins),
-            "correlations": plain(self.correlations),
-            "data": plain(self.data),
-            "settings": plain(self.settings),
-            "notes": list(self.notes),
-            "versions": plain(self.versions),
-            "created": self.created.isoformat(),
-        }
 
     def save_picture(self, path: Path) -> None:
         """Write the first two axes as a picture (.png), with every point."""
@@ -237,8 +195,8 @@ def ordinate(
         np.array([]) if others is None else others.row_names,
         np.array(rows.names, dtype=object)[order],
         correlations[order],
-        data,
-        {"colour": column[0] if column else "given" if given else None, "random_state": random_state},
+        data=data,
+        settings={"colour": column[0] if column else "given" if given else None, "random_state": random_state},
     )
 
 
@@ -276,13 +234,13 @@ def _plane(coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return coordinates[:, 0], coordinates[:, 1] if coordinates.shape[1] > 1 else np.zeros(coordinates.shape[0])
 
 
-def _groups(found: Ordination, chosen: np.ndarray) -> list[tuple[np.ndarray, dict[str, Any]]]:
+def _groups(found: Ordination, chosen: np.ndarray) -> list[tuple[np.ndarray, Parameters]]:
     """Return places of points, in layers, with how they are drawn: by level, by number, or without a value."""
     colour = found.colour
     if colour is None:
         return [(chosen, {"color": LINES[0]})]
     gaps = np.ma.getmaskarray(colour)[chosen]
-    layers: list[tuple[np.ndarray, dict[str, Any]]] = [(chosen[gaps], {"color": MUTED, "label": "missing"})]
+    layers: list[tuple[np.ndarray, Parameters]] = [(chosen[gaps], {"color": MUTED, "label": "missing"})]
     known, values = chosen[~gaps], np.ma.getdata(colour)
     if values.dtype.kind != "U":
         low, high = (number(float(end(values[known])), 3) for end in (np.min, np.max)) if known.size else ("", "")
@@ -293,7 +251,7 @@ def _groups(found: Ordination, chosen: np.ndarray) -> list[tuple[np.ndarray, dic
     rest = known[~np.isin(values[known], largest)]
     layers.append((rest, {"color": MUTED, "label": f"{levels.size - len(largest)} others"}))
     for k, level in enumerate(largest):
-        style: dict[str, Any] = {"color": LINES[k], "marker": MARKERS[k % len(MARKERS)], "label": one_line(level, 24)}
+        style: Parameters = {"color": LINES[k], "marker": MARKERS[k % len(MARKERS)], "label": one_line(level, 24)}
         layers.append((known[values[known] == level], style))
     return layers
 

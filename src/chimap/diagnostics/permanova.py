@@ -12,21 +12,20 @@ columns in B orders.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 
 from chimap._errors import InputError
-from chimap._formatting import number, one_line, percent, plain
+from chimap._formatting import number, one_line, percent
 from chimap._messages import Message
 from chimap._progress import Progress
-from chimap._types import JSON, Parameters
 from chimap._validation import DataError, check_positive
 from chimap.data import Source
 from chimap.data.source import CovariateTable
+from chimap.diagnostics.answer import Answer
 from chimap.diagnostics.coordinates import KernelCoordinates, RowsInKernel, square_lengths
 from chimap.diagnostics.difference import TwoGroups, two_groups
 from chimap.diagnostics.formula import Design, DesignTerm, columns_in, design_of_category, terms_of
@@ -34,7 +33,6 @@ from chimap.diagnostics.metadata import Data, Metadata, columns_of, complete_row
 from chimap.diagnostics.shuffles import Shuffles, p_value, permuted_squares
 from chimap.kernels import Kernel
 from chimap.reports.figures import drawing, horizontal_bars, to_svg, write_beside
-from chimap.reports.page import Page, now, package_versions
 from chimap.reports.section import Figure, Section, Table, folded
 
 if TYPE_CHECKING:
@@ -125,7 +123,7 @@ class Dispersion:
 
 
 @dataclass(frozen=True, eq=False)
-class Permanova(Page):
+class Permanova(Answer):
     """A permutational analysis of variance in the space of a kernel.
 
     Parameters
@@ -134,44 +132,27 @@ class Permanova(Page):
         The formula.
     terms : tuple of TestedTerm
         Its terms in their order, covariates first.
-    residual : tuple of int and float
-        Degrees of freedom and sum of squares of what no term explains.
-    total : tuple of int and float
-        Those about the mean.
+    residual_df : int
+        Degrees of freedom of what no term explains.
+    residual_ss, total_ss : float
+        Sums of squares of what no term explains, and about the mean.
     dispersions : tuple of Dispersion
         A test for each category of the formula.
     difference : TwoGroups or None
         How two groups differ, and by which bins.
-    data : mapping of str to object
-        Facts about the rows by name.
-    settings : mapping of str to object
-        Settings of the tests by name.
-    notes : tuple of str
-        What to know before it is read.
-    versions : mapping of str to str, optional
-        Versions of packages by name.
-    created : datetime, optional
-        Time of the result, with its time zone; by default now.
+    **about
+        What every ``Answer`` holds.
     """
 
     kind: ClassVar[str] = "permanova"
 
     formula: str
     terms: tuple[TestedTerm, ...]
-    residual: tuple[int, float]
-    total: tuple[int, float]
+    residual_df: int
+    residual_ss: float
+    total_ss: float
     dispersions: tuple[Dispersion, ...]
     difference: TwoGroups | None
-    data: Mapping[str, object]
-    settings: Parameters
-    notes: tuple[str, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=package_versions)
-    created: datetime = field(default_factory=now)
-
-    @property
-    def title(self) -> str:
-        """Title of the page."""
-        return f"PERMANOVA of {self.data['file']}"
 
     @property
     def sentence(self) -> str:
@@ -190,32 +171,11 @@ class Permanova(Page):
             (term.name, f"{term.df:,}", number(term.ss), percent(term.r2), number(term.f), number(term.p, 3))
             for term in self.terms
         ]
-        (rest_df, rest), (df, total) = self.residual, self.total
-        lines.append(("residuals", f"{rest_df:,}", number(rest), percent(rest / (total or 1.0)), "", ""))
+        rest, total = self.residual_ss, self.total_ss
+        df = self.residual_df + sum(term.df for term in self.terms)
+        lines.append(("residuals", f"{self.residual_df:,}", number(rest), percent(rest / (total or 1.0)), "", ""))
         lines.append(("total", f"{df:,}", number(total), percent(1.0), "", ""))
         return ("term", "df", "sum of squares", "R²", "F", "p"), lines
-
-    def details(self) -> dict[str, Mapping[str, object]]:
-        """Return facts about the rows, the settings, and the versions."""
-        return {"Data": self.data, "Settings": self.settings, "Versions": self.versions}
-
-    def as_dict(self) -> JSON:
-        """Return the test as JSON types."""
-        return {
-            "title": self.title,
-            "formula": self.formula,
-            "sentence": self.sentence,
-            "terms": [plain(asdict(term)) for term in self.terms],
-            "residual": {"df": self.residual[0], "ss": self.residual[1]},
-            "total": {"df": self.total[0], "ss": self.total[1]},
-            "dispersions": [plain(asdict(each)) for each in self.dispersions],
-            "difference": None if self.difference is None else plain(self.difference.as_dict()),
-            "data": plain(self.data),
-            "settings": plain(self.settings),
-            "notes": list(self.notes),
-            "versions": plain(self.versions),
-            "created": self.created.isoformat(),
-        }
 
 
 def permanova(
@@ -334,7 +294,18 @@ def permanova(
         "random_state": random_state,
     }
     data = rows.facts() | {"rows left out": source.n_left_out or None, "landmarks": coordinates.n_landmarks}
-    return Permanova(formula, terms, residual, total, spreads, difference, data, settings, notes)
+    return Permanova(
+        formula,
+        terms,
+        design.residual_df,
+        residual,
+        total,
+        spreads,
+        difference,
+        data=data,
+        settings=settings,
+        notes=notes,
+    )
 
 
 def _with_columns(
@@ -397,8 +368,8 @@ def _groups(between: tuple[str, str] | None, categories: list[DesignTerm]) -> tu
 
 def table_of_terms(
     design: Design, Z: np.ndarray, shuffles: Shuffles, n_permutations: int, seed: int, progress: Progress
-) -> tuple[tuple[TestedTerm, ...], tuple[int, float], tuple[int, float]]:
-    """Return the lines of the table for rows Z (n, r) about their mean, that of the residuals and of all.
+) -> tuple[tuple[TestedTerm, ...], float, float]:
+    """Return the terms for rows Z (n, r) about their mean, and the sums of squares of the residuals and of all.
 
     Examples
     --------
@@ -422,7 +393,7 @@ def table_of_terms(
             of_term = permuted[:, i, own].sum(axis=1)
             p = p_value(f, _f(of_term, term.df, rest - permuted[:, i].sum(axis=1), left))
         lines.append(TestedTerm(term.name, term.df, ss, ss / (total or 1.0), f, p, term.is_covariate))
-    return tuple(lines), (left, residual), (design.n_rows - 1, total)
+    return tuple(lines), residual, total
 
 
 def _f(ss: FloatOrArray, df: int, residual: FloatOrArray, residual_df: int) -> FloatOrArray:

@@ -1,0 +1,55 @@
+"""What the answers to questions about rows have in common: facts, settings and notes, as a page and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+
+from chimap._formatting import plain
+from chimap._types import JSON, Parameters
+from chimap.reports.page import Page, now, package_versions
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answer(Page):
+    """An answer, as a page.
+
+    Parameters
+    ----------
+    data : mapping of str to object
+        Facts about the rows by name.
+    settings : mapping of str to object
+        Settings by name.
+    notes : tuple of str, default=()
+        What to know before it is read.
+    versions : mapping of str to str, optional
+        Versions of packages by name.
+    created : datetime, optional
+        Time of the result, with its time zone; by default now.
+    """
+
+    data: Mapping[str, object]
+    settings: Parameters
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=package_versions)
+    created: datetime = field(default_factory=now)
+
+    @property
+    def title(self) -> str:
+        """Title of the page."""
+        return f"{self.kind.capitalize()} of {self.data['file']}"
+
+    @property
+    def sentence(self) -> str:
+        """The answer in a sentence."""
+        raise NotImplementedError
+
+    def details(self) -> dict[str, Mapping[str, object]]:
+        """Return facts about the rows, the settings, and the versions."""
+        return {"Data": self.data, "Settings": self.settings, "Versions": self.versions}
+
+    def as_dict(self) -> JSON:
+        """Return the answer as JSON types: its title and sentence, and every field."""
+        fields: JSON = plain(asdict(self))
+        return {"title": self.title, "sentence": self.sentence} | fields | {"created": self.created.isoformat()}
