@@ -40,7 +40,9 @@ def test_names_do_not_matter_but_their_order_does():
     np.testing.assert_array_equal(np.array(ORDER)[numbered.predict(X)], MODEL.predict(X))
 
 
-@pytest.mark.parametrize("form", ["categorical", "series", "column", "source", "Enum of polars", "column of polars"])
+@pytest.mark.parametrize(
+    "form", ["categorical", "series", "column", "AnnData", "source", "Enum of polars", "column of polars"]
+)
 def test_an_order_of_the_labels_is_taken(form):
     ordered = pd.Categorical(Y, ORDER, ordered=True)
     settings = {"kernel": "chi2", "alpha": 1.0}
@@ -51,6 +53,9 @@ def test_an_order_of_the_labels_is_taken(form):
         given = frame[["a", "b", "c"]], frame["stage"]
     elif form == "column":
         given = frame, "stage"
+    elif form == "AnnData":
+        anndata = pytest.importorskip("anndata")
+        given = anndata.AnnData(X, obs=frame[["stage"]].set_index(frame.index.astype(str))), "stage"
     elif form == "source":
         given = chimap.open_source(X), frame["stage"]
     else:

@@ -157,8 +157,8 @@ def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[TaskName, str
     why = ""
     if wanted == "auto" and is_of_numbers:
         wanted, why = "regress", f"--loss {settings.loss} is for numbers"
-    elif wanted == "auto" and (settings.ordered is not None or settings.label_tree is not None):
-        wanted, why = "classify", "--ordered and --label-tree are for classes"
+    elif wanted == "auto" and (settings.ordered or settings.label_tree):
+        wanted, why = "classify", f"{'--ordered' if settings.ordered else '--label-tree'} is for classes"
     task, reason = data_rows.decide_task(y, wanted, name)
     reason = why or reason
     flag_values.check_loss(settings.loss, task)

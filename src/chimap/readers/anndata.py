@@ -12,7 +12,7 @@ from chimap._types import JSON, Group, StoredArray
 from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.arrays import ArraySource
-from chimap.data.label_kinds import is_text, texts_of
+from chimap.data.label_kinds import is_text, order_of, texts_of
 from chimap.data.labels import Labels
 from chimap.data.rows import digest
 from chimap.data.source import Source
@@ -267,6 +267,7 @@ class AnnDataObject(ArraySource):
         annotated = data.raw if key == "raw/X" else data
         super().__init__(data.layers[key[7:]] if key in layers else annotated.X, _labels_of(data, labels), "AnnData")
         self.metadata = tuple(str(name) for name in data.obs.columns)
+        self.label_order = order_of(data.obs[labels]) if isinstance(labels, str) and labels in data.obs else None
         self.matrices = tuple(name for name in matrices if name != key)
         self.is_logged = key == "X" and "log1p" in data.uns
         self.row_ids = names_for(np.asarray(data.obs_names), self.n_rows, "obs_names")

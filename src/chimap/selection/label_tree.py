@@ -247,8 +247,8 @@ class LabelTree(RelatedClasses):
             cut = np.unique([path[: level + 1][-1] for path in self._paths], return_inverse=True)[1]
             total = confusion.sum()
             share = float((confusion * (cut[:, None] == cut)).sum() / total) if total > 0 else float("nan")
-            about = f"of the rows are below the right one of {cut.max() + 1} nodes"
-            found.append(Measure(f"level {level}", share, f"{share:.1%}", about))
+            about = f"rows below the right one of {cut.max() + 1} nodes"
+            found.append(Measure(f"level {level}", share, f"{100 * share:.1f} %", about))
         return found
 
 

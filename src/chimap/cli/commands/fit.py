@@ -94,6 +94,8 @@ def fit(
       chimap fit final.opti_mcc.shared::0.03 --labels mouse.time.design::time --output time.model
       chimap fit signs.parquet --labels sign --split part --output signs.model
       chimap fit hits.parquet --labels active --class-weight balanced --threshold f1 --output hits.model
+      chimap fit samples.csv --labels stage --ordered low,medium,high --output stage.model
+      chimap fit cells.h5ad --labels cell_type --label-tree tree.tsv --output cells.model
       chimap fit samples.csv --labels site --sample-weight times --output samples.model
       chimap fit reviews.csv --text review --labels stars --output reviews.model
       chimap fit molecules.csv --smiles smiles --labels toxic --output molecules.model
