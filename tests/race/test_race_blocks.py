@@ -42,6 +42,21 @@ def test_declared_blocks_enter_the_race_first_and_the_model_has_them():
     assert error < 0.8 * rivals
 
 
+def test_a_block_of_noise_is_left_out_where_left_out_rows_say_so():
+    X, y = table(150)
+    noise = np.random.default_rng(5).poisson(
+        2, (150, 6)
+    )  # as many columns as the small block: products are not mixed up
+    names = [*NAMES, *(f"noise::{i}" for i in range(6))]
+    model = raced(HistogramRegressor(random_state=0), np.hstack([X, noise]), y, names)
+    scores = {trial.candidate.name: trial.score for trial in model.race_.trials}
+    left = {name: scores[f"minmax, raw rows, without {name}"] for name in ("small", "large", "noise")}
+    assert left["small"] < scores["minmax, raw rows, 3 blocks"] < max(left["large"], left["noise"])
+    assert len({*left.values()}) == 3
+    declared = SampleTraits.of(sp.csr_matrix(X), 0, False, declared_blocks(NAMES))
+    assert [spec.name for spec in kernels_worth_trying(declared) if spec.blocks is not None] == [MACHINE]
+
+
 @pytest.mark.parametrize("names", [None, [*NAMES[:-1], "mass"], [f"one::{i}" for i in range(36)]])
 def test_columns_of_no_or_one_descriptor_have_no_blocks(names):
     assert declared_blocks(names) is None

@@ -403,7 +403,9 @@ class SharedMachines:
         """Return the products of the splits under an additive kernel, and the scale of the rows before the map."""
         weights = recipe.given_bin_weights
         weighed = None if weights is None else weights.tobytes()
-        key = (base.name, recipe.normalize, weighed, tuple(hash(part.tobytes()) for split in splits for part in split))
+        columns = [] if recipe.blocks is None else check_blocks(recipe.blocks, self.rows.shape[1])[1]
+        told = [*columns, *(part for split in splits for part in split)]
+        key = (base.name, recipe.normalize, weighed, tuple(hash(each.tobytes()) for each in told))
         if self._shared[0] != key:
             self._shared = _NOTHING  # free the old products before new ones are allocated
             plain = replace(recipe, kernel=base, features=AUTO)
