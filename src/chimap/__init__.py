@@ -30,6 +30,8 @@ from chimap._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from chimap.data import Source, with_covariates
+    from chimap.diagnostics.audit import audit
+    from chimap.diagnostics.forget import forget
     from chimap.diagnostics.ordination import ordinate
     from chimap.diagnostics.permanova import permanova
     from chimap.estimators import HistogramClassifier, HistogramRegressor, load, save
@@ -150,6 +152,8 @@ __all__ = [
     "report",
     "permanova",
     "ordinate",
+    "audit",
+    "forget",
 ]
 
 # The module of each name, which is imported when the name is first used. So the command line can answer --help at once,
@@ -159,6 +163,8 @@ _HOMES = {
     "diagnostics": (),
     "diagnostics.ordination": ("ordinate",),
     "diagnostics.permanova": ("permanova",),
+    "diagnostics.audit": ("audit",),
+    "diagnostics.forget": ("forget",),
     "engines": (),
     "explain": (),
     "export": ("export_model",),

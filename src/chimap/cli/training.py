@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.data import Source
     from chimap.data.reading import Reading
+    from chimap.diagnostics.shortcuts import ShortcutScore
     from chimap.images import ImageHistograms
     from chimap.images.table import PartFolder
     from chimap.reports.score import Score
@@ -38,12 +40,16 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class FittedModel:
-    """A model, the source it was fitted on, the reason for its task, and its score on held-out rows or None."""
+    """A model, the source it was fitted on, the reason for its task, and its score on held-out rows or None.
+
+    ``shortcuts`` are what tells the labels besides the counts.
+    """
 
     model: BaseEstimator
     source: Source
     task_reason: str
     held_out: Score | None
+    shortcuts: Sequence[ShortcutScore] = ()
 
 
 def train(
@@ -124,6 +130,7 @@ def train(
             stage_seconds=clock.seconds | model.stage_seconds_,
             training=_remembered(source, parts, labels, settings, task) | {"table": table.given()},
         )
+        shortcuts = _shortcuts(parts, task)
         result = None
         if parts.held_out is not None:
             from chimap.reports.score import score_of  # loads what half of the fits do not need
@@ -139,7 +146,16 @@ def train(
     if described is not None:
         described.remove()
     messages.written.append(str(output))
-    return FittedModel(model, source, reason, result)
+    return FittedModel(model, source, reason, result, shortcuts)
+
+
+def _shortcuts(parts: Parts, task: TaskName) -> Sequence[ShortcutScore]:
+    """Return what tells the labels of the training rows besides the counts; nothing for images, whose totals do not."""
+    from chimap.diagnostics.shortcuts import shortcuts_at_fit
+
+    if parts.training.images is not None:
+        return ()
+    return shortcuts_at_fit(parts.training, labels_of(parts.training), task == "classify", parts.groups)
 
 
 def _unlabelled(unlabelled: str, data: str, source: Source, table: TableOptions) -> Source:

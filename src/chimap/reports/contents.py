@@ -51,6 +51,13 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "chimap.reports.comparison:candidates",
         "chimap.reports.comparison:by_rows",
     ),
+    "audit": (
+        "chimap.diagnostics.audit_sections:shortcut_table",
+        "chimap.diagnostics.audit_sections:labels",
+        "chimap.diagnostics.audit_sections:deciding",
+        "chimap.diagnostics.audit_sections:copies",
+        "chimap.diagnostics.audit_sections:groups",
+    ),
     "learned kernel": (
         "chimap.reports.kernel:summary",
         "chimap.reports.kernel:widths",

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
@@ -41,16 +42,24 @@ class Downdates(ABC):
         Strength of the penalty.
     duals : ndarray of shape (n, t)
         Dual weights a.
+    weights : ndarray of shape (n,)
+        Weights w of the rows.
     """
 
     Y: np.ndarray
     alpha: float
     duals: np.ndarray
+    weights: np.ndarray
 
     @property
     def n_rows(self) -> int:
         """Number of rows n."""
         return int(self.Y.shape[0])
+
+    @property
+    def outputs(self) -> np.ndarray:
+        """Outputs (n, t) of the machine for its rows."""
+        return np.asarray(self.Y - self.alpha * self.duals / self.weights[:, None])
 
     @abstractmethod
     def block(self, rows: np.ndarray, others: np.ndarray | slice) -> np.ndarray:
@@ -59,6 +68,14 @@ class Downdates(ABC):
     @abstractmethod
     def diagonal(self) -> np.ndarray:
         """Return the diagonal of M, (n,)."""
+
+    @abstractmethod
+    def of_targets(self, Y: np.ndarray) -> np.ndarray:
+        """Return the dual weights M Y (n, k) of other targets (n, k)."""
+
+    def for_targets(self, Y: np.ndarray) -> Self:
+        """Return the machine of other targets (n, k) of the same rows."""
+        return replace(self, Y=Y, duals=self.of_targets(Y))
 
     def left_out(self, sets: Sequence[np.ndarray] | None = None) -> np.ndarray:
         """Return the outputs (n, t) of the rows of each set without that set; rows in no set have NaN.
@@ -139,22 +156,25 @@ class MatrixDowndates(Downdates):
         >>> bool(np.isclose(machine.left_out()[0, 0], output[0]))
         True
         """
-        n = Y.shape[0]
+        w = np.ones(Y.shape[0]) if weights is None else weights
         inverse = np.array(square, dtype=np.float64, order="F")
-        inverse[np.diag_indices(n)] += alpha * (np.ones(n) if weights is None else 1 / weights)
+        inverse[np.diag_indices_from(inverse)] += alpha / w
         factor, _ = cho_factor(inverse, lower=True, overwrite_a=True)
         inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
         inverse = np.tril(inverse)
         inverse += np.tril(inverse, -1).T
         ones = inverse.sum(axis=1)
         inverse -= np.outer(ones, ones / ones.sum())
-        return cls(Y, alpha, inverse @ Y, inverse)
+        return cls(Y, alpha, np.empty(0), w, inverse).for_targets(Y)
 
     def block(self, rows: np.ndarray, others: np.ndarray | slice) -> np.ndarray:
         return self.matrix[rows][:, others].copy()
 
     def diagonal(self) -> np.ndarray:
         return self.matrix.diagonal().copy()
+
+    def of_targets(self, Y: np.ndarray) -> np.ndarray:
+        return np.asarray(self.matrix @ Y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +183,10 @@ class FeatureDowndates(Downdates):
 
     Parameters
     ----------
-    weights : ndarray of shape (n,)
-        Weights of the rows.
     directions : ndarray of shape (n, D + 1)
         V.
     """
 
-    weights: np.ndarray
     directions: np.ndarray
 
     @classmethod
@@ -182,13 +199,16 @@ class FeatureDowndates(Downdates):
         lower, _ = cho_factor(scatter, lower=True)
         white = solve_triangular(lower, centred.T, lower=True).T
         directions = w[:, None] * np.column_stack([np.full(w.size, 1 / np.sqrt(w.sum())), white])
-        return cls(Y, alpha, (w[:, None] * Y - directions @ (directions.T @ Y)) / alpha, w, directions)
+        return cls(Y, alpha, np.empty(0), w, directions).for_targets(Y)
 
     def block(self, rows: np.ndarray, others: np.ndarray | slice) -> np.ndarray:
         columns = np.arange(self.n_rows)[others]
         found = -self.directions[rows] @ self.directions[columns].T
         found += np.where(rows[:, None] == columns, self.weights[rows][:, None], 0.0)
         return np.asarray(found / self.alpha)
+
+    def of_targets(self, Y: np.ndarray) -> np.ndarray:
+        return np.asarray((self.weights[:, None] * Y - self.directions @ (self.directions.T @ Y)) / self.alpha)
 
     def diagonal(self) -> np.ndarray:
         return np.asarray((self.weights - np.square(self.directions).sum(axis=1)) / self.alpha)

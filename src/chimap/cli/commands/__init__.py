@@ -17,8 +17,10 @@ NAMES = (
     "compare",
     "permanova",
     "ordinate",
+    "audit",
     "learn-kernel",
     "compress",
+    "forget",
     "export",
     "info",
 )

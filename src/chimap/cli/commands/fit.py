@@ -217,11 +217,23 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "positive": None if model.positive_ is None else str(model.positive_),
         "threshold": threshold_line(model),
         "held out": fitted.held_out and fitted.held_out.line,
+        "shortcuts": shortcuts_line(fitted),
         "time": show.stages(model.stage_seconds_),
         "prediction": prediction_line(model, source),
         "peak memory": f"{show.size(show.peak_memory())}{of_budget(model)}",
         "model": f"{output} ({show.size(output.stat().st_size)})",
     }
+
+
+def shortcuts_line(fitted: FittedModel) -> str | None:
+    """Return what tells the labels besides the counts, by more than two standard errors; None if nothing does."""
+    from chimap._formatting import measure_in_words
+
+    if not fitted.shortcuts:
+        return None
+    measure = measure_in_words("roc_auc" if fitted.model.fitted.recipe.is_classifier else "r2")
+    told = ", ".join(f"{line.words} {line.score:.3f} +- {line.error:.3f}" for line in fitted.shortcuts)
+    return f"{told} ({measure}); chimap audit says what is left without them"
 
 
 def choice_of_alpha(model: BaseEstimator) -> str:
@@ -375,6 +387,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "positive": model.positive_,
         "threshold": model.fitted.answers.threshold if model.fitted.recipe.is_classifier else None,
         "cross_validated_r2": cross_validated_r2(model),
+        "shortcuts": [vars(line) for line in fitted.shortcuts],
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},
         "seconds": model.stage_seconds_,
         "peak_memory_bytes": show.peak_memory(),

@@ -1,0 +1,288 @@
+"""May a score be trusted? What it may rest on besides the counts, rows that look wrong, and what groups are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from chimap._errors import DataError, InputError
+from chimap._formatting import counted, measure_in_words, one_line, plain
+from chimap._messages import Message
+from chimap._types import JSON, ArrayLike
+from chimap.data.covariates import columns_aside, names_columns, table_of_columns, table_of_values
+from chimap.data.label_kinds import texts_of
+from chimap.data.labels import Labels, check_labels
+from chimap.data.split import name_of_whole
+from chimap.diagnostics.audited import AuditedRows
+from chimap.diagnostics.doubtful_rows import DoubtfulRows, doubtful_rows
+from chimap.diagnostics.group_worth import GroupWorth, group_worth
+from chimap.diagnostics.shortcuts import ShortcutScore, shortcuts
+from chimap.engines import Progress
+from chimap.readers import open_source
+from chimap.reports.page import Page, now, package_versions
+from chimap.reports.section import text_of
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from chimap.data import Source
+    from chimap.data.source import CovariateTable
+
+ROWS_IN_JSON = 100
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Page):
+    """Whether the score of a model on some rows may be trusted. The page depends on this value alone.
+
+    Parameters
+    ----------
+    rows : AuditedRows
+        The rows, and the machine of the model on them.
+    shortcuts : tuple of ShortcutScore
+        What the score may rest on, the most telling first.
+    doubtful : DoubtfulRows
+        Rows that look wrong or decide much.
+    groups : GroupWorth or None
+        What groups are worth; None for fewer than three.
+    data : mapping of str to object
+        Facts about the rows by name.
+    notes : tuple of str, default=()
+        What could not be judged, and why.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default ``package_versions()``.
+    created : datetime, optional
+        Time of the audit, with its time zone; by default now.
+    """
+
+    kind: ClassVar[str] = "audit"
+
+    rows: AuditedRows
+    shortcuts: tuple[ShortcutScore, ...]
+    doubtful: DoubtfulRows
+    groups: GroupWorth | None
+    data: Mapping[str, object]
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=package_versions)
+    created: datetime = field(default_factory=now)
+
+    @property
+    def title(self) -> str:
+        """Title of the page."""
+        return f"Audit of {self.data['model']} on {self.data['file']}"
+
+    @property
+    def measure(self) -> str:
+        """The score in words."""
+        return measure_in_words(self.rows.score.name)
+
+    @property
+    def sentence(self) -> str:
+        """The finding that matters most."""
+        first = self.shortcuts[0]
+        counts = next(line for line in self.shortcuts if line.kind == "counts")
+        of_counts = f"the counts have {counts.score:.3f} +- {counts.error:.3f}"
+        if first.kind != "alone" or not first.is_clear:
+            return f"No shortcut tells the labels: {of_counts} {self.measure}."
+        return f"Labels are told by {first.words}: {self.measure} {first.score:.3f} +- {first.error:.3f}; {of_counts}."
+
+    def details(self) -> dict[str, Mapping[str, object]]:
+        """Return facts about the rows and the versions."""
+        return {"Data": self.data, "Versions": self.versions}
+
+    def lines(self) -> dict[str, str | None]:
+        """Return the audit in lines of text by name; None for those that do not apply."""
+        lines: dict[str, str | None] = {"machine": str(self.data["machine"])}
+        for section in self.sections():
+            lines |= section.lines
+        return lines | {"notes": "\n".join(self.notes) or None}
+
+    def __repr__(self) -> str:
+        return text_of(self.sentence, self.lines())
+
+    def wrong_labels(self, rate: float = 0.1) -> np.ndarray:
+        """Return the places in the data of rows whose labels look wrong, at this rate of false discoveries.
+
+        Parameters
+        ----------
+        rate : float, default=0.1
+            The expected share of right labels among them.
+
+        Returns
+        -------
+        ndarray of int
+            Places, the most doubtful first.
+        """
+        order = self.doubtful.order
+        return np.asarray(self.rows.places[order[self.doubtful.rates[order] <= rate]])
+
+    def as_dict(self) -> JSON:
+        """Return the audit as JSON types: all shortcuts and groups, and the first hundred rows of each kind."""
+        return {
+            "title": self.title,
+            "sentence": self.sentence,
+            "measure": self.rows.score.name,
+            "data": plain(self.data),
+            "shortcuts": [plain(vars(line) | {"is_clear": line.is_clear}) for line in self.shortcuts],
+            "labels": {
+                "share_wrong": plain(self.doubtful.share_wrong),
+                "doubtful": [self._label(row) for row in self.doubtful.order[:ROWS_IN_JSON].tolist()],
+            },
+            "deciding": [self._influence(row) for row in self.doubtful.deciding[:ROWS_IN_JSON].tolist()],
+            "copies": [
+                self._row(row) | {"other": self._row(other), "distance": distance}
+                for row, other, distance in self.doubtful.copies[:ROWS_IN_JSON]
+            ],
+            "groups": None if self.groups is None else plain(vars(self.groups)),
+            "notes": list(self.notes),
+            "versions": plain(self.versions),
+            "created": self.created.isoformat(),
+        }
+
+    def _row(self, row: int) -> JSON:
+        return {"row": int(self.rows.places[row]), "name": self.rows.named(row), "label": plain(self.rows.y[row])}
+
+    def _label(self, row: int) -> JSON:
+        found = self.doubtful
+        more = {"looks_like": found.looks_like[row], "p_value": found.p_values[row], "rate": found.rates[row]}
+        return self._row(row) | plain(more)
+
+    def _influence(self, row: int) -> JSON:
+        changed = self.doubtful.n_changed
+        more = {"influence": self.doubtful.influence[row], "answers_changed": None if changed is None else changed[row]}
+        return self._row(row) | plain(more)
+
+
+def audit(
+    model: BaseEstimator,
+    X: object,
+    y: Labels = None,
+    *,
+    groups: ArrayLike | str | None = None,
+    covariates: object = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Ask whether the score of a model may be trusted: shortcuts, rows that look wrong, and what groups are worth.
+
+    The machine of the model, with its kernel and strength, is solved once more on the rows by one factor, and all
+    answers leave rows or groups out of it by downdates: nothing is learned twice. Rows beyond 6000 are audited in
+    blocks, each of which is a machine of its own rows.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted ``HistogramClassifier`` or ``HistogramRegressor`` of one task.
+    X : array, sparse matrix, data frame, path or Source of n rows
+        The rows, best those that the model was fitted on: everything that ``open_source`` takes.
+    y : array of shape (n,), str or None, default=None
+        Labels or targets, or the name of the column that has them; None for those that the rows bring with them.
+    groups : array of shape (n,), str or None, default=None
+        The group of each row, such as its study, batch or donor, or the name of their column. Rows are left out with
+        their group, and standard errors count groups.
+    covariates : array, data frame or mapping of n rows, str, sequence of str, or None, default=None
+        Values of covariates, or names of their columns; by default those of the rows.
+    progress : Progress or None, default=None
+        Receives the stages.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    DataError
+        If there are no labels, a single class, a single group, several tasks, or too few rows.
+    InputError
+        If the model is none of these estimators.
+
+    Examples
+    --------
+    >>> from chimap import HistogramClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> sick = np.arange(120) % 2 == 1
+    >>> counts = rng.poisson(np.where(sick, 4.0, 2.0)[:, None] * rng.gamma(2.0, size=20), (120, 20))  # twice as deep
+    >>> model = HistogramClassifier("chi2", normalize="l1", alpha=1.0, random_state=0).fit(counts, sick)
+    >>> found = audit(model, counts, sick)
+    >>> found.shortcuts[0].name, bool(found.shortcuts[0].score > 0.9)
+    ('totals', True)
+    """
+    exact = getattr(model, "exact_", None)
+    if exact is None or not hasattr(exact, "predict_chunks"):
+        raise InputError(
+            f"an audit takes a fitted HistogramClassifier or HistogramRegressor; got a {type(model).__name__}. Audit "
+            "the model that it was made from."
+        )
+    source = open_source(X, y, like=model, with_labels=True, aside=_aside(groups, covariates))
+    if not source.has_labels:
+        raise DataError(Message("{} has no labels to judge a score by; name them with {labels}.", source.name))
+    names, places = _groups(source, groups)
+    progress = progress or Progress()
+    with progress:
+        progress.stage("audit", 4, "questions")
+        rows = AuditedRows.of(exact.fitted, source, places, names, _covariates(source, covariates))
+        progress.advance()
+        lines, notes = shortcuts(rows)
+        progress.advance()
+        doubtful = doubtful_rows(rows)
+        progress.advance()
+        worth = group_worth(rows)
+        progress.advance()
+    about = exact.fitted.describe()
+    data = {
+        "file": name_of_whole(source.name),
+        "rows": rows.n_rows,
+        "bins": source.n_features,
+        "groups": len(names) or None,
+        "covariates": None if rows.covariates is None else ", ".join(rows.covariates.names),
+        "model": f"{type(exact).__name__} ({about['kernel']})",
+        "machine": _machine(rows),
+    }
+    kept = {name: value for name, value in data.items() if value is not None}
+    return Audit(rows, lines, doubtful, worth, kept, notes)
+
+
+def _aside(groups: ArrayLike | str | None, covariates: object) -> Sequence[str]:
+    """Return the columns of the data that are no bins."""
+    named = columns_aside(covariates) if names_columns(covariates) else []
+    return [*named, *([groups] if isinstance(groups, str) and "::" not in groups else [])]
+
+
+def _groups(source: Source, groups: ArrayLike | str | None) -> tuple[tuple[str, ...], np.ndarray | None]:
+    """Return the names of the groups, and the place of that of each row among them (n,)."""
+    if groups is None:
+        return (), None
+    values = source.column(groups) if isinstance(groups, str) else groups
+    found, places = np.unique(check_labels(values, source.n_rows, "groups"), return_inverse=True)
+    if found.size < 2:
+        raise DataError(
+            Message(
+                "{}: all rows are of one group, {}, so none can be left out. Give another {groups}, or none.",
+                source.name,
+                found[0],
+            )
+        )
+    return tuple(one_line(name) for name in texts_of(found)), np.asarray(places)
+
+
+def _covariates(source: Source, covariates: object) -> CovariateTable | None:
+    if covariates is None:
+        return source.covariates
+    if names_columns(covariates):
+        return table_of_columns(source, covariates)
+    table = table_of_values(covariates, source.n_rows + source.n_left_out)
+    return table if table.n_rows == source.n_rows else table.take(source.places_in_file())
+
+
+def _machine(rows: AuditedRows) -> str:
+    """Return which machine was asked, in words."""
+    n_blocks = len(rows.blocks)
+    if n_blocks > 1:
+        return (
+            f"ridge with the kernel of the model, on {counted(n_blocks, 'block')} of about "
+            f"{rows.blocks[0].rows.size:,} rows, each by itself"
+        )
+    return "that of the model" if rows.is_own else "ridge with the kernel of the model, on these rows"

@@ -1,0 +1,208 @@
+"""The sections of an audit: shortcuts, labels that look wrong, rows that decide, near copies, groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chimap._formatting import counted, number, one_line, words
+from chimap.diagnostics.audit import Audit
+from chimap.diagnostics.group_worth import GroupWorth
+from chimap.diagnostics.shortcuts import CLEAR
+from chimap.reports.figures import BAD, GOOD, INK, MUTED, drawing, to_svg
+from chimap.reports.section import Figure, Section, folded
+
+if TYPE_CHECKING:
+    from matplotlib.patches import Rectangle
+
+RATE = 0.1  # of false discoveries, up to which labels are listed as wrong
+_LISTED, _LISTED_GROUPS = 50, 30
+_IN_TERMINAL = 5
+_CELL = 18  # pixels of a cell of the picture of groups
+
+
+def shortcut_table(audit: Audit) -> Section:
+    """Return what the score may rest on."""
+    cells = [(line.words, f"{line.score:.3f}", f"{line.error:.3f}") for line in audit.shortcuts]
+    width = max(len(name) for name, *_ in cells)
+    text = "\n".join(
+        f"{name:<{width}}  {score:>6} +- {error}{'  <' if line.kind == 'alone' and line.is_clear else ''}"
+        for (name, score, error), line in zip(cells, audit.shortcuts, strict=True)
+    )
+    return Section(
+        "What the score may rest on",
+        f"{audit.measure} of machines that see nothing but totals, filled bins, groups, covariates or the order of the "
+        "rows; of the counts; and of what the counts tell beyond each of them. Rows are left out"
+        f"{' with their group' if audit.rows.groups is not None else ''}; standard errors "
+        f"{'count groups' if audit.rows.groups is not None else 'count rows'}. Orange dots are "
+        f"shortcuts above chance by more than {CLEAR} errors.",
+        (Figure(lambda: shortcut_figure(audit)),),
+        folded(("What is known", audit.measure, "Standard error"), cells, "lines"),
+        note=" ".join(f"{note[0].upper()}{note[1:]}." for note in audit.notes),
+        lines={"rests on": text},
+        lead=audit.sentence,
+    )
+
+
+def shortcut_figure(audit: Audit) -> str:
+    """Draw the scores as dots with two standard errors."""
+    lines = audit.shortcuts
+    with drawing(330, 24 * len(lines) + 20) as (figure, axes):
+        for place, line in enumerate(lines):
+            is_counts = line.kind in ("counts", "left")
+            colour = GOOD if is_counts else BAD if line.is_clear else MUTED
+            axes.errorbar(
+                line.score, place, xerr=CLEAR * line.error, fmt="o", color=colour, markersize=6, linewidth=1.6
+            )
+        axes.axvline(audit.rows.chance, color=INK, linewidth=1, dashes=(4, 3))
+        axes.set_yticks(range(len(lines)), [one_line(line.words, 44) for line in lines])
+        axes.set(
+            ylim=(len(lines) - 0.5, -0.5), xlabel=f"{audit.measure} ± 2 standard errors; the dashed line is chance"
+        )
+        axes.grid(axis="x")
+        listed = ", ".join(f"{line.words} {number(line.score, 3)}" for line in lines)
+        return to_svg(figure, "shortcuts", f"{audit.measure}: {listed}.")
+
+
+def labels(audit: Audit) -> Section:
+    """Return the labels that look wrong."""
+    found, rows = audit.doubtful, audit.rows
+    order = found.order[:_LISTED]
+    n_wrong = int((found.rates <= RATE).sum())
+    share = "" if found.share_wrong is None else f" About {found.share_wrong:.1%} of all labels look wrong."
+    cells = [
+        (
+            rows.named(row),
+            words(rows.y[row]),
+            _looks(audit, row),
+            number(found.p_values[row], 2),
+            number(found.rates[row], 2),
+        )
+        for row in order.tolist()
+    ]
+    listed = ", ".join(
+        f"{name} ({label}, looks like {looks})" for name, label, looks, *_ in cells[: min(n_wrong, _IN_TERMINAL)]
+    )
+    told = f"{counted(n_wrong, 'row')} at a rate of false discoveries of {RATE:.0%}{': ' if listed else ''}{listed}"
+    return Section(
+        "Labels that look wrong",
+        f"{told.split(':')[0]}.{share} A row is answered by a machine without it; p is the probability of a label that "
+        "fits as badly, and the rate the share of right labels that is expected among the rows down to this one.",
+        tables=folded(
+            ("Row", "Label", "Looks like", "p", "Rate"), cells, "rows", ("text", "text", "text", "number", "number")
+        ),
+        lines={
+            "wrong labels": told + (", ..." if n_wrong > _IN_TERMINAL else "") + (f"\n{share.strip()}" if share else "")
+        },
+        layout="wide-table",
+    )
+
+
+def _looks(audit: Audit, row: int) -> str:
+    looks = audit.doubtful.looks_like[row]
+    return number(float(looks), 4) if audit.rows.classes is None else words(looks)
+
+
+def deciding(audit: Audit) -> Section:
+    """Return the rows that decide most."""
+    found, rows = audit.doubtful, audit.rows
+    changed = found.n_changed
+    cells = [
+        (
+            rows.named(row),
+            words(rows.y[row]),
+            number(found.influence[row], 3),
+            "" if changed is None else f"{changed[row]:,}",
+        )
+        for row in found.deciding[:_LISTED].tolist()
+    ]
+    name, label, influence, n_changed = cells[0]
+    told = f"{name} ({label}): left-out outputs move by {influence} without it"
+    return Section(
+        "Rows that decide most",
+        "How far the left-out outputs of all other rows move when this row goes too, as their root mean square, and "
+        "the number of answers that change: exactly, by downdates of one factor.",
+        tables=folded(
+            ("Row", "Label", "Outputs move by", "Answers that change"),
+            cells,
+            "rows",
+            ("text", "text", "number", "number"),
+        ),
+        lines={"decides most": told + (f", and {n_changed} answers change" if n_changed else "")},
+        layout="wide-table",
+    )
+
+
+def copies(audit: Audit) -> Section | None:
+    """Return near copies with other labels; None if there are none."""
+    found, rows = audit.doubtful.copies, audit.rows
+    if not found:
+        return None
+    cells = [
+        (rows.named(a), words(rows.y[a]), rows.named(b), words(rows.y[b]), number(distance, 2))
+        for a, b, distance in found[:_LISTED]
+    ]
+    first = f"{cells[0][0]} ({cells[0][1]}) and {cells[0][2]} ({cells[0][3]})"
+    return Section(
+        "Near copies with other labels",
+        f"{counted(len(found), 'pair')} of rows that are nearly equal to the kernel, with different labels. Distances "
+        "are squared, as shares of the mean one between two rows.",
+        tables=folded(("Row", "Label", "Copy", "Its label", "Distance"), cells, "pairs", ("text",) * 4 + ("number",)),
+        lines={"copies": f"{counted(len(found), 'pair')} of near copies with different labels: {first}"},
+        layout="wide-table",
+    )
+
+
+def groups(audit: Audit) -> Section | None:
+    """Return what groups are worth; None without groups."""
+    found = audit.groups
+    if found is None:
+        return None
+    order = np.argsort(-np.nan_to_num(found.worth), kind="stable")
+    cells = [
+        (
+            found.names[g],
+            f"{found.n_rows[g]:,}",
+            f"{found.own[g]:.3f}",
+            f"{found.worth[g]:+.4f}",
+            f"{found.errors[g]:.4f}",
+        )
+        for g in order.tolist()
+    ]
+    measure = audit.measure if found.measure == audit.rows.score.name else found.measure
+    harmful = [g for g in order.tolist() if found.worth[g] < -CLEAR * found.errors[g]]
+    told = f"{cells[0][0]} is worth most to the others: {cells[0][3]} +- {cells[0][4]} {measure}"
+    harm = ", ".join(f"{found.names[g]} ({found.worth[g]:+.3f})" for g in harmful[:_IN_TERMINAL])
+    return Section(
+        "What each group is worth",
+        f"The {measure} on a group of the machine of all others, and how much higher that on all other groups is with "
+        "this group than without it, each left out in turn: exactly, by downdates of one factor."
+        + (f" Without {harm} the others are better." if harm else ""),
+        (Figure(lambda: groups_figure(found, order[:_LISTED_GROUPS]), title="Who helps whom"),),
+        folded(("Group", "Rows", f"{measure} on it", "Worth to the others", "Standard error"), cells, "groups"),
+        lines={"groups": told + (f"\nthe others are better without {harm}" if harm else "")},
+        layout="stack",
+    )
+
+
+def groups_figure(found: GroupWorth, order: np.ndarray) -> str:
+    """Draw who helps whom: a line for the group that helps, a column for the one that is helped."""
+    helps = found.helps[np.ix_(order, order)]
+    most = float(np.nanmax(np.abs(helps))) if np.isfinite(helps).any() else 1.0
+    names, size = [one_line(found.names[g], 24) for g in order], _CELL * order.size
+    with drawing(size, size) as (figure, axes):
+        axes.set(xlim=(-0.5, order.size - 0.5), ylim=(order.size - 0.5, -0.5), xlabel="is helped, or hindered")
+        for i, j in np.argwhere(np.isfinite(helps)).tolist():
+            side = 0.9 * np.sqrt(abs(helps[i, j]) / (most or 1.0))
+            colour = GOOD if helps[i, j] > 0 else BAD
+            axes.add_patch(_square(j, i, side, colour))
+        axes.set_xticks(range(order.size), names, rotation=90)
+        axes.set_yticks(range(order.size), names)
+        return to_svg(figure, "groups", f"Who helps whom among {', '.join(names)}; the largest square is {most:.3f}.")
+
+
+def _square(x: float, y: float, side: float, colour: str) -> Rectangle:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x - side / 2, y - side / 2), side, side, color=colour, linewidth=0)

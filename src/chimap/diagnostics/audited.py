@@ -1,0 +1,349 @@
+"""The machine of a model on labelled rows, from which rows can leave: what an audit asks.
+
+The rows are those that the model was fitted on, or others: its kernel, its normalisation and its strength are kept, and
+one factor of the rows is made. Machines that minimise another loss than the square are audited by ridge with their
+kernel, whose strength left-out rows choose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._errors import DataError
+from chimap._messages import Message
+from chimap._threads import threads
+from chimap._types import Rows
+from chimap.losses import Square
+from chimap.reports.score import true_answers
+from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
+from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
+from chimap.solvers.downdates import Downdates, FeatureDowndates, MatrixDowndates, at_best_strength
+
+if TYPE_CHECKING:
+    from chimap.data import Source
+    from chimap.data.source import CovariateTable
+    from chimap.models.model import Model
+
+MOST_ROWS = 6000  # of a machine; more rows are audited in blocks, each of which is a machine of its own rows
+_SQUARES = 4  # matrices between these rows that are in memory at once
+_ROWS_TO_CHOOSE = 1500  # that choose the strength of a model of another loss
+_ROWS_OF_A_SAMPLE = 2000  # that show a shortcut at a fit
+_SAME = 1e-3  # share of the spread of outputs by which those of the model may differ from those of its ridge
+_UNPENALISED = 1e4  # scatter of columns whose weights are as good as free, over that of the rows
+
+
+@dataclass(frozen=True, eq=False)
+class RowValues:
+    """Rows as a kernel sees them: values among them (n, n), or features (n, D) whose products these are.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n) or (n, D), float64
+        The values.
+    is_matrix : bool
+        Whether these are values of the kernel.
+    """
+
+    values: np.ndarray
+    is_matrix: bool
+
+    @classmethod
+    def of(cls, model: Model, rows: Rows) -> RowValues:
+        """Return the values of rows as they were read, with the columns of a model."""
+        prepared, n = model.preparation(rows, 0, "X"), rows.shape[0]
+        kernel = model.features.row_kernel
+        if kernel is not None:
+            kernel = kernel.take(slice(1))
+            kernel.extend(prepared)
+            kernel.keep(slice(1, None))
+            square = np.empty((n, n), dtype=model.recipe.dtype)
+            diagonal = kernel.gram_into(square)
+            square = np.tril(square.astype(np.float64), -1)
+            square += square.T
+            square[np.diag_indices(n)] = diagonal
+            return cls(square, True)
+        Z = np.empty((n, model.features._n_features_out), dtype=model.recipe.dtype)
+        model.features.features_into(prepared, Z)
+        return cls(Z.astype(np.float64), False).smaller()
+
+    def smaller(self) -> RowValues:
+        """Return the matrix in place of more features than rows."""
+        if self.is_matrix or self.values.shape[1] < self.values.shape[0]:
+            return self
+        centred = self.values - self.values.mean(axis=0)
+        return RowValues(centred @ centred.T, True)
+
+    @cached_property
+    def scatter(self) -> float:
+        """The mean squared distance of a row from the mean of all."""
+        if self.is_matrix:
+            return max(float(self.values.diagonal().mean() - self.values.mean()), np.finfo(np.float64).tiny)
+        return max(float(self.values.var(axis=0).sum()), np.finfo(np.float64).tiny)
+
+    def machine(self, Y: np.ndarray, alpha: float | None, weights: np.ndarray | None = None) -> Downdates:
+        """Return ridge on targets (n, t), at the best strength by left-out rows if ``alpha`` is None."""
+        kind = MatrixDowndates if self.is_matrix else FeatureDowndates
+
+        def make(strength: float) -> Downdates:
+            return kind.of(self.values, Y, strength, weights)
+
+        return at_best_strength(make, self.scatter) if alpha is None else make(alpha)
+
+    def width(self, columns: np.ndarray) -> float:
+        """Return the factor of columns (n, k) beside these values with which their weights are hardly penalised."""
+        return float(np.sqrt(_UNPENALISED * self.scatter / max(float(columns.var(axis=0).sum()), 1e-30)))
+
+    def beside(self, wide: np.ndarray) -> RowValues:
+        """Return the values with columns (n, k) beside them."""
+        if self.is_matrix:
+            return RowValues(self.values + wide @ wide.T, True)
+        return RowValues(np.column_stack([self.values, wide]), False)
+
+    def closeness(self, rows: slice) -> np.ndarray:
+        """Return squared distances (m, n) of some rows from all, as a share of the mean one between rows."""
+        own = self.values[rows]
+        if self.is_matrix:
+            squares, among = self.values.diagonal(), own
+        else:
+            squares, among = np.square(self.values).sum(axis=1), own @ self.values.T
+        return np.asarray((squares[rows, None] + squares - 2 * among).clip(0) / (2 * self.scatter))
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows of a machine: their places (n,) among all, as its kernel sees them, and the machine."""
+
+    rows: np.ndarray
+    values: RowValues
+    machine: Downdates
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedRows:
+    """Labelled rows, and the machine of a model on them.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data.
+    places : ndarray of shape (n,)
+        Places of the rows in the data.
+    ids : ndarray of shape (n,) or None
+        Names of the rows.
+    y : ndarray of shape (n,)
+        Labels or targets.
+    classes : ndarray of shape (classes,) or None
+        The classes; None for numbers.
+    Y : ndarray of shape (n, t)
+        Targets of the machine.
+    blocks : tuple of Block
+        The machine, in one block or several.
+    totals, filled : ndarray of shape (n,)
+        Sum and number of filled bins of each row.
+    groups : ndarray of shape (n,) or None
+        The group of each row as a place among the names.
+    group_names : tuple of str
+        Names of the groups.
+    covariates : CovariateTable or None
+        Covariates of the rows.
+    is_own : bool
+        Whether the machine answers as the model does; else it is ridge with the kernel of the model.
+    """
+
+    name: str
+    places: np.ndarray
+    ids: np.ndarray | None
+    y: np.ndarray
+    classes: np.ndarray | None
+    Y: np.ndarray
+    blocks: tuple[Block, ...]
+    totals: np.ndarray
+    filled: np.ndarray
+    groups: np.ndarray | None
+    group_names: tuple[str, ...]
+    covariates: CovariateTable | None
+    is_own: bool
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        source: Source,
+        groups: np.ndarray | None,
+        group_names: tuple[str, ...],
+        covariates: CovariateTable | None,
+    ) -> AuditedRows:
+        """Return the rows of a source, which has labels, and the machine on them.
+
+        Raises DataError for several tasks, for a single class, and for rows that are no more than a few.
+        """
+        y = true_answers(model, source)
+        classes = _checked_classes(model, y, source.name)
+        view = model.schema.rows(source)
+        X, counts = view.take(np.arange(view.n_rows)), source.take(np.arange(source.n_rows))
+        Y, weights = _targets(y, classes), None
+        if model.task.class_weight is not None and model.task.classes is not None:
+            weights = model.task.class_weight[np.searchsorted(model.task.classes, y)]
+        size = min(MOST_ROWS, int(np.sqrt(model.recipe.budget / (8 * _SQUARES))))
+        order = np.random.default_rng(0).permutation(y.size) if y.size > size else np.arange(y.size)
+        with threads(model.n_jobs):
+            alpha = _strength(model, X, Y, weights)
+            blocks = []
+            for rows in map(np.sort, np.array_split(order, -(-y.size // size))):
+                values = RowValues.of(model, _arrays.take_rows(X, rows))
+                own = None if weights is None else weights[rows]
+                blocks.append(Block(rows, values, values.machine(Y[rows], alpha, own)))
+        ids = None if source.row_ids is None else np.asarray(source.row_ids)
+        made = cls(
+            source.name,
+            source.places_in_file(),
+            ids,
+            y,
+            classes,
+            Y,
+            tuple(blocks),
+            *totals_and_filled(counts),
+            groups,
+            group_names,
+            covariates,
+            False,
+        )
+        return replace(made, is_own=len(blocks) == 1 and _answers_alike(model, X, blocks[0]))
+
+    @classmethod
+    def sampled(cls, source: Source, y: np.ndarray, has_classes: bool, groups: np.ndarray | None) -> AuditedRows:
+        """Return some rows of a source with labels y (n,) and groups (n,), without a machine on them."""
+        some = np.sort(np.random.default_rng(0).permutation(y.size)[:_ROWS_OF_A_SAMPLE])
+        names, places = (None, None) if groups is None else np.unique(groups[some], return_inverse=True)
+        classes = np.unique(y[some]) if has_classes else None
+        return cls(
+            source.name,
+            some,
+            None,
+            y[some],
+            classes,
+            _targets(y[some], classes),
+            (),
+            *totals_and_filled(source.take(some)),
+            places,
+            () if names is None else tuple(map(str, names)),
+            None,
+            False,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows n."""
+        return int(self.y.size)
+
+    @cached_property
+    def score(self) -> OutputScore:
+        """The score of outputs: area under the ROC curve, its mean over several classes, or R^2."""
+        return score_of_classes(self.y, self.classes)
+
+    @property
+    def chance(self) -> float:
+        """The score of outputs that know nothing."""
+        return 0.0 if self.classes is None else 0.5
+
+    @cached_property
+    def parts(self) -> np.ndarray:
+        """Parts of the rows (n,), of whole groups, whose jackknife gives the standard errors of scores."""
+        return parts_of_rows(self.n_rows, self.groups, 0)
+
+    def scored(
+        self, outputs: np.ndarray, score: OutputScore | None = None, *, by_row: bool = False
+    ) -> tuple[float, float]:
+        """Return the score of outputs (n, t), and its standard error by group, or by row."""
+        score, parts = score or self.score, parts_of_rows(self.n_rows, None, 0) if by_row else self.parts
+        deviations = deviations_of(score.without_each(outputs, np.arange(self.n_rows), parts))
+        return score(outputs), standard_error(deviations)
+
+    def sets(self, rows: np.ndarray) -> list[np.ndarray] | None:
+        """Return the places of the rows of each group among some rows; None without groups."""
+        if self.groups is None:
+            return None
+        order = np.argsort(self.groups[rows], kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(self.groups[rows][order])) + 1)
+
+    @cached_property
+    def left_out(self) -> np.ndarray:
+        """Outputs (n, t) of each row without it, or without its group."""
+        outputs = np.empty(self.Y.shape)
+        for block in self.blocks:
+            outputs[block.rows] = block.machine.left_out(self.sets(block.rows))
+        return outputs
+
+    def predicted(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the place of the class of outputs (..., t), of two or more; the outputs of numbers themselves."""
+        if self.classes is None:
+            return outputs[..., 0]
+        return (outputs[..., 0] > 0).astype(np.intp) if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
+
+    def named(self, row: int) -> str:
+        """Return the name of a row, or its number in the data."""
+        return str(self.places[row]) if self.ids is None else str(self.ids[row])
+
+
+def score_of_classes(y: np.ndarray, classes: np.ndarray | None) -> OutputScore:
+    """Return the area under the ROC curve, for more than two classes its mean over them; R^2 for numbers."""
+    if classes is None:
+        return HeldOutScore(y, None)
+    if classes.size == 2:
+        return HeldOutScore(y, classes, "roc_auc")
+    return MeanScore((y[:, None] == classes).astype(float), np.array([0, 1]), "roc_auc")
+
+
+def are_nested(places: np.ndarray, y: np.ndarray) -> bool:
+    """Return whether all rows of each group have the same label."""
+    _, codes = np.unique(y, return_inverse=True)
+    return bool(np.unique(np.stack([places, codes]), axis=1).shape[1] == np.unique(places).size)
+
+
+def _checked_classes(model: Model, y: np.ndarray, name: str) -> np.ndarray | None:
+    if y.ndim != 1 or model.n_outputs != (1 if model.answers.classes is None else model.task.n_targets):
+        raise DataError(f"{name}: an audit takes one label for each row: fit a model of one task, and audit that.")
+    found = np.unique(y)
+    if found.size < 2:
+        raise DataError(
+            Message("{}: one class only: all labels are {!s}, so nothing tells rows apart. Check {labels}.", name, y[0])
+        )
+    if y.size < 3 or (model.answers.classes is not None and y.size < 2 * found.size):
+        raise DataError(f"{name}: {y.size} rows are too few to leave any out. An audit takes two rows of each class.")
+    return None if model.answers.classes is None else found
+
+
+def totals_and_filled(counts: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sum and the number of filled bins of each row, (n,)."""
+    totals = np.asarray(counts.sum(axis=1, dtype=np.float64)).reshape(-1)
+    return totals, np.bincount(counts.nonzero()[0], minlength=totals.size).astype(np.float64)
+
+
+def _targets(y: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    """Return the targets (n, t) of the square loss: 1 for a class and -1 for the others, one column for two classes."""
+    if classes is None:
+        return y.astype(np.float64)[:, None]
+    is_class = y[:, None] == (classes[1:] if classes.size == 2 else classes)
+    return np.where(is_class, 1.0, -1.0)
+
+
+def _strength(model: Model, X: Rows, Y: np.ndarray, weights: np.ndarray | None) -> float:
+    """Return the strength of the model, or of ridge with its kernel, by left-out rows of a sample."""
+    loss = model.learned.loss
+    if isinstance(loss, Square):
+        return float(model.learned.alpha)
+    n = Y.shape[0]
+    some = np.sort(np.random.default_rng(0).permutation(n)[:_ROWS_TO_CHOOSE])
+    values = RowValues.of(model, _arrays.take_rows(X, some))
+    return values.machine(Y[some], None, None if weights is None else weights[some]).alpha
+
+
+def _answers_alike(model: Model, X: Rows, block: Block) -> bool:
+    """Return whether a machine gives the outputs of the model for its own rows."""
+    outputs, own = model.outputs_of_all(model.preparation(X, 0, "X")), block.machine.outputs
+    return outputs.shape == own.shape and bool(np.abs(outputs - own).max() <= _SAME * float(own.std()))
