@@ -145,7 +145,7 @@ def test_a_fit_that_is_resumed_does_not_race_again(tmp_path, monkeypatch):
         fitted(Watched(tmp_path / "check", 1))  # with a seed of its own
     monkeypatch.setattr("chimap.race.choose.raced_recipes", None)
     again = fitted(Watched(tmp_path / "check"))
-    assert again.race_.table()
+    assert again.race_.rows()
     assert again.kernel_.name.startswith(again.chosen_["kernel"])
     with pytest.raises(TypeError, match="not callable"):  # the race of other settings
         HistogramClassifier(normalize="l1", memory="13MiB").fit_source(ArraySource(X, y), checkpoint=tmp_path / "check")

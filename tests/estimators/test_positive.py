@@ -77,7 +77,7 @@ def test_a_race_is_run_for_the_positive_class():
     ]
     assert [model.race_.measure for model in by_class] == ["f1 of case", "f1 of control"]
     assert all(
-        np.isfinite(row["score"]) for model in by_class for row in model.race_.table() if row["score"] is not None
+        np.isfinite(row["score"]) for model in by_class for row in model.race_.rows() if row["score"] is not None
     )
 
 

@@ -70,7 +70,7 @@ def test_a_linear_truth_gets_a_linear_machine_of_all_rows(blocks, monkeypatch):
     assert model.kernel_.name == "linear"
     assert model.n_rows_ == N
     assert swept[0] < N  # the sweep ended
-    first = model.race_.table()[0]
+    first = model.race_.rows()[0]
     assert first["name"].startswith("linear")
     assert first["n_rows"] == N - 300
     assert first["round"] == 1

@@ -86,11 +86,11 @@ def test_noise_loses_its_weight_and_the_score_rises():
 def test_the_race_learns_them_for_its_leader():
     rows = with_noise(DIGITS[:600])
     model = HistogramClassifier(random_state=0).fit(rows, LABELS[:600])
-    assert any("learned bins" in row["name"] for row in model.race_.table())
+    assert any("learned bins" in row["name"] for row in model.race_.rows())
     assert model.bin_weights_ is not None
     none = HistogramClassifier(random_state=0, bin_weights=None).fit(rows[:100], LABELS[:100])
     assert none.bin_weights_ is None
-    assert not any("learned bins" in row["name"] for row in none.race_.table())
+    assert not any("learned bins" in row["name"] for row in none.race_.rows())
 
 
 def test_a_block_has_one_weight():

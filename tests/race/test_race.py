@@ -55,7 +55,7 @@ def traits(**more):
 def test_the_winner_is_what_is_fitted_and_it_beats_the_linear_machine():
     X, y = digits(400)
     model = HistogramClassifier("auto", random_state=0).fit(X, y)
-    table = model.race_.table()
+    table = model.race_.rows()
     assert table[0]["score"] > model.race_.baseline.score
     assert model.kernel_.name == model.chosen_["kernel"]
     test = DIGITS[0][400:800], DIGITS[1][400:800]
@@ -66,7 +66,7 @@ def test_the_winner_is_what_is_fitted_and_it_beats_the_linear_machine():
 
 def test_the_same_seed_gives_the_same_race():
     again, drop = HistogramClassifier("auto", random_state=3).fit(*digits(200)), {"seconds": 0}
-    assert [r | drop for r in again.race_.table()] == [r | drop for r in fit_of_200().race_.table()]
+    assert [r | drop for r in again.race_.rows()] == [r | drop for r in fit_of_200().race_.rows()]
 
 
 def test_where_nothing_beats_linear_the_linear_model_is_fitted():
@@ -82,7 +82,7 @@ def test_a_saved_model_predicts_the_same_and_keeps_its_table(tmp_path):
     model.save(tmp_path / "a.model")
     loaded = load(tmp_path / "a.model")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    assert loaded.race_.table() == model.race_.table()
+    assert loaded.race_.rows() == model.race_.rows()
 
 
 def test_sparse_rows_run_margins_too(monkeypatch):
@@ -92,7 +92,7 @@ def test_sparse_rows_run_margins_too(monkeypatch):
     X.data = np.ceil(5 * X.data)
     y = (X[:, :20].sum(axis=1) > X[:, 20:40].sum(axis=1)).A1.astype(int)
     model = HistogramClassifier("auto", random_state=0).fit(X, y)
-    assert any("SVM" in row["name"] for row in model.race_.table())
+    assert any("SVM" in row["name"] for row in model.race_.rows())
 
 
 @pytest.mark.parametrize(("n_rows", "to_the_end"), [(200, True), (2000, False)])
@@ -185,7 +185,7 @@ def test_constant_rows_and_two_rows_a_class():
     with pytest.warns(UserWarning, match="candidates of the race could not be fitted and left it"):
         model = HistogramClassifier("auto", random_state=0).fit(X, np.arange(40) % 2)
     assert model.predict(X).shape == (40,)
-    assert any(row["error"] for row in model.race_.table())
+    assert any(row["error"] for row in model.race_.rows())
     X, y = np.random.default_rng(0).random((20, 4)), np.arange(20) % 10
     assert HistogramClassifier("auto", random_state=0).fit(X, y).predict(X).shape == (20,)
 
@@ -340,15 +340,15 @@ def test_landmarks_are_rehearsed_before_they_win(monkeypatch):
 def test_landmarks_that_fall_behind_do_not_win(monkeypatch):
     model = without_room(monkeypatch, 2)
     assert model.chosen_["features"] == "additive"
-    assert any("2 landmarks" in row["name"] for row in model.race_.table())
+    assert any("2 landmarks" in row["name"] for row in model.race_.rows())
 
 
 def test_landmarks_that_are_ahead_by_chance_do_not_win(monkeypatch):
     monkeypatch.setattr("chimap.race.choose.standard_error", lambda deviations: 1.0)
     model = without_room(monkeypatch, 200)
     assert model.chosen_["features"] == "additive"
-    best = max(row["score"] for row in model.race_.table())
-    assert any("200 landmarks" in row["name"] and row["score"] == best for row in model.race_.table())
+    best = max(row["score"] for row in model.race_.rows())
+    assert any("200 landmarks" in row["name"] and row["score"] == best for row in model.race_.rows())
 
 
 def test_work_bounds_the_race_where_no_seconds_are_given(monkeypatch):
@@ -646,7 +646,7 @@ def test_a_table_has_one_winner_however_it_is_stored(density):
     X = rng.poisson(2 * density * profiles[y] * rng.gamma(2, 1, (100, 1))).astype(np.float32)
     X[X.sum(axis=1) == 0, 0] = 1
     dense, sparse = (HistogramClassifier(random_state=0).fit(form(X), y) for form in (np.asarray, sp.csr_matrix))
-    scores = [[row["score"] for row in model.race_.table()] for model in (dense, sparse)]
+    scores = [[row["score"] for row in model.race_.rows()] for model in (dense, sparse)]
     np.testing.assert_allclose(*scores, atol=1e-6)
     assert dense.describe()["kernel"] == sparse.describe()["kernel"]
     np.testing.assert_array_equal(dense.predict(X), sparse.predict(X))

@@ -47,15 +47,15 @@ def test_the_better_half_goes_on_and_the_best_wins():
     by_round = {n: [name for name, rows in calls if rows == n] for n in ROUNDS}
     # after the first round the best runs first, so that others can be seen to be far behind
     assert by_round == {10: list("abcdefg"), 20: list("gfed"), 40: list("gf")}
-    assert [row["name"] for row in result.table()] == list("gfedcba")
-    assert [row["n_rows"] for row in result.table()] == [40, 40, 20, 20, 10, 10, 10]
+    assert [row["name"] for row in result.rows()] == list("gfedcba")
+    assert [row["n_rows"] for row in result.rows()] == [40, 40, 20, 20, 10, 10, 10]
 
 
 def test_baselines_run_to_the_end_and_take_no_place_of_a_rival():
     result = halved({"linear": 0.1, "a": 0.3, "b": 0.4}, candidates("linear", "a", "b", baselines=("linear",)))
     assert result.baseline.n_rows == 40
     assert result.winner.name == "b"
-    assert {row["name"]: row["n_rows"] for row in result.table()} == {"b": 40, "linear": 40, "a": 10}
+    assert {row["name"]: row["n_rows"] for row in result.rows()} == {"b": 40, "linear": 40, "a": 10}
 
 
 def test_a_baseline_that_nothing_beats_wins():
@@ -70,12 +70,14 @@ def test_of_equals_the_first_that_is_listed_wins():
 def test_one_that_fails_leaves_with_its_reason():
     result = halved({"a": ValueError("no"), "b": 0.1}, candidates("a", "b"))
     assert result.winner.name == "b"
-    assert result.table()[-1] | {"seconds": 0} == {
+    assert result.rows()[-1] | {"seconds": 0} == {
         "name": "a",
         "score": -np.inf,
+        "standard_error": None,
         "n_rows": 10,
         "seconds": 0,
         "round": 0,
+        "is_winner": False,
         "is_baseline": False,
         "error": "no",
     }
@@ -85,7 +87,7 @@ def test_one_that_fails_leaves_with_its_reason():
 
 
 def test_a_score_that_is_no_number_is_a_failure():
-    assert halved({"a": float("nan"), "b": 0.1}, candidates("a", "b")).table()[-1]["error"]
+    assert halved({"a": float("nan"), "b": 0.1}, candidates("a", "b")).rows()[-1]["error"]
 
 
 def test_all_failing_is_an_error_with_the_reason():
@@ -100,7 +102,7 @@ def test_a_fault_of_the_program_is_not_hidden():
 
 def test_out_of_time_the_scores_that_there_are_decide():
     result = halved({"a": 0.1, "b": 0.2}, candidates("a", "b"), seconds=0.0)
-    assert [row["name"] for row in result.table()] == ["a"]
+    assert [row["name"] for row in result.rows()] == ["a"]
 
 
 def test_each_trial_is_told_of():

@@ -6,9 +6,11 @@ forwards to it whatever is asked.
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from dataclasses import replace
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -35,6 +37,7 @@ from chimap.data.views import WithLabels
 from chimap.engines import Progress, RichProgress, current_engine
 from chimap.estimators.forwarding import forwarded, outputs_of_rows, outputs_with_shares, show_learned
 from chimap.estimators.rows import (
+    fit_in_words,
     score_in_words,
     source_of,
     source_of_batch,
@@ -539,6 +542,27 @@ class HistogramModel(BaseEstimator):
     @property
     def _answers(self) -> ClassAnswers | RealAnswers:
         return self.fitted.answers
+
+    def _html_repr(self) -> str:
+        """Return the box of notebooks, below a line that says what was fitted."""
+        box = str(super()._html_repr())
+        return f"<p>{escape(fit_in_words(self.fitted))}</p>{box}" if self.__sklearn_is_fitted__() else box
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> object:
+        """Return the learned attributes that have a value, for that box; those that are computed are left out."""
+        from sklearn.utils._repr_html.fitted_attributes import AttrsDict  # of the versions that ask for it
+
+        learned = attributes_of(self.fitted).items()
+        shown = {name: value for name, value in learned if re.fullmatch("[a-z].*_", name) and value is not None}
+        return AttrsDict(
+            fitted_attrs={
+                name: {"type_name": type(value).__name__, "value": value}
+                | ({"shape": value.shape, "dtype": value.dtype} if isinstance(value, np.ndarray) else {})
+                for name, value in shown.items()
+            },
+            estimator_class=type(self),
+            doc_link=doc_link,
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -200,7 +200,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     selection_ : SelectionResult or None
         Scores of all settings compared; None if there was nothing to choose.
     race_ : RaceResult
-        Result of ``kernel="auto"`` or ``bin_weights="learn"``: ``race_.table()`` has one row per candidate.
+        Result of ``kernel="auto"`` or ``bin_weights="learn"``: ``race_.table()`` is a frame of all candidates.
     chosen_ : dict
         The settings that the race chose, by parameter; empty without a race.
     bin_weights_ : ndarray of shape (bins,) or None

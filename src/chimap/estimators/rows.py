@@ -10,7 +10,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._errors import InputError
-from chimap._formatting import measure_in_words
+from chimap._formatting import kernel_in_words, measure_in_words
 from chimap._frames import is_frame, names_of
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike
@@ -105,6 +105,18 @@ def score_in_words(model: Model) -> str:
     if raced is not None:
         return f"the machine: {measure_in_words(raced.measure)} {raced.trials[0].score:.3f} in its race"
     return "the machine: not scored" if selection is None else f"the machine: {selection.describe()}"
+
+
+def fit_in_words(model: Model) -> str:
+    """Return what a model is, its score on left-out rows, and of how many rows it is."""
+    race, normalization = model.learned.race, model.normalization
+    if race is not None:
+        told = race.sentence
+    else:
+        about, rows = model.describe(), "rows as they are" if normalization is None else f"{normalization.name} rows"
+        kernel = kernel_in_words(about["kernel"], about["gamma"])
+        told = f"{kernel}, {rows}; {score_in_words(model).removeprefix('the machine: ')}"
+    return f"{told}; fitted on {model.learned.n_rows:,} rows"
 
 
 def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON, **others: object) -> Source:

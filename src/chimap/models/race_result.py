@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._formatting import measure_in_words
 from chimap._messages import Message
 from chimap._types import JSON, Parameters
 from chimap.model_files import register
 from chimap.recipe import Recipe
 from chimap.selection.jackknife import standard_error
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MANY_REPEATED = 0.1  # share of rows with a copy above which scores of held-out rows are said to be too high
+_SHOWN = 10  # candidates that are printed
 SAME = 1e-9  # scores closer than this are equal, and the candidate that was listed first wins
 
 
@@ -105,7 +111,7 @@ class Trial:
         return standard_error(self.deviations)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RaceResult:
     """The last trial of every candidate, the best first.
 
@@ -138,7 +144,7 @@ class RaceResult:
     >>> asked = Recipe("HistogramClassifier", is_classifier=True)
     >>> both = [Candidate("a", asked), Candidate("b", asked)]
     >>> result = successive_halving(both, run, [10, 20], measure="accuracy", n_held_out=100)
-    >>> result.winner.name, result.table()[0]["score"]
+    >>> result.winner.name, result.rows()[0]["score"]
     ('b', 0.55)
     """
 
@@ -202,27 +208,75 @@ class RaceResult:
     def in_place_of(self, old: Trial, new: Trial) -> RaceResult:
         """Return the result with ``new`` in place of ``old``, ranked by its score."""
         trials = [new if trial is old else trial for trial in self.trials]
-        ranked = sorted(trials, key=lambda t: (bool(t.error), -t.round, rank_key(t)))
+        ranked = replace(self, trials=trials).ranked
         return replace(self, trials=ranked, seconds=self.seconds + new.seconds, history=[*self.history, new])
 
     def led_by(self, trial: Trial) -> RaceResult:
         """Return the result with one of its trials first."""
         return replace(self, trials=[trial, *(follower for follower in self.trials if follower is not trial)])
 
-    def table(self) -> list[JSON]:
-        """Return a dict for each candidate: name, score, rows, seconds, round, whether it is a baseline, error."""
+    @property
+    def ranked(self) -> list[Trial]:
+        """The trials by round and score: the winner may stand below others that it is as good as, and preferred to."""
+        return sorted(self.trials, key=lambda t: (bool(t.error), -t.round, rank_key(t)))
+
+    def rows(self) -> list[JSON]:
+        """Return a dict for each of ``ranked``: name, score, its standard error, rows, seconds, round, and so on."""
         return [
             {
                 "name": t.candidate.name,
                 "score": t.score,
+                "standard_error": None if np.isnan(t.standard_error) else t.standard_error,
                 "n_rows": t.n_rows,
                 "seconds": t.seconds,
                 "round": t.round,
+                "is_winner": t is self.trials[0],
                 "is_baseline": t.candidate.is_baseline,
                 "error": t.error,
             }
-            for t in self.trials
+            for t in self.ranked
         ]
+
+    def table(self) -> pd.DataFrame | list[JSON]:
+        """Return ``rows`` as a pandas data frame, or as they are where pandas is not installed."""
+        try:
+            import pandas as pd
+        except ImportError:
+            return self.rows()
+        return pd.DataFrame(self.rows())
+
+    @property
+    def sentence(self) -> str:
+        """What won, by how much over the best linear machine, and how many were tried."""
+        first, linear = self.trials[0], self.baseline
+        measure = measure_in_words(self.measure)
+        told = f"{first.candidate.name}: {measure} {_with_error(first)} on {self.n_held_out:,} left-out rows"
+        if linear is not None and linear is not first:
+            told += f"; {linear.candidate.name} {_with_error(linear)}"
+        return f"{told}; best of {len(self.trials)} candidates in {self.seconds:.2g} s"
+
+    def __repr__(self) -> str:
+        """Return the sentence and the first ten of ``ranked``, the winner marked."""
+        ranked = self.ranked[:_SHOWN]
+        cells = [(_with_error(t), f"{t.n_rows:,}", f"{t.seconds:.1f}", t.candidate.name) for t in ranked]
+        cells.insert(0, (measure_in_words(self.measure), "rows", "seconds", "candidate"))
+        widths = [max(len(line[i]) for line in cells) for i in range(3)]
+        marks = [" ", *(">" if t is self.trials[0] else " " for t in ranked)]
+        shown = [
+            f"{mark} {'  '.join(f'{cell:>{width}}' for cell, width in zip(line, widths, strict=False))}  {line[-1]}"
+            for mark, line in zip(marks, cells, strict=True)
+        ]
+        if (more := len(self.trials) - _SHOWN) > 0:
+            shown.append(f"  and {more} more: table()")
+        return "\n".join([self.sentence, *shown])
+
+
+def _with_error(trial: Trial) -> str:
+    """Return the score of a trial with its standard error, or why it has none."""
+    if trial.error:
+        return "failed"
+    error = trial.standard_error
+    return f"{trial.score:.3f}" if np.isnan(error) else f"{trial.score:.3f} ± {error:.3f}"
 
 
 def rank_key(trial: Trial) -> float:

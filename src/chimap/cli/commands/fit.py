@@ -378,7 +378,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "gamma": model.describe()["gamma"],
         "features": model.feature_coef_.shape[1],
         "precision": model.precision_,
-        "race": learned.race and learned.race.table(),
+        "race": learned.race and learned.race.rows(),
         "race_expected": learned.race and learned.race.expected,
         "bin_weights": model.bin_weights_,
         "loss": model.chosen_.get("loss", model.loss),
