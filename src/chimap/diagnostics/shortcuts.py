@@ -230,6 +230,7 @@ def _evidence(line: ShortcutScore) -> float:
 
 
 _FEWEST_AT_FIT = 40  # rows from which a shortcut is told at a fit
+_MOST_BYTES_READ = 2**25  # of a source that is read from its beginning for it
 _MOST_NESTED = 20  # groups of one label each that are told to tell it
 
 
@@ -239,9 +240,10 @@ def shortcuts_at_fit(
     """Return by what totals, filled bins or groups tell the labels of a sample by more than two errors.
 
     ``y`` are the labels (n,) and ``groups`` the groups (n,) of the rows, or None. It is empty for several tasks, for
-    few rows, and for sources that would have to be read from the beginning.
+    few rows, and for large sources that would have to be read from the beginning.
     """
-    if y.ndim > 1 or y.size < _FEWEST_AT_FIT or not (source.can_seek or source.held_bytes):
+    is_small = source.n_rows * source.row_bytes <= _MOST_BYTES_READ
+    if y.ndim > 1 or y.size < _FEWEST_AT_FIT or not (is_small or source.can_seek):
         return ()
     rows = AuditedRows.sampled(source, y, has_classes, groups)
     if np.unique(rows.y).size < 2:
