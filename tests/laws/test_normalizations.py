@@ -49,7 +49,17 @@ def tf_idf_ratio(rows):
     return tf_idf(rows, 0.25 * told.mean() + 0.75 * told)
 
 
+def log_scores(rows):
+    out = np.zeros(rows.shape)
+    for row, to in zip(rows, out, strict=True):
+        logs = np.log(row[row > 0])
+        if logs.size:
+            to[row > 0] = np.maximum(3 + (logs - logs.mean()) / (logs.std() or 1), 0.1)
+    return out
+
+
 FORMULAS = {
+    "log-z": log_scores,
     "l1": shares,
     "log1p": np.log1p,
     "sqrt": np.sqrt,
@@ -90,6 +100,13 @@ def test_formula(name):
     single = fitted(name)(X.astype(np.float32), ALL)
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, FORMULAS[name](X), rtol=1e-5)
+
+
+def test_standardised_logs_do_not_know_powers_of_shares_and_equal_entries():
+    np.testing.assert_allclose(fitted("log-z")(X**1.7, ALL), fitted("log-z")(X, ALL), rtol=1e-9)
+    equal = np.float32([[0, 0.1, 0.1, 0.1], [0, 7, 0, 0], [1e-30, 1e30, 0, 0]])
+    scores = fitted("log-z")(equal, [np.arange(4)])
+    np.testing.assert_allclose(scores, [[0, 3, 3, 3], [0, 3, 0, 0], [2, 4, 0, 0]], rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -71,6 +71,9 @@ class Settings:
         that won the race needs it, up to half of what is free.
     precision
         Precision of the features. Sums are always float64.
+    depth_robust
+        For counts: learn from two thinned copies of each row too, so that answers hold for rows of less depth. What it
+        gains on left-out rows is printed.
     device : DEVICE
         Where to compute: cpu, or cuda for the pass and the solution (needs torch).
     engine
@@ -111,6 +114,7 @@ class Settings:
     test_fraction: float = 0.0
     memory: str = "auto"
     precision: Precision = "float32"
+    depth_robust: bool = False
     device: str = "cpu"
     engine: Engine = "local"
     blocks: str | None = None
@@ -218,6 +222,7 @@ class Settings:
             time_limit=flag_values.seconds_of(self.time_limit, "--time-limit"),
             weights=self.weights,
             scoring=self.scoring,
+            depth_robust=self.depth_robust,
             device=self.device,
             **self.of_every_model(),
         )

@@ -65,8 +65,8 @@ SHARED: dict[str, tuple[str | None, str]] = {
     "normalization": (
         "NAME",
         "Normalisation of the rows: l1 (same as --normalize), log1p or sqrt of every bin, log-cpm or log-cp10k (logs "
-        "of shares), presence, tf-idf, tf-idf-ratio (words weighted by their labels), or none. The best of several, "
-        "such as none,log-cpm, wins a race.",
+        "of shares), log-z (logs standardised in each row), presence, tf-idf, tf-idf-ratio (words weighted by their "
+        "labels), or none. The best of several, such as none,log-cpm, wins a race.",
     ),
     "scoring": (
         "NAME",

@@ -33,8 +33,8 @@ PANELS = {
     """,
     "Model": """
         kernel normalization scoring bin_weights time_limit gamma terms components map features
-        sampling loss quantile alpha folds class_weight weights threshold positive ordered label_tree level
-        kind principal method
+        sampling loss quantile alpha folds depth_robust class_weight weights threshold positive
+        ordered label_tree level kind principal method
         widths landmarks model
         tune_components tune_rows objective validation_fraction iterations width_strength
     """,

@@ -69,13 +69,13 @@ def writer(
     coverage: float = 0.9,
     unassigned: float | None = None,
     level: float | None = None,
-) -> Callable[[Source, Progress], int]:
+) -> Callable[[Source, Progress, Extras], int]:
     """Return the function that writes predictions to ``output``, whose ending sets the format; "-" is CSV on stdout.
 
-    It takes the rows and the progress, and returns the number of rows that are unassigned. ``wanted`` names
-    the ``EXTRAS``, ``coverage`` is that of sets and intervals, and ``unassigned`` the share of rows like those of the
-    fit that may be "unassigned"; None labels every row. Of labels in a tree, ``level`` asks for nodes. Raise InputError
-    if the ending is unknown, or if the model or the format does not support ``wanted``.
+    It takes the rows, the progress and extras of these very rows, and returns the number of rows that are unassigned.
+    ``wanted`` names the ``EXTRAS``, ``coverage`` is that of sets and intervals, and ``unassigned`` the share of rows
+    like those of the fit that may be "unassigned"; None labels every row. Of labels in a tree, ``level`` asks for
+    nodes. Raise InputError if the ending is unknown, or if the model or the format does not support ``wanted``.
     """
     ending = ".csv" if str(output) == "-" else output.suffix.lower()
     write = FORMATS.get(ending)
@@ -89,7 +89,7 @@ def writer(
             raise InputError(f"{flag}: the model is {kind}, which has none; leave {flag} out, or use {instead}.")
         if ending == ".npy":
             raise InputError(f"--output {output}: .npy holds one array, so it cannot take {flag}; use .npz or .csv.")
-    extras = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
+    named = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
 
     if unassigned is not None:
         from chimap.reports.score import check_unassigned  # loads what other predictions do not need
@@ -102,10 +102,10 @@ def writer(
         names = model.answers.structure.names  # raises for a model without a tree
         predict = partial(_classes(model).nodes, level=level)
 
-    def run(source: Source, progress: Progress) -> int:
+    def run(source: Source, progress: Progress, of_rows: Extras) -> int:
         from chimap._files import replacing
 
-        n_unassigned = 0
+        n_unassigned, extras = 0, named | of_rows
 
         def predicted() -> Chunks:
             nonlocal n_unassigned
@@ -198,6 +198,20 @@ def _intervals(model: Predictor, coverage: float, n_kinds: int) -> Extra:
     names = [""] if is_one else [f"_{name}" for name in model.task_names or []]
     columns = [f"{end}{name}" for name in names for end in ("low", "high")]
     return Extra(of, columns, text, (2,) if is_one else (t, 2))
+
+
+def in_order(columns: dict[str, np.ndarray]) -> Extra:
+    """Return an extra of values (n,) that all rows have already; each chunk of outputs gets the next of them."""
+    values = np.column_stack([*columns.values()])
+    rows = itertools.count()
+
+    def of(outputs: np.ndarray) -> np.ndarray:
+        return values[list(itertools.islice(rows, len(outputs)))]
+
+    def text(outputs: np.ndarray) -> list[list[str]]:
+        return of(outputs).round(4).astype(str).T.tolist()
+
+    return Extra(of, [*columns], text, (len(columns),))
 
 
 EXTRAS: dict[str, Callable[[Predictor, float, int], Extra]] = {

@@ -7,17 +7,19 @@ forwards to it whatever is asked.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from chimap._catalogue import at_address
 from chimap._errors import InputError
 from chimap._frames import is_collection
 from chimap._messages import Message
@@ -35,7 +37,8 @@ from chimap.data.table import ColumnChoice
 from chimap.data.units import Units
 from chimap.data.views import WithLabels
 from chimap.engines import Progress, RichProgress, current_engine
-from chimap.estimators.forwarding import forwarded, outputs_of_rows, outputs_with_shares, show_learned
+from chimap.estimators.depth_robust import check_depth_robust, with_thinned_copies
+from chimap.estimators.forwarding import forwarded, outputs_of_rows, outputs_with_shares, show_learned, source_of_rows
 from chimap.estimators.rows import (
     fit_in_words,
     score_in_words,
@@ -112,6 +115,7 @@ class HistogramModel(BaseEstimator):
     n_principal_: Sometimes[int]
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     stage_seconds_: Sometimes[dict[str, float]]
+    depth_gain_: Sometimes[JSON | None]  # of thinned copies
     covariates_: Sometimes[Covariates]  # what they are, their kernel and weight, and what they add
     loss_: Loss | None
     selection_: SelectionResult | None
@@ -134,6 +138,7 @@ class HistogramModel(BaseEstimator):
     _batches: Batches | None = None
     covariates: object = None  # of estimators without this parameter, as the next
     scoring: Scoring = None
+    depth_robust: bool = False
     _stale: bool = False  # whether batches have arrived since the weights were solved for
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -254,6 +259,8 @@ class HistogramModel(BaseEstimator):
         schema = RowSchema.of(type(self).__name__, source, *units_and_mass(source, recipe, groups is not None))
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
+        if self.depth_robust:
+            check_depth_robust(source, checkpoint is not None, unlabelled is not None)
         model = fit(
             recipe,
             source,
@@ -265,6 +272,12 @@ class HistogramModel(BaseEstimator):
             has_curve=learning_curve,
             races=True,
         )
+        if self.depth_robust:
+
+            def fit_again(settings: Recipe, rows: Source, of_rows: np.ndarray | None) -> Model:
+                return fit(settings, rows, engine, progress, groups=of_rows)
+
+            model = with_thinned_copies(model, recipe, source, groups, fit_again)
         schema = schema.finished(model.normalization, model.recipe.covariate_columns)
         if schema.units is not None:
             say(schema.units.doubts_of_fit(source.name, score_in_words(model)))
@@ -286,6 +299,8 @@ class HistogramModel(BaseEstimator):
         """Add a batch to the sums; the first one fixes the features. to_learn: see ``checked_labels``."""
         if self.covariates is not None:
             raise InputError(Message("partial_fit takes no {covariates}: use fit."))
+        if self.depth_robust:
+            raise InputError(Message("partial_fit takes no {depth_robust}: use fit."))
         batches = self._batches
         schema = None if batches is None else batches.schema
         rows = source_of_batch(self, X, y, sample_weight, self._y_checks, schema)
@@ -494,6 +509,55 @@ class HistogramModel(BaseEstimator):
         True
         """
         return self.with_model(compress(self.fitted, n_rows, seed))
+
+    def depth(
+        self,
+        X: MatrixLike,
+        *,
+        times: float = 4.0,
+        hold: float = 0.9,
+        depths: Sequence[int] | None = None,
+        random_state: int = 0,
+    ) -> object:
+        """Return whether rows of counts are deep enough for their answers, and from which depth on they would be.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows of counts.
+        times : float, default=4.0
+            The depth of the deeper sample whose answer is meant, as a multiple of that of the row.
+        hold : float, default=0.9
+            The share of answers that is to hold.
+        depths : sequence of int or None, default=None
+            Depths of the curve, at most half of the counts of some rows; None spreads ten of them.
+        random_state : int, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        Depth
+            The stability of each answer and an interval for its score, the share of answers that hold by depth, and the
+            rows that are too shallow; see ``diagnostics.depth``.
+
+        Raises
+        ------
+        DataError
+            If the rows are no counts: negative, or not whole.
+
+        Examples
+        --------
+        >>> from chimap import HistogramClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> shares, y = rng.dirichlet(np.ones(8), size=2), np.arange(80) % 2
+        >>> X = np.array([rng.multinomial(400, shares[label]) for label in y])
+        >>> found = HistogramClassifier("chi2", normalize="l1").fit(X, y).depth(X)
+        >>> found.is_exact, int(found.too_shallow.sum()), found.stability.shape
+        (True, 0, (80,))
+        """
+        ask = cast("Callable[..., object]", at_address("chimap.diagnostics.depth:depth"))
+        rows, settings = source_of_rows(self, X), {"times": times, "hold": hold, "depths": depths}
+        return ask(self.fitted, rows, random_state=random_state, **settings)
 
     def with_model(self, model: Model) -> Self:
         """Return an estimator with the same parameters and columns, and another model.

@@ -81,7 +81,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         What is done to the rows first. None leaves them as they are. "l1" divides each row, or each block of it, by its
         sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. "log-cpm" and
         "log-cp10k" take log(1 + x) of shares in a total of a million or ten thousand: of species and of genes, whose
-        shares differ by orders of magnitude. "presence" is 1 for each entry above 0. "tf-idf" weighs counts of words by
+        shares differ by orders of magnitude. "log-z" standardises logarithms of the filled entries of each row, so that
+        powers of its shares change nothing. "presence" is 1 for each entry above 0. "tf-idf" weighs counts of words by
         how rare they are in the training rows, and gives rows of length 1; "tf-idf-ratio" also by how unevenly the
         classes use them, which it learns from four fifths of the rows: only the others are scored. Of several, in which
         None may stand for no normalisation, a race takes the best. With ``kernel="auto"``, None leaves the choice to
@@ -169,6 +170,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         doubled while the machine that won the race needs more, up to half of the free memory.
     precision : {"float32", "float64", "auto"}, default="float32"
         Precision of features and products; sums are float64. "auto" is "float32"; see ``precision_``.
+    depth_robust : bool, default=False
+        For rows of counts: whether to learn from two thinned copies of each row too, with a thirty-second to a half of
+        its counts, so that answers hold for rows of less depth. Settings are chosen on the rows as they are; a row and
+        its copies are left out together for the strength and for probabilities. ``depth_gain_`` says what it gains.
     device : str, default="cpu"
         Where features, moments, the solution and predictions are computed with ``loss="square"``, and the blocks of
         exact machines of many rows: "cpu", or "cuda", which needs torch.
@@ -223,6 +228,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     learning_curve_ : LearningCurve or None
         Curve of exact machines with ``loss="square"``; with other features, see ``fit_source(...,
         learning_curve=True)``.
+    depth_gain_ : dict or None
+        With ``depth_robust``: scores of left-out rows, "thinned" and "whole", without copies and with them.
     class_weight_ : ndarray of shape (classes,) or, with several tasks, (tasks, 2), or None
         Weights of the classes.
     threshold_ : float
@@ -303,6 +310,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         time_limit: float | None = None,
         memory: str | int = "auto",
         precision: str = "float32",
+        depth_robust: bool = False,
         device: str = "cpu",
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -329,6 +337,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         self.time_limit = time_limit
         self.memory = memory
         self.precision = precision
+        self.depth_robust = depth_robust
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -483,6 +492,7 @@ class HistogramRegressor(RealTargets, HistogramModel):
         time_limit: float | None = None,
         memory: str | int = "auto",
         precision: str = "float32",
+        depth_robust: bool = False,
         device: str = "cpu",
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -505,6 +515,7 @@ class HistogramRegressor(RealTargets, HistogramModel):
         self.time_limit = time_limit
         self.memory = memory
         self.precision = precision
+        self.depth_robust = depth_robust
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state

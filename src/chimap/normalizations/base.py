@@ -78,6 +78,10 @@ class Normalization(Protocol):
         """
         ...
 
+    def of_total(self, values: np.ndarray, total: float) -> np.ndarray | None:
+        """Return normalised entries of rows with this total; None if they depend on more of their rows."""
+        ...
+
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
         """Return the normalised rows of rows x (n, n_bins) as nodes of an ONNX graph."""
         ...
@@ -100,6 +104,10 @@ class OfRows(Normalization):
 
     def fitted(self, source: RowsInChunks, targets: KnownTargets | None = None) -> Self:
         return self
+
+    def of_total(self, values: np.ndarray, total: float) -> np.ndarray | None:
+        """Return None: entries depend on what else is in their row."""
+        return None
 
     def undone(self, values: np.ndarray) -> np.ndarray:
         """Return the values, which are units of their row (shares, tf-idf) or of nothing (presence)."""

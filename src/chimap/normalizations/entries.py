@@ -26,6 +26,10 @@ class OfMagnitudes(OfRows):
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         return _arrays.map_values(rows, self.redone)
 
+    def of_total(self, values: np.ndarray, total: float) -> np.ndarray:
+        """Return the entries as in any row."""
+        return self.redone(values)
+
     def undone(self, values: np.ndarray) -> np.ndarray:
         return np.copysign(self.inverse(np.abs(values)), values)
 
@@ -71,6 +75,10 @@ class Presence(OfRows):
 
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         return _arrays.map_values(rows, lambda values: (values > 0).astype(values.dtype))
+
+    def of_total(self, values: np.ndarray, total: float) -> np.ndarray:
+        """Return the entries as in any row."""
+        return (values > 0).astype(values.dtype)
 
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
         return (x > 0.0).cast(x.dtype)

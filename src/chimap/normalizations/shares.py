@@ -29,6 +29,10 @@ class Shares(OfRows):
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         return divided_by(rows, blocks, _arrays.row_norms_l1)
 
+    def of_total(self, values: np.ndarray, total: float) -> np.ndarray:
+        """Return the shares of the total."""
+        return values / total
+
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
         return onnx_divided_by(x, blocks, n_bins, row_sums)
 
@@ -49,6 +53,10 @@ class LogShares(OfRows):
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         shares = Shares()(rows, blocks)
         return _arrays.map_values(shares, lambda values: np.log1p(values * values.dtype.type(self.total)))
+
+    def of_total(self, values: np.ndarray, total: float) -> np.ndarray:
+        """Return the logarithms of the shares of the total."""
+        return np.log1p(values * (self.total / total))
 
     def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
         return log_of_one_more(onnx_divided_by(x, blocks, n_bins, row_sums) * self.total)

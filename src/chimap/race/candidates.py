@@ -38,6 +38,7 @@ REFUSED = {"features", "gamma", "map", "blocks", "n_principal"}
 """Settings that trials which share products do not support; see ``named_settings``."""
 
 PREFERRED_AMOUNTS: tuple[tuple[str, str | None], ...] = (
+    ("minmax", "log-z"),
     ("minmax", "log-cpm"),
     ("minmax", "log-cp10k"),
     ("minmax", "presence"),
@@ -227,9 +228,10 @@ def _shares_of_rows(traits: SampleTraits) -> list[KernelSpec]:
     shares += [KernelSpec("gaussian", normalize) for normalize in presence]
     if traits.compares_pairs:
         raw = [None] if traits.is_few or not traits.is_wide else []
+        scores = ["log-z"] if traits.is_few and traits.has_tail and logs else []
         shares += [
             KernelSpec("minmax", normalize)
-            for normalize in [*logs, *presence, *(counts if traits.is_few else []), *raw]
+            for normalize in [*scores, *logs, *presence, *(counts if traits.is_few else []), *raw]
         ]
     return shares
 

@@ -120,6 +120,7 @@ class Recipe:
     time_limit: float | None = None
     memory: str | int = AUTO
     precision: str = "float32"
+    depth_robust: bool = False
     device: str = "cpu"
     n_jobs: int | None = None
     random_state: RandomState = None

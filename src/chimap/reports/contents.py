@@ -80,4 +80,5 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "chimap.diagnostics.permanova:dispersion",
         "chimap.diagnostics.permanova:difference",
     ),
+    "depth": ("chimap.diagnostics.depth:headline", "chimap.diagnostics.depth:curve", "chimap.diagnostics.depth:rows"),
 }

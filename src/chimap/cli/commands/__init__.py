@@ -14,6 +14,7 @@ NAMES = (
     "predict",
     "evaluate",
     "explain",
+    "depth",
     "compare",
     "permanova",
     "ordinate",

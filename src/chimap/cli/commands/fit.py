@@ -12,6 +12,7 @@ from chimap._formatting import (
     blocks_in_words,
     class_weights_in_words,
     covariates_in_words,
+    depth_gain_in_words,
     kernel_in_words,
     left_out_in_words,
 )
@@ -90,6 +91,7 @@ def fit(
       chimap fit table.biom --labels metadata.tsv::body_site --output samples.model
       chimap fit samples.csv --labels disease --covariates age,sex,batch --output samples.model
       chimap fit table.biom --labels meta.tsv::disease --covariates age,sex --metadata meta.tsv --output my.model
+      chimap fit table.biom --labels meta.tsv::disease --depth-robust --output my.model
       chimap fit abundance.txt --labels disease --groups subjectID --rank s__ --output disease.model
       chimap fit final.opti_mcc.shared::0.03 --labels mouse.time.design::time --output time.model
       chimap fit signs.parquet --labels sign --split part --output signs.model
@@ -216,6 +218,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "weights": weights_line(fitted),
         "positive": None if model.positive_ is None else str(model.positive_),
         "threshold": threshold_line(model),
+        "depth": depth_line(model),
         "held out": fitted.held_out and fitted.held_out.line,
         "shortcuts": shortcuts_line(fitted),
         "time": show.stages(model.stage_seconds_),
@@ -234,6 +237,14 @@ def shortcuts_line(fitted: FittedModel) -> str | None:
     measure = measure_in_words("roc_auc" if fitted.model.fitted.recipe.is_classifier else "r2")
     told = ", ".join(f"{line.words} {line.score:.3f} +- {line.error:.3f}" for line in fitted.shortcuts)
     return f"{told} ({measure}); chimap audit says what is left without them"
+
+
+def depth_line(model: BaseEstimator) -> str | None:
+    """Return what thinned copies of the rows gain; None without any."""
+    if not model.depth_robust:
+        return None
+    gain = model.fitted.learned.depth_gain
+    return "too few rows to tell what thinned copies gain" if gain is None else depth_gain_in_words(gain)
 
 
 def choice_of_alpha(model: BaseEstimator) -> str:
@@ -386,6 +397,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "class_weight": model.fitted.task.class_weight,
         "positive": model.positive_,
         "threshold": model.fitted.answers.threshold if model.fitted.recipe.is_classifier else None,
+        "depth_gain": learned.depth_gain,
         "cross_validated_r2": cross_validated_r2(model),
         "shortcuts": [vars(line) for line in fitted.shortcuts],
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},

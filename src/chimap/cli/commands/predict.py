@@ -31,6 +31,7 @@ def predict(
     coverage: float = 0.9,
     unassigned: float | None = None,
     level: float | None = None,
+    depth: bool = False,
     part: str | None = None,
     overwrite: bool = False,
     json: bool = False,
@@ -66,6 +67,9 @@ def predict(
     level : SHARE
         Of labels in a tree (chimap fit --label-tree), answer the deepest node that holds the true class of this share
         of the rows.
+    depth
+        Add how probable it is that a sample of four times as many counts gets the same answer (stability), and a 1 in
+        rows below nine tenths (too_shallow), as chimap depth finds them. DATA are counts, which are held in memory.
 
     \b
     Examples:
@@ -78,11 +82,12 @@ def predict(
       chimap predict cells.model new.h5ad --level 0.9 --output predictions.csv
       chimap predict my.model huge.parquet --labels species --output predictions.csv
       chimap predict disease.model other-study.txt --missing-columns refuse --output predictions.csv
+      chimap predict disease.model samples.biom --depth --output predictions.csv
       chimap predict photos.model new-photos/ --output predictions.csv
     """
     from chimap import load
     from chimap.cli import data_rows
-    from chimap.cli.predictions import writer
+    from chimap.cli.predictions import in_order, writer
     from chimap.reports.classification import threshold_in_words
 
     to_stdout = str(output) == "-"
@@ -105,15 +110,25 @@ def predict(
     }
     wanted = [name for name, is_wanted in extras.items() if is_wanted]
     write = writer(output, fitted, wanted, coverage, unassigned, level)
+    if depth and output.suffix.lower() == ".npy":
+        raise InputError(f"--output {output}: .npy holds one array, so it cannot take --depth; use .npz or .csv.")
     began = time.perf_counter()
     source = data_rows.open_data(data, labels, model=fitted, part=part, silent=json, reads_labels=False, table=table)
-    n_unassigned = write(source, show.progress(json))
+    found, of_rows = None, {}
+    if depth:
+        from chimap.diagnostics.depth import depth as depth_of
+
+        found = depth_of(fitted, source, depths=(), progress=show.progress(json))
+        of_rows["depth"] = in_order({"stability": found.stability, "too_shallow": found.too_shallow})
+    n_unassigned = write(source, show.progress(json), of_rows)
     if to_stdout:
         return
     messages.written.append(str(output))
     facts = _found(model, data, output, source.n_rows, time.perf_counter() - began)
     if unassigned is not None:
         facts["unassigned"] = n_unassigned
+    if found is not None:
+        facts["too_shallow"] = int(found.too_shallow.sum())
     answers = fitted.answers
     facts["positive"], facts["threshold"] = fitted.positive, answers.threshold
     if json:
@@ -123,6 +138,8 @@ def predict(
     blank = f", {len(source.unread):,} of them blank," if source.unread else ""
     if unassigned is not None:
         blank += f", {n_unassigned:,} ({n_unassigned / source.n_rows:.1%}) of them unassigned,"
+    if found is not None:
+        blank += f", {facts['too_shallow']:,} of them too shallow to hold,"
     print(f"Wrote {source.n_rows:,} predictions{blank} to {output} ({show.size(facts['output_bytes'])}) in {seconds}")
     if answers.classes is not None and answers.threshold is not None:
         print(f"threshold {threshold_in_words(answers.threshold, answers.classes, fitted.positive)}")

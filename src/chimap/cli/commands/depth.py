@@ -1,0 +1,78 @@
+"""``chimap depth``: are the rows of a file deep enough for the answers of a model?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from chimap._errors import InputError
+from chimap.cli import flag_values, messages, outputs, show
+from chimap.cli.options import TableOptions
+from chimap.cli.parser import Without
+
+
+def depth(
+    model: Path,
+    data: str,
+    *,
+    labels: str | None = None,
+    table: Annotated[TableOptions, Without("groups", "split", "sample_weight", "covariates")],
+    times: float = 4.0,
+    hold: float = 0.9,
+    depths: str | None = None,
+    report: Path | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    json: bool = False,
+) -> None:
+    """Say whether the rows of DATA have enough counts for the answers of MODEL.
+
+    A row of counts is a sample, and a deeper one may get another answer. For each row: how probable it is that a deeper
+    sample of the same thing gets the same answer, and an interval for its score. For the table: the depth from which
+    most answers hold. DATA are counts, which are held in memory. 'chimap predict --depth' marks rows.
+
+    Parameters
+    ----------
+    labels : NAME
+        Column of labels in DATA, which is ignored.
+    times : T
+        The depth of the deeper sample that is meant, in times the counts of the row.
+    hold : SHARE
+        Share of the answers that is to hold. Rows below it are too shallow.
+    depths : LIST
+        Depths of the curve, such as 100,1000,10000, each at most half of the counts of some rows.
+    report : REPORT
+        Write a report as one HTML page.
+
+    \b
+    Examples:
+      chimap depth my.model samples.csv
+      chimap depth my.model table.biom --report depth.html
+      chimap depth cells.model cells.h5ad --depths 100,300,1000 --hold 0.95
+    """
+    from chimap import load
+    from chimap.cli import data_rows
+    from chimap.diagnostics.depth import depth as depth_of
+
+    outputs.check_outputs({"--report": report}, (model, data, labels), overwrite)
+    flag_values.check_share(hold, "--hold")
+    if not times > 1:
+        raise InputError(f"--times must be above 1, such as 4; got {times:g}.")
+    levels = None if depths is None else flag_values.whole_numbers(depths, "--depths")
+    fitted = load(model, kind="model").fitted
+    source = data_rows.open_data(data, labels, model=fitted, silent=json, reads_labels=False, table=table)
+    found = depth_of(
+        fitted, source, times=times, hold=hold, depths=levels, random_state=seed, progress=show.progress(json)
+    )
+    if report is not None:
+        found.save(report, overwrite=overwrite)
+        messages.written.append(str(report))
+    if json:
+        show.as_json({"command": "depth", "model": str(model), "report": report and str(report), **found.as_dict()})
+        return
+    lines = {name: line for section in found.sections() for name, line in section.lines.items()}
+    show.facts(found.sentence, lines | {"report": None if report is None else str(report)})
+    curve = [
+        (f"{level.depth:,}", f"{level.share:.3f}", f"{level.error:.3f}", f"{level.n_rows:,}") for level in found.curve
+    ]
+    show.table("", (), ("counts", "answers that hold", "±", "rows"), curve)

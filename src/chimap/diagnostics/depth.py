@@ -1,0 +1,703 @@
+"""Are there enough counts? A row is a sample of what was there, and its answer may be one of chance.
+
+A row of n counts *holds* its answer as far as a deeper sample of the same thing would get the same one. What it would
+show is drawn (``data.depth``): shares of bins are uncertain as n counts leave them, with those of rows of the kind in
+mind, and N - n more counts follow. The *margin* is how far the outputs are within the answer: the output minus the
+threshold for two classes, the output of the answer minus the largest other one for several, the prediction for numbers.
+Additive scores have its mean and variance exactly (``tables.depth_moments``), others by draws.
+
+The rows themselves tell how wide margins scatter: they are thinned, and the margin at the depth that they have is
+known. What nine tenths of them need, in deviations of their own draws, is the width of the intervals (split conformal;
+it takes for granted that depth acts below what a row has as it does above, and so they are thinned by the root of the
+factor alone: far below, what a row is drawn from is known less well, and intervals become too wide).
+
+For the curve, rows are thinned to each depth that is at most half of theirs, without replacement.
+
+Source: Rubin, The Bayesian bootstrap (1981); Lei et al., Distribution-free predictive inference for regression (2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.stats import norm
+
+from chimap import _arrays
+from chimap._errors import InputError
+from chimap._formatting import number, percent, plain
+from chimap._messages import Message
+from chimap._threads import threads
+from chimap._types import CSR, JSON, MatrixLike, Rows
+from chimap._validation import DataError, check_positive
+from chimap.data import Source
+from chimap.data.depth import SharesOfKind, counts_of, deeper, thinned, totals_of
+from chimap.data.doubts import say
+from chimap.engines import Progress
+from chimap.models.answers import ClassAnswers, RealAnswers
+from chimap.models.predictor import Predictor
+from chimap.normalizations import Normalization
+from chimap.reports.figures import CURVE_SIZE, LINES, MUTED, drawing, to_svg
+from chimap.reports.page import Page, now, package_versions
+from chimap.reports.section import Figure, Section, folded
+from chimap.tables import BinFunctions
+from chimap.tables.depth_moments import BinValues, score_moments
+
+COVERAGE = 0.9  # of the intervals
+_NORMAL_WIDTH = float(norm.ppf((1 + COVERAGE) / 2))  # of them in deviations, where no rows tell it
+_FEWEST_TO_CALIBRATE, _MOST_TO_CALIBRATE = 20, 400
+_MOST_REPEATS = 4  # of the rows of a small table, thinned anew
+_FEWEST_COUNTS = 5  # of a thinned row that tells something
+_FIRST_DRAWS, _MOST_DRAWS = 64, 512
+_ERROR = 0.03  # of the share of draws that hold, at which no more are drawn
+_NUMBERS = 2**23  # of drawn rows in memory at once
+_LEVELS, _DRAWS_OF_LEVEL, _LOWEST_LEVEL = 10, 1600, 256  # of the curve
+_FEWEST_OF_LEVEL = 5  # rows at a depth
+
+
+class DepthLevel(NamedTuple):
+    """How many answers hold at a depth: their share, its standard error, and the rows that are deep enough to tell."""
+
+    depth: int
+    share: float
+    error: float
+    n_rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Depth(Page):
+    """Whether rows have enough counts for their answers.
+
+    Parameters
+    ----------
+    totals : ndarray of shape (n,)
+        Counts of each row.
+    answers : ndarray of shape (n,) or (n, t)
+        Its answer.
+    stability : ndarray of shape (n,)
+        The probability that a sample of ``times`` as many counts has the same answer; of several tasks, that of the
+        least stable. NaN for empty rows.
+    margins, low, high : ndarray of shape (n, k)
+        How far the outputs are within the answer, k = 1 or one for each task or target, and the ends of the interval
+        that holds this number for nine tenths of the rows at ``times`` the depth.
+    curve : tuple of DepthLevel
+        The share of answers that hold at lower depths.
+    enough : float or None
+        The depth from which the share ``hold`` of answers holds; None if it is above those of the curve.
+    times, hold : float
+        The depth that is meant, as a multiple of that of the row, and the share that is asked for.
+    is_exact : bool
+        Whether means and variances of margins are exact; else they are from draws.
+    width : float
+        Half of an interval in standard deviations of the margin.
+    n_calibrated : int
+        Number of thinned rows that tell this width; 0 if it is that of normal margins.
+    data : mapping of str to object
+        Facts about the rows by name.
+    row_names : ndarray of shape (n,) or None, default=None
+        Names of the rows.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default ``package_versions()``.
+    created : datetime, optional
+        Time of the answer, with its time zone; by default now.
+    """
+
+    kind: ClassVar[str] = "depth"
+
+    totals: np.ndarray
+    answers: np.ndarray
+    stability: np.ndarray
+    margins: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    curve: tuple[DepthLevel, ...]
+    enough: float | None
+    times: float
+    hold: float
+    is_exact: bool
+    width: float
+    n_calibrated: int
+    data: Mapping[str, object]
+    row_names: np.ndarray | None = None
+    versions: Mapping[str, str] = field(default_factory=package_versions)
+    created: datetime = field(default_factory=now)
+
+    @property
+    def title(self) -> str:
+        """Title of the page."""
+        return f"Depth of {self.data.get('file', 'rows')}"
+
+    @property
+    def too_shallow(self) -> np.ndarray:
+        """Which rows have too few counts for their answer, (n,): empty ones, and those below ``hold``."""
+        return ~(self.stability >= self.hold)
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in a sentence."""
+        n, n_shallow = self.totals.size, int(self.too_shallow.sum())
+        share = percent(self.hold, 0)
+        if self.enough is None:
+            reached = f"No depth of the rows is shown to be enough for {share} of answers to hold"
+        else:
+            reached = f"From {number(self.enough, 2)} counts on, {share} of answers hold"
+        return f"{reached}; {n_shallow:,} of {n:,} rows are too shallow to answer."
+
+    def details(self) -> dict[str, Mapping[str, object]]:
+        """Return the tables of facts at the end of the page, by their captions."""
+        how = {
+            "share of answers that is to hold": self.hold,
+            "deeper sample, times the counts": self.times,
+            "mean and variance of margins": "exact" if self.is_exact else "by draws",
+            "half an interval, in deviations": self.width,
+            "thinned rows that tell it": self.n_calibrated,
+        }
+        return {"Rows": self.data, "Settings": how, "Software": self.versions}
+
+    def as_dict(self) -> JSON:
+        """Return it as JSON types."""
+        return {
+            "rows": plain(self.data),
+            "sentence": self.sentence,
+            "enough": plain(self.enough),
+            "hold": self.hold,
+            "times": self.times,
+            "is_exact": self.is_exact,
+            "curve": [plain(level._asdict()) for level in self.curve],
+            "names": None if self.row_names is None else plain(self.row_names.tolist()),
+            "totals": plain(self.totals.tolist()),
+            "answers": plain(self.answers.tolist()),
+            "stability": plain(self.stability.tolist()),
+            "margins": plain(self.margins.tolist()),
+            "low": plain(self.low.tolist()),
+            "high": plain(self.high.tolist()),
+            "too_shallow": self.too_shallow.tolist(),
+        }
+
+
+def depth(
+    model: Predictor,
+    X: MatrixLike | Source,
+    *,
+    times: float = 4.0,
+    hold: float = 0.9,
+    depths: Sequence[int] | None = None,
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> Depth:
+    """Return whether rows of counts are deep enough for their answers, and from which depth on they would be.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or source of n rows
+        Rows of counts, which are held in memory.
+    times : float, default=4.0
+        The depth of the deeper sample whose answer is meant, as a multiple of that of the row.
+    hold : float, default=0.9
+        The share of answers that is to hold.
+    depths : sequence of int or None, default=None
+        Depths of the curve, at most half of the counts of some rows; None spreads ten of them.
+    random_state : int, default=0
+        Seed of the draws.
+    progress : Progress or None, default=None
+        Receives the rows that are done.
+
+    Returns
+    -------
+    Depth
+
+    Raises
+    ------
+    DataError
+        If the rows are no counts: negative, or not whole.
+    ValueError
+        If ``times`` is not above 1, or a depth is above what rows have.
+
+    Examples
+    --------
+    >>> from chimap import HistogramClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> shares, y = rng.dirichlet(np.ones(8), size=2), np.arange(80) % 2
+    >>> X = np.array([rng.multinomial(400, shares[label]) for label in y])
+    >>> found = HistogramClassifier("chi2", normalize="l1").fit(X, y).depth(X)
+    >>> found.is_exact, int(found.too_shallow.sum()), found.stability.shape
+    (True, 0, (80,))
+    """
+    if not times > 1:
+        raise InputError(Message("{times} must be above 1, as many times as deep as the rows are; got {!r}.", times))
+    if not 0 < hold < 1:
+        raise InputError(Message("{hold} must be a share above 0 and below 1, such as 0.9; got {!r}.", hold))
+    progress, rng = progress or Progress(), np.random.default_rng(random_state)
+    with threads(model.n_jobs), progress:
+        rows, source = Samples.read(model, X)
+        levels = _levels(rows, depths)
+        width, n_calibrated = _width(rows, times, rng)
+        filled = np.flatnonzero(rows.totals)
+        stability, (low, high) = np.full(rows.totals.size, np.nan), np.full((2, *rows.margins.shape), np.nan)
+        progress.stage("drawing deeper rows", filled.size)
+        spread = rows.deeper(filled, np.ceil(times * rows.totals[filled]).astype(np.int64), rng, width)
+        progress.advance(filled.size)
+        stability[filled] = spread.held
+        low[filled], high[filled] = spread.mean - width * spread.deviation, spread.mean + width * spread.deviation
+        curve = _curve(rows, levels, rng)
+    return Depth(
+        rows.totals,
+        rows.answers,
+        stability,
+        rows.margins,
+        low,
+        high,
+        curve,
+        _enough(curve, hold),
+        times,
+        hold,
+        rows.exact is not None,
+        width,
+        n_calibrated,
+        {"file": source.name, "rows": rows.totals.size, "bins": rows.counts.shape[1]},
+        None if source.row_ids is None else np.asarray(source.row_ids),
+    )
+
+
+class MarginSpread(NamedTuple):
+    """Margins of deeper samples of rows: mean and deviation, (n, k), and the probability that they hold, (n,)."""
+
+    mean: np.ndarray
+    deviation: np.ndarray
+    held: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Rows of counts, and what a model says of them.
+
+    Parameters
+    ----------
+    model : Predictor
+        The model.
+    counts : CSR of shape (n, bins)
+        The rows.
+    beside : ndarray of shape (n, covariates)
+        Columns of covariates, which do not depend on depth.
+    name : str
+        Name of the rows, for errors.
+    outputs : ndarray of shape (n, t)
+        Outputs of the model.
+    """
+
+    model: Predictor
+    counts: CSR
+    beside: np.ndarray
+    name: str
+    outputs: np.ndarray
+
+    @classmethod
+    def read(cls, model: Predictor, X: MatrixLike | Source) -> tuple[Samples, Source]:
+        """Return all rows of a source in memory, and the source as the model takes it."""
+        source = model.schema.rows(X)
+        n_bins = model.schema.n_features
+        parts, beside = [], []
+        for chunk in source.chunks(model.rows_at_once):
+            parts.append(counts_of(_arrays.take_columns(chunk.X, np.arange(n_bins)), source.name, chunk.start))
+            beside.append(_arrays.to_dense(chunk.X[:, n_bins:]))
+        counts = sp.vstack(parts, format="csr")
+        if not counts.nnz:
+            raise DataError(f"{source.name}: all {source.n_rows:,} rows are empty, so that no depth is enough.")
+        empty = int((totals_of(counts) == 0).sum())
+        if empty:
+            say([f"{source.name}: {empty:,} of {source.n_rows:,} rows are empty. They are too shallow for any answer."])
+        return cls.of(model, counts, np.concatenate(beside), source.name), source
+
+    @classmethod
+    def of(cls, model: Predictor, counts: CSR, beside: np.ndarray, name: str) -> Samples:
+        """Return rows with their outputs."""
+        return cls(model, counts, beside, name, _outputs(model, counts, beside, name))
+
+    @cached_property
+    def totals(self) -> np.ndarray:
+        """Counts of each row, (n,)."""
+        return totals_of(self.counts)
+
+    @cached_property
+    def answers(self) -> np.ndarray:
+        """The answers of the model, (n,) or (n, t)."""
+        return self.model.answers.predicted(self.outputs)
+
+    @cached_property
+    def margins(self) -> np.ndarray:
+        """How far the outputs are within the answers, (n, k)."""
+        return margins_of(self.model.answers, self.outputs, self.outputs)
+
+    @cached_property
+    def memberships(self) -> np.ndarray:
+        """The probabilities (n, k) of the classes, which are the kinds of the rows; of other answers, one kind."""
+        answers = self.model.answers
+        if not isinstance(answers, ClassAnswers) or answers.is_multilabel:
+            return np.ones((self.totals.size, 1))
+        return np.exp(answers.log_probabilities(self.outputs))
+
+    @cached_property
+    def kinds(self) -> SharesOfKind:
+        """The shares of bins among rows like these, by kind."""
+        return SharesOfKind.of(self.counts, self.memberships, self.model.schema.shares.astype(np.float64))
+
+    @cached_property
+    def tolerance(self) -> np.ndarray | None:
+        """How far predictions (n, k) may move: half of the 50 % intervals of numbers; None for classes."""
+        answers = self.model.answers
+        if isinstance(answers, ClassAnswers):
+            return None
+        ends = answers.intervals(self.outputs, 0.5).reshape(*self.margins.shape, 2)
+        return (ends[..., 1] - ends[..., 0]) / 2
+
+    @cached_property
+    def exact(self) -> ExactScores | None:
+        """The scores as sums over bins, for machines that have that form."""
+        return ExactScores.of(self.model)
+
+    def thinned(self, places: np.ndarray, depths: np.ndarray, rng: np.random.Generator) -> Samples:
+        """Return some of the rows with fewer counts."""
+        few = thinned(self.counts[places], depths, rng)
+        return Samples.of(self.model, few, self.beside[places], self.name)
+
+    def margins_at(self, places: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        """Return how far other outputs are within the answers of rows, (m, k)."""
+        return margins_of(self.model.answers, outputs, self.outputs[places])
+
+    def holds(self, places: np.ndarray, margins: np.ndarray) -> np.ndarray:
+        """Return whether all answers of rows hold at other margins (m, ..., k)."""
+        if self.tolerance is None:
+            return np.asarray((margins > 0).all(axis=-1))
+        shape = (places.size, *[1] * (margins.ndim - 2), margins.shape[-1])
+        moved = np.abs(margins - self.margins[places].reshape(shape))
+        return np.asarray((moved <= self.tolerance[places].reshape(shape)).all(axis=-1))
+
+    def deeper(
+        self, places: np.ndarray, depths: np.ndarray, rng: np.random.Generator, width: float = _NORMAL_WIDTH
+    ) -> MarginSpread:
+        """Return how the margins of rows spread at larger depths, widened to intervals of this width."""
+        widened = width / _NORMAL_WIDTH
+        if self.exact is not None:
+            mean, deviation = self.exact.margins(self, places, depths)
+            return MarginSpread(mean, deviation, self._held_by_normal(places, mean, widened * deviation))
+        drawn: list[list[np.ndarray]] = [[] for _ in places]
+        open_rows, n_draws = np.arange(places.size), _FIRST_DRAWS
+        mean, deviation, held = np.empty((0, 0)), np.empty((0, 0)), np.empty(0)
+        while open_rows.size:
+            for row, margins in zip(
+                open_rows, self._drawn(places[open_rows], depths[open_rows], n_draws, rng), strict=True
+            ):
+                drawn[row].append(margins)
+            found = [
+                self._spread_of(place, np.concatenate(some), widened) for place, some in zip(places, drawn, strict=True)
+            ]
+            mean, deviation = (np.array([each[i] for each in found]) for i in range(2))
+            held = np.array([each[2] for each in found])
+            n_draws = sum(map(len, drawn[open_rows[0]]))  # doubled each time
+            likely = (held[open_rows] * n_draws + 1) / (n_draws + 2)
+            is_open = np.sqrt(likely * (1 - likely) / n_draws) > _ERROR
+            open_rows = open_rows[is_open] if 2 * n_draws <= _MOST_DRAWS else open_rows[:0]
+        return MarginSpread(mean, deviation, held)
+
+    def _spread_of(self, place: int, margins: np.ndarray, widened: float) -> tuple[np.ndarray, np.ndarray, float]:
+        mean, deviation = margins.mean(axis=0), margins.std(axis=0, ddof=1)
+        held = self.holds(np.array([place]), (mean + widened * (margins - mean))[None])
+        return mean, deviation, float(held.mean())
+
+    def _held_by_normal(self, places: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+        """Return the probability that answers hold where margins are normal, (n,)."""
+        deviation = np.maximum(deviation, 1e-12 + 1e-9 * np.abs(mean))
+        if self.tolerance is None:
+            return np.asarray(norm.cdf(mean / deviation).min(axis=1))
+        ends = (self.margins[places] + sign * self.tolerance[places] for sign in (1, -1))
+        above, below = (norm.cdf((end - mean) / deviation) for end in ends)
+        return np.asarray((above - below).min(axis=1))
+
+    def _drawn(self, places: np.ndarray, depths: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return margins (m, n, k) of n draws of what rows would show at larger depths."""
+        out = np.empty((places.size, n, self.margins.shape[1]))
+        for part in _arrays.slices(places.size, max(1, _NUMBERS // (n * self.counts.shape[1]))):
+            some = places[part]
+            rows = _arrays.to_dense(self.counts[some])
+            drawn = np.concatenate(
+                [
+                    deeper(row, self.kinds.pseudo_counts(row), self.memberships[place], depth, n, rng)
+                    for row, place, depth in zip(rows, some, depths[part], strict=True)
+                ]
+            )
+            again = np.repeat(some, n)
+            outputs = _outputs(self.model, drawn, self.beside[again], self.name)
+            out[part] = self.margins_at(again, outputs).reshape(some.size, n, -1)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class ExactScores:
+    """Scores as sums of functions of single counts, at a given number of counts of a row."""
+
+    functions: BinFunctions
+    normalize: Normalization | None
+    factors: np.ndarray
+    intercept: np.ndarray
+
+    @classmethod
+    def of(cls, model: Predictor) -> ExactScores | None:
+        """Return the scores of a machine on an additive map; None for other machines, and several classes.
+
+        The normalisation must be a function of an entry and the total of its row. The answer among several classes
+        depends on several scores together.
+        """
+        found, answers = model.exact, model.answers
+        if found is None or found.recipe.n_covariates:
+            return None
+        if isinstance(answers, RealAnswers) and answers.loss.name != "square":
+            return None
+        if isinstance(answers, ClassAnswers) and not answers.is_multilabel and model.n_outputs > 1:
+            return None
+        normalize = found.normalization
+        joins = normalize is not None and normalize.joins_bins and len(found.parts) > 1
+        if joins or (normalize is not None and normalize.of_total(np.ones(1), 1.0) is None):
+            return None
+        factors = found.preparation.factors
+        with suppress(InputError):
+            functions = BinFunctions(found.features, found.coef)
+            return cls(functions, normalize, np.ones(found.n_bins) if factors is None else factors, found.intercept)
+        return None
+
+    def margins(self, rows: Samples, places: np.ndarray, depths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return means and deviations (m, k) of margins of rows at larger depths."""
+        means, deviations = np.empty((2, places.size, rows.margins.shape[1]))
+        for i, (place, depth) in enumerate(zip(places, depths, strict=True)):
+            mean, variance = self.moments(rows, place, depth)
+            deviations[i] = np.sqrt(variance)
+            means[i] = rows.margins_at(places[[i]], mean[None])[0]
+        return means, deviations
+
+    def moments(self, rows: Samples, place: int, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance (t,) of the scores of a row at a larger depth, over the kinds that it may be of."""
+        row = _arrays.to_dense(rows.counts[[place]])[0]
+        chances = rows.memberships[place] / rows.memberships[place].sum()
+        kinds = np.flatnonzero(chances > 1e-9)
+        pseudo_counts = rows.kinds.pseudo_counts(row)
+        further, values = int(depth - rows.totals[place]), self.at(row, depth)
+        found = [score_moments(values, pseudo_counts[kind], further) for kind in kinds]
+        means = np.array([mean for mean, _ in found])  # bins that get no counts are empty, and add 0
+        variances = np.array([variance for _, variance in found])
+        mean = chances[kinds] @ means
+        return self.intercept + mean, chances[kinds] @ (variances + np.square(means - mean))
+
+    def at(self, row: np.ndarray, depth: int) -> BinValues:
+        """Return the functions of further counts of the bins of a row."""
+
+        def values(further: np.ndarray, bins: np.ndarray) -> np.ndarray:
+            counts = row[bins] + further
+            entries = counts if self.normalize is None else self.normalize.of_total(counts, float(depth))
+            return self.functions(self.factors[bins] * entries, bins)
+
+        return values
+
+
+def margins_of(answers: ClassAnswers | RealAnswers, outputs: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Return how far outputs (n, t) are within the answers of reference outputs (n, t): (n, k), above 0 if they are.
+
+    Numbers have their predictions.
+    """
+    if isinstance(answers, RealAnswers):
+        return np.asarray(answers.predicted(outputs)).reshape(outputs.shape[0], -1)
+    if answers.is_multilabel or outputs.shape[1] == 1:
+        threshold = 0.0 if answers.is_multilabel else float(answers.threshold or 0.0)
+        return np.where(reference > threshold, 1.0, -1.0) * (outputs - threshold)
+    best = np.argmax(reference, axis=1)[:, None]
+    others = outputs.copy()
+    np.put_along_axis(others, best, -np.inf, axis=1)
+    margin = np.abs(np.take_along_axis(outputs, best, axis=1) - others.max(axis=1, keepdims=True))
+    now, before = (answers.structure.answers(each, answers.calibration) for each in (outputs, reference))
+    return np.where((now == before)[:, None], margin, -margin)  # of classes with an order, medians are the answers
+
+
+def _outputs(model: Predictor, rows: Rows, beside: np.ndarray, name: str) -> np.ndarray:
+    """Return outputs (n, t) of any number of rows of counts with columns of covariates."""
+    out = np.empty((rows.shape[0], model.n_outputs))
+    room = model.room(min(model.rows_at_once, rows.shape[0]))
+    for part in _arrays.slices(rows.shape[0], model.rows_at_once):
+        some = _arrays.as_rows(_arrays.take_rows(rows, part), np.float32)
+        if beside.shape[1]:
+            columns = _arrays.like(beside[part].astype(np.float32), some)
+            some = _arrays.stack_columns([some, columns])
+        out[part] = model.scores(some, part.start, name, room)
+    return out
+
+
+def _width(rows: Samples, times: float, rng: np.random.Generator) -> tuple[float, int]:
+    """Return half an interval in deviations, and the number of thinned rows that tell it; see the module."""
+    thinning = np.sqrt(times)
+    depths = np.floor(rows.totals / thinning).astype(np.int64)
+    places = np.flatnonzero(depths >= _FEWEST_COUNTS)
+    if places.size < _FEWEST_TO_CALIBRATE:
+        least = int(np.ceil(_FEWEST_COUNTS * thinning))
+        say(
+            [
+                f"{rows.name}: fewer than {_FEWEST_TO_CALIBRATE} rows have {least:,} counts or more, too few to learn "
+                "from them how wide scores scatter: intervals are those of normal scores."
+            ]
+        )
+        return _NORMAL_WIDTH, 0
+    n_repeats = min(_MOST_REPEATS, max(1, _MOST_TO_CALIBRATE // (2 * places.size)))
+    n_rows = min(places.size, _MOST_TO_CALIBRATE)
+    places = np.repeat(np.sort(rng.permutation(places)[:n_rows]), n_repeats)
+    few = rows.thinned(places, depths[places], rng)
+    every = np.arange(places.size)
+    spread = few.deeper(every, rows.totals[places], rng)
+    error = np.abs(few.margins_at(every, rows.outputs[places]) - spread.mean)
+    scaled = np.sort((error / np.maximum(spread.deviation, 1e-12)).reshape(-1))
+    level = min(scaled.size - 1, int(np.ceil(COVERAGE * (scaled.size + 1))) - 1)
+    return float(scaled[level]), n_rows
+
+
+def _levels(rows: Samples, depths: Sequence[int] | None) -> list[int]:
+    """Return the depths of the curve. Raise InputError for those that no row can tell of."""
+    deepest = int(rows.totals.max())
+    if depths is None:
+        highest = max(1, int(np.quantile(rows.totals, 0.9)) // 2)
+        return np.unique(np.geomspace(max(1, highest / _LOWEST_LEVEL), highest, _LEVELS).astype(int)).tolist()
+    for depth in depths:
+        check_positive(depth, "depths", integer=True)
+        if 2 * depth > deepest:
+            raise InputError(
+                Message(
+                    "{depths}: {:,} counts cannot be judged: it takes rows of twice as many, and the deepest of {} has "
+                    "{:,} (row {}). Give depths of at most {:,}.",
+                    depth,
+                    rows.name,
+                    deepest,
+                    int(rows.totals.argmax()),
+                    deepest // 2,
+                )
+            )
+    return sorted({int(depth) for depth in depths})
+
+
+def _curve(rows: Samples, levels: Sequence[int], rng: np.random.Generator) -> tuple[DepthLevel, ...]:
+    """Return how many answers hold where rows of at least twice the depth are thinned to it."""
+    found = []
+    for level in levels:
+        places = np.flatnonzero(rows.totals >= 2 * level)
+        if places.size < min(_FEWEST_OF_LEVEL, rows.totals.size):
+            continue
+        places = np.sort(rng.permutation(places)[:_DRAWS_OF_LEVEL])
+        again = np.repeat(places, max(1, _DRAWS_OF_LEVEL // places.size) if places.size > 25 else 64)
+        few = rows.thinned(again, np.full(again.size, level), rng)
+        held = rows.holds(again, rows.margins_at(again, few.outputs)).reshape(places.size, -1).mean(axis=1)
+        error = held.std(ddof=1) / np.sqrt(places.size) if places.size > 1 else np.nan
+        found.append(DepthLevel(level, float(held.mean()), float(error), places.size))
+    return tuple(found)
+
+
+def _enough(curve: Sequence[DepthLevel], hold: float) -> float | None:
+    """Return the depth from which on the share of answers that hold is at least ``hold``; None if there is none."""
+    above = [level.share >= hold for level in curve]
+    if not above or not above[-1]:
+        return None
+    first = len(above) - (above[::-1].index(False) if False in above else len(above))
+    if first == 0:
+        return float(curve[0].depth)
+    (low, below, *_), (high, beyond, *_) = curve[first - 1], curve[first]
+    return float(low * (high / low) ** ((hold - below) / (beyond - below)))
+
+
+# --- sections
+
+
+def headline(found: Depth) -> Section:
+    """Return what was found in words."""
+    n_shallow = int(found.too_shallow.sum())
+    usual = f"{np.median(found.totals):,.0f} (from {found.totals.min():,} to {found.totals.max():,})"
+    told = f"{n_shallow:,} of {found.totals.size:,}"
+    enough = "not reached" if found.enough is None else f"{number(found.enough, 2)} counts"
+    how = "exact" if found.is_exact else "by draws"
+    return Section(
+        "Are there enough counts?",
+        f"A row holds its answer as far as a sample of {found.times:g} times as many counts would get the same one. "
+        f"Rows below {percent(found.hold, 0)} are too shallow to answer.",
+        lead=found.sentence,
+        lines={
+            "counts a row": f"median {usual}",
+            f"{percent(found.hold, 0)} hold from": enough,
+            "too shallow": told,
+            "stability": f"median {np.nanmedian(found.stability):.3f} at {found.times:g} times the depth ({how})",
+        },
+        note=""
+        if found.enough is not None
+        else "The depth is above half of what the deepest rows have, or totals of rows decide answers: if totals mean "
+        "nothing, fit on shares (l1) or log-cpm.",
+    )
+
+
+def curve(found: Depth) -> Section | None:
+    """Return the share of answers that hold by depth."""
+    if len(found.curve) < 2:
+        return None
+    return Section(
+        "Answers that hold by depth",
+        "Rows of at least twice a depth are thinned to it, without replacement; the answer of the whole row is what it "
+        "should be.",
+        (Figure(lambda: _drawn_curve(found)),),
+    )
+
+
+def _drawn_curve(found: Depth) -> str:
+    from matplotlib.ticker import NullLocator
+
+    with drawing(*CURVE_SIZE) as (figure, axes):
+        depths, shares, errors = (np.array([level[i] for level in found.curve], float) for i in range(3))
+        axes.set(xscale="log", ylim=(min(0.5, shares.min()) - 0.02, 1.01), xlabel="counts of a row")
+        axes.set_ylabel("share of answers that hold")
+        shown = depths[:: 1 + depths.size // 8].astype(int)
+        axes.set_xticks(shown, [f"{n:,}" for n in shown])
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.fill_between(depths, shares - 2 * errors, np.minimum(1, shares + 2 * errors), color=LINES[0], alpha=0.15)
+        axes.plot(depths, shares, color=LINES[0], marker="o", markersize=5)
+        axes.axhline(found.hold, color=MUTED, linewidth=1, linestyle="--")
+        if found.enough is not None:
+            axes.axvline(found.enough, color=LINES[1], linewidth=1.2)
+            axes.annotate(
+                f"{number(found.enough, 2)} counts",
+                (found.enough, axes.get_ylim()[0]),
+                xytext=(6, 6),
+                textcoords="offset points",
+                color=LINES[1],
+            )
+        told = ", ".join(f"{percent(level.share)} at {level.depth:,}" for level in found.curve)
+        return to_svg(figure, "depth-curve", f"Share of answers that hold by counts of a row: {told}.")
+
+
+def rows(found: Depth) -> Section:
+    """Return the rows, the least stable first."""
+    order = np.argsort(np.where(np.isnan(found.stability), -1, found.stability), kind="stable")
+    names = np.arange(found.totals.size) if found.row_names is None else found.row_names
+    has_one = found.margins.shape[1] == 1
+    heads = ("Row", "Counts", "Answer", "Stability", *(("Margin", "At depth, from", "to") if has_one else ()))
+    cells = [
+        (
+            str(names[i]),
+            f"{found.totals[i]:,}",
+            ", ".join(map(str, np.atleast_1d(found.answers[i]).tolist()[:8])),
+            "empty" if np.isnan(found.stability[i]) else f"{found.stability[i]:.3f}",
+            *((number(float(each[i, 0]), 3) for each in (found.margins, found.low, found.high)) if has_one else ()),
+        )
+        for i in order[:200]
+    ]
+    kinds = ("text", "number", "text", *["number"] * (len(heads) - 3))
+    return Section(
+        "Rows, the least stable first",
+        f"The margin is how far the score is within the answer (the prediction of numbers); for {percent(COVERAGE, 0)} "
+        f"of the rows, that of {found.times:g} times the counts lies between the ends.",
+        tables=folded(heads, cells, "rows", kinds),
+        layout="wide-table",
+    )
