@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from benchmarks.accuracy.fields import Table, fitted, score_of
 from chimap import HistogramClassifier
 from chimap.data.depth import thinned, totals_of
-from chimap.diagnostics.depth import Samples, margins_of
+from chimap.diagnostics.depth import Samples, depth, margins_of
 
 COVERED = ("mlrepo_gevers_ileum", "mlrepo_claesson", "cell_pbmc68k")
 LOST = ("mlrepo_gevers_ileum", "mlrepo_claesson", "mlrepo_sokol_uc")
@@ -61,7 +61,7 @@ def coverage(name: str, splits: int) -> Iterator[Line]:
             few = thinned(whole, totals_of(whole) // TIMES, np.random.default_rng(split))
             rows = totals_of(few) > 0
             whole, few = whole[rows], few[rows]
-            found = model.depth(few, times=TIMES, depths=(), random_state=split)
+            found = depth(model.fitted, few, times=TIMES, depths=(), random_state=split)
             there, now = (Samples.read(model.fitted, each.astype(np.float32))[0].outputs for each in (whole, few))
             margins = margins_of(model.fitted.answers, there, now)
             inside.append((found.low <= margins) & (margins <= found.high))

@@ -46,6 +46,7 @@ from chimap.normalizations import Normalization
 from chimap.reports.figures import CURVE_SIZE, LINES, MUTED, drawing, to_svg
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.section import Figure, Section, folded
+from chimap.selection.calibration import Calibration
 from chimap.tables import BinFunctions
 from chimap.tables.depth_moments import BinValues, score_moments
 
@@ -517,6 +518,7 @@ def margins_of(answers: ClassAnswers | RealAnswers, outputs: np.ndarray, referen
     others = outputs.copy()
     np.put_along_axis(others, best, -np.inf, axis=1)
     margin = np.abs(np.take_along_axis(outputs, best, axis=1) - others.max(axis=1, keepdims=True))
+    assert isinstance(answers.calibration, Calibration)
     now, before = (answers.structure.answers(each, answers.calibration) for each in (outputs, reference))
     return np.where((now == before)[:, None], margin, -margin)  # of classes with an order, medians are the answers
 
