@@ -69,10 +69,10 @@ def writer(
     coverage: float = 0.9,
     unassigned: float | None = None,
     level: float | None = None,
-) -> Callable[[Source, Progress, Extras], int]:
+) -> Callable[..., int]:
     """Return the function that writes predictions to ``output``, whose ending sets the format; "-" is CSV on stdout.
 
-    It takes the rows, the progress and extras of these very rows, and returns the number of rows that are unassigned.
+    It takes the rows, the progress and, if there are any, extras of these very rows, and returns the number of rows that are unassigned.
     ``wanted`` names the ``EXTRAS``, ``coverage`` is that of sets and intervals, and ``unassigned`` the share of rows
     like those of the fit that may be "unassigned"; None labels every row. Of labels in a tree, ``level`` asks for
     nodes. Raise InputError if the ending is unknown, or if the model or the format does not support ``wanted``.
@@ -102,10 +102,10 @@ def writer(
         names = model.answers.structure.names  # raises for a model without a tree
         predict = partial(_classes(model).nodes, level=level)
 
-    def run(source: Source, progress: Progress, of_rows: Extras) -> int:
+    def run(source: Source, progress: Progress, of_rows: Extras | None = None) -> int:
         from chimap._files import replacing
 
-        n_unassigned, extras = 0, named | of_rows
+        n_unassigned, extras = 0, named | (of_rows or {})
 
         def predicted() -> Chunks:
             nonlocal n_unassigned
