@@ -72,10 +72,11 @@ def writer(
 ) -> Callable[..., int]:
     """Return the function that writes predictions to ``output``, whose ending sets the format; "-" is CSV on stdout.
 
-    It takes the rows, the progress and, if there are any, extras of these very rows, and returns the number of rows that are unassigned.
-    ``wanted`` names the ``EXTRAS``, ``coverage`` is that of sets and intervals, and ``unassigned`` the share of rows
-    like those of the fit that may be "unassigned"; None labels every row. Of labels in a tree, ``level`` asks for
-    nodes. Raise InputError if the ending is unknown, or if the model or the format does not support ``wanted``.
+    It takes the rows, the progress and, if there are any, extras of these very rows, and returns the number of rows
+    that are unassigned. ``wanted`` names the ``EXTRAS``, ``coverage`` is that of sets and intervals, and ``unassigned``
+    the share of rows like those of the fit that may be "unassigned"; None labels every row. Of labels in a tree,
+    ``level`` asks for nodes. Raise InputError if the ending is unknown, or if the model or the format does not support
+    ``wanted``.
     """
     ending = ".csv" if str(output) == "-" else output.suffix.lower()
     write = FORMATS.get(ending)
