@@ -22,13 +22,16 @@ BAD = {
     "unknown row": (["digits.model", "digits.npz", "--rows", "x7"], r"has no row 'x7'"),
     "no labels": (["digits.model", "unlabelled.npz", "--kind", "permutation"], r"needs rows with labels"),
     "counterfactuals without data": (["digits.model", "--counterfactuals"], r"name it after MODEL"),
+    "stability without data": (["digits.model", "--stability", "10"], r"name it after MODEL"),
+    "stability without labels": (["digits.model", "unlabelled.npz", "--stability", "10"], r"labels"),
+    "groups alone": (["digits.model", "digits.npz", "--groups", "x"], r"give both"),
     "movable alone": (["digits.model", "digits.npz", "--movable", "p1"], r"give both"),
     "input": (["digits.model", "-o", "digits.model"], r"must end in"),
 }
 
 
 def test_a_page_arrays_json_and_the_terminal(folder):
-    page, arrays, told, alone, ink, removed, flipped = run_many(
+    page, arrays, told, alone, ink, removed, flipped, stable = run_many(
         [
             ["explain", "digits.model", "digits.npz", "--output", "why.html"],
             ["explain", "names.model", "sparse.npz", "--labels", "names.csv", "--rows", "3,5", "-o", "why.npz"],
@@ -37,10 +40,11 @@ def test_a_page_arrays_json_and_the_terminal(folder):
             ["explain", "ink.model", "ink.npz", "--json", "--kind", "permutation"],
             ["explain", "names.model", "sparse.npz", "--kind", "removal", "--output", "removed.html"],
             ["explain", "digits.model", "digits.npz", "--counterfactuals", "--json"],
+            ["explain", "digits.model", "digits.npz", "--stability", "10", "--output", "stable.html"],
         ],
         folder,
     )
-    for result in (page, arrays, told, alone, ink, removed, flipped):
+    for result in (page, arrays, told, alone, ink, removed, flipped, stable):
         assert result.code == 0, result.err
     text = (folder / "why.html").read_text()
     assert "Bin importance" in text
@@ -58,6 +62,8 @@ def test_a_page_arrays_json_and_the_terminal(folder):
     assert plain["rows"][0]["truth"] != plain["rows"][0]["predicted"]
     for row in flipped.json["rows"]:
         assert row["counterfactual"]["after"] != row["counterfactual"]["before"] == row["predicted"]
+    assert "10 halves of the rows" in " ".join(stable.out.split())
+    assert "Would other rows choose the same bins?" in (folder / "stable.html").read_text()
     assert "Next, write a page" in alone.out
     assert ["ranked", "by", "removal"] in [line.split() for line in removed.out.splitlines()]
     assert "all bins above it are emptied" in (folder / "removed.html").read_text()

@@ -63,6 +63,18 @@ def test_a_set_leaves_after_another(kind, weights):
 
 @KINDS
 @CASES
+def test_weights_without_rows_are_those_of_the_others(kind, weights):
+    machine, gone = made(kind, weights), SETS[1]
+    duals, others = machine.without(gone), but(gone)
+    alone = MatrixDowndates.of(
+        (Z @ Z.T)[np.ix_(others, others)], Y[others], ALPHA, None if weights is None else weights[others]
+    )
+    np.testing.assert_allclose(duals[others], alone.duals, atol=1e-10)
+    assert not duals[gone].any()
+
+
+@KINDS
+@CASES
 def test_what_changes_when_a_row_goes(kind, weights):
     machine, held = made(kind, weights), SETS[1]
     changes, before = machine.changes(held), machine.left_out([held])[held]

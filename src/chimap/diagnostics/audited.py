@@ -19,6 +19,7 @@ from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import Rows
 from chimap.losses import Square
+from chimap.normalizations.tf_idf import TfIdf
 from chimap.reports.score import true_answers
 from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
 from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
@@ -27,6 +28,7 @@ from chimap.solvers.downdates import Downdates, FeatureDowndates, MatrixDowndate
 if TYPE_CHECKING:
     from chimap.data import Source
     from chimap.data.source import CovariateTable
+    from chimap.features.exact.row_kernel import RowKernel
     from chimap.models.model import Model
 
 MOST_ROWS = 6000  # of a machine; more rows are audited in blocks, each of which is a machine of its own rows
@@ -35,6 +37,31 @@ _ROWS_TO_CHOOSE = 1500  # that choose the strength of a model of another loss
 _ROWS_OF_A_SAMPLE = 2000  # that show a shortcut at a fit
 _SAME = 1e-3  # share of the spread of outputs by which those of the model may differ from those of its ridge
 _UNPENALISED = 1e4  # scatter of columns whose weights are as good as free, over that of the rows
+
+
+def without_taught_weights(model: Model, rows: Source) -> Model:
+    """Return the model with bins as heavy as each other where the labels of its rows have weighed them.
+
+    Machines that leave rows out would know the labels of these rows by such weights: with labels of noise they find
+    what is not there.
+    """
+    recipe, normalization = model.recipe, model.normalization
+    if "bin_weights" in recipe.raced:
+        recipe = replace(recipe, bin_weights=None)
+    if normalization is not None and normalization.needs_labels:
+        normalization = TfIdf().fitted(rows)
+    return replace(model, recipe=recipe, normalization=normalization)
+
+
+def kernel_of_rows(model: Model, prepared: Rows) -> RowKernel | None:
+    """Return the kernel of an exact machine with prepared rows in place of its own; None for other machines."""
+    kernel = model.features.row_kernel
+    if kernel is None:
+        return None
+    kernel = kernel.take(slice(1))
+    kernel.extend(prepared)
+    kernel.keep(slice(1, None))
+    return kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +83,8 @@ class RowValues:
     def of(cls, model: Model, rows: Rows) -> RowValues:
         """Return the values of rows as they were read, with the columns of a model."""
         prepared, n = model.preparation(rows, 0, "X"), rows.shape[0]
-        kernel = model.features.row_kernel
+        kernel = kernel_of_rows(model, prepared)
         if kernel is not None:
-            kernel = kernel.take(slice(1))
-            kernel.extend(prepared)
-            kernel.keep(slice(1, None))
             square = np.empty((n, n), dtype=model.recipe.dtype)
             diagonal = kernel.gram_into(square)
             square = np.tril(square.astype(np.float64), -1)
@@ -185,6 +209,7 @@ class AuditedRows:
         y = true_answers(model, source)
         classes = _checked_classes(model, y, source.name)
         view = model.schema.rows(source)
+        model = without_taught_weights(model, view)
         X, counts = view.take(np.arange(view.n_rows)), source.take(np.arange(source.n_rows))
         Y, weights = _targets(y, classes), None
         if model.task.class_weight is not None and model.task.classes is not None:

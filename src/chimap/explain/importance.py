@@ -13,6 +13,7 @@ from chimap._types import Rows
 from chimap.features.mapped_functions import MappedModel
 
 _ROWS = 1000  # rows whose gradients are averaged
+_NUMBERS = 2**22  # entries of rows with another value that are in memory at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +149,42 @@ def gradient_importance(model: MappedModel, rows: Rows, n_bins: int, random_stat
     u = model.rows(rows)
     squares = model.function.mean_squared_gradient(u) * u.var(axis=0)
     return np.asarray(np.sqrt(model.by_bin(squares[:, None], n_bins)[:, 0]))
+
+
+def exchange_importance(
+    outputs: Callable[[Rows], np.ndarray], rows: Rows, n_models: int = 1, random_state: int = 0
+) -> np.ndarray:
+    """Return how far scores move when a bin takes its value in another row: the root mean square, (n_models, bins).
+
+    Parameters
+    ----------
+    outputs : callable
+        Scores (m, n_models t) of rows (m, bins), those of one model after those of another.
+    rows : array or CSR matrix of shape (n, bins)
+        Rows.
+    n_models : int, default=1
+        Number of models, which are measured together.
+    random_state : int, default=0
+        Seed of the choice of the other row.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).random((50, 2))
+    >>> exchange_importance(lambda rows: rows[:, :1], rows)[0, 1]
+    np.float64(0.0)
+    """
+    dense = np.array(_arrays.to_dense(rows))
+    others = dense[np.random.default_rng(random_state).permutation(len(dense))]
+    place, row = np.nonzero((dense != others).T)
+    first, totals = outputs(dense), np.zeros((dense.shape[1], n_models))
+    step = max(1, _NUMBERS // dense.shape[1])
+    for start in range(0, row.size, step):
+        bins, of = place[start : start + step], row[start : start + step]
+        changed = dense[of]
+        changed[np.arange(of.size), bins] = others[of, bins]
+        moved = np.square(outputs(changed) - first[of]).reshape(of.size, n_models, -1).sum(axis=2)
+        np.add.at(totals, bins, moved)
+    return np.asarray(np.sqrt(totals.T / len(dense)))
 
 
 def permutation_importance(

@@ -77,11 +77,6 @@ def removal_importance(
     return np.append(order, rest[rest_order]), np.append(values, rest_added[rest_order]).clip(0)
 
 
-def emptied_importance(outputs: Callable[[Rows], np.ndarray], rows: Rows) -> np.ndarray:
-    """Return C({i}) of each bin i alone, (bins,), as ``removal_importance`` begins; of all the rows that are given."""
-    return _Emptied(outputs, rows).added(np.arange(rows.shape[1])).clip(0)
-
-
 class _Emptied:
     """Rows in which some bins are emptied, with the change of their scores from those of the original rows."""
 

@@ -18,9 +18,15 @@ from chimap.data.table import places_of
 from chimap.explain.background import rows_like
 from chimap.explain.contributions import Explanation, contributions_of
 from chimap.explain.effects import BinEffect, bin_effect
-from chimap.explain.importance import Importance, gradient_importance, permutation_importance, variance_importance
+from chimap.explain.importance import (
+    Importance,
+    exchange_importance,
+    gradient_importance,
+    permutation_importance,
+    variance_importance,
+)
 from chimap.explain.neighbours import Neighbours, strongest
-from chimap.explain.removal import emptied_importance, removal_importance
+from chimap.explain.removal import removal_importance
 from chimap.models.answers import ClassAnswers
 from chimap.models.model import Model
 from chimap.recipe.codecs import is_matrix
@@ -131,14 +137,14 @@ def importance(
 def shares_of_bins(model: Model) -> np.ndarray:
     """Return the importance of each bin in the order of the bins, with sum 1, (bins,); a model that is constant has 0.
 
-    It is that by slopes of the scores where they have any, else how far the scores move when the bin alone is emptied:
-    contributions of kernels without slopes take a hundred times as long.
+    It is that by slopes of the scores where they have any, else how far the scores move when the bin takes its value
+    in another row: contributions of kernels without slopes take a hundred times as long.
     """
     rows = rows_like_fit(model)
     units = units_of_outputs(model, rows)
     with threads(model.n_jobs):
         if model.mapped() is None:
-            values = emptied_importance(lambda some: model.outputs_of_all(some) / units, rows)
+            values = exchange_importance(lambda some: model.outputs_of_all(some) / units, rows)[0]
         else:
             values = slopes_of_bins(model, rows, units)
     total = values.sum()

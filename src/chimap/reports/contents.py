@@ -42,6 +42,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     ),
     "explanation": (
         "chimap.reports.sections.importance:section",
+        "chimap.reports.sections.stability:section",
         "chimap.reports.sections.covariates:section",
         "chimap.reports.sections.effects:section",
         "chimap.reports.sections.explained_rows:section",

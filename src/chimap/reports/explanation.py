@@ -15,6 +15,7 @@ from chimap._types import JSON
 from chimap.data.split import name_of_whole
 from chimap.explain.effects import BinEffect
 from chimap.explain.importance import Importance
+from chimap.explain.stability import Stability
 from chimap.models.explain import effects
 from chimap.reports.explained_rows import ExplainedRow
 from chimap.reports.page import Page, now, package_versions
@@ -59,6 +60,8 @@ class ModelExplanation(Page):
         The importance as an image (a data URL), if the bins are pixels.
     covariates : dict or None, default=None
         What covariates and counts add to each other; see ``Covariates.describe``.
+    stability : Stability or None, default=None
+        Which bins halves of the rows choose, if it was asked for.
     versions : mapping of str to str, optional
         Versions of packages by name; by default ``package_versions()``.
     created : datetime, optional
@@ -79,6 +82,7 @@ class ModelExplanation(Page):
     which_rows: str = ""
     painted: str | None = None
     covariates: JSON | None = None
+    stability: Stability | None = None
     versions: Mapping[str, str] = field(default_factory=package_versions)
     created: datetime = field(default_factory=now)
 
@@ -116,6 +120,7 @@ class ModelExplanation(Page):
             ],
             "rows": [row.as_dict(self.bin_names, k) for row in self.rows],
             "covariates": plain(self.covariates),
+            "stability": self.stability and self.stability.as_dict(),
             "versions": plain(self.versions),
         }
 
@@ -140,6 +145,7 @@ def explanation_of(
     rows: list[ExplainedRow],
     which_rows: str,
     shape: tuple[int, int] | None,
+    stability: Stability | None = None,
 ) -> ModelExplanation:
     """Return everything that the page of an explanation of the model in ``file`` shows."""
     about, learned, covariates = model.describe(), model.learned, model.recipe.covariate_columns
@@ -165,4 +171,5 @@ def explanation_of(
         which_rows=which_rows,
         painted=None if shape is None else painted(importance.by_bin, shape),
         covariates=None if covariates is None else covariates.describe(),
+        stability=stability,
     )

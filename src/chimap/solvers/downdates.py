@@ -91,6 +91,13 @@ class Downdates(ABC):
             outputs[rows] = self.Y[rows] - np.linalg.solve(self.block(rows, rows), self.duals[rows])
         return outputs
 
+    def without(self, gone: np.ndarray) -> np.ndarray:
+        """Return the dual weights (n, t) of the machine without the rows ``gone``, which have 0."""
+        across = self.block(gone, slice(None))
+        duals = self.duals - across.T @ np.linalg.solve(across[:, gone], self.duals[gone])
+        duals[gone] = 0
+        return np.asarray(duals)
+
     def variances(self, sets: Sequence[np.ndarray] | None = None) -> np.ndarray:
         """Return the variances (n,) of the residuals of ``left_out``, in units of that of the noise of weight 1."""
         if sets is None:

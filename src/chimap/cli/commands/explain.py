@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.data import Source
     from chimap.explain.contributions import Explanation
+    from chimap.explain.stability import Stability
     from chimap.models.model import Model
     from chimap.models.predictor import Predictor
     from chimap.reports import ExplainedRow, ModelExplanation
@@ -29,10 +30,11 @@ def explain(
     data: str | None = None,
     *,
     labels: str | None = None,
-    table: Annotated[TableOptions, Without("groups", "split", "sample_weight", "covariates")],
+    table: Annotated[TableOptions, Without("split", "sample_weight", "covariates")],
     output: Path | None = None,
     rows: str | None = None,
     kind: str = "auto",
+    stability: int | None = None,
     counterfactuals: bool = False,
     movable: str | None = None,
     shape: str | None = None,
@@ -58,6 +60,9 @@ def explain(
     kind : NAME
         How to rank the bins: gradient, variance, removal, permutation (needs labels) or auto. auto is variance for
         additive kernels and gradient for others.
+    stability : N
+        Halve the rows N times, whole --groups together, and show which bins the halves choose again, with a bound on
+        those chosen by chance (stability selection). DATA needs labels.
     counterfactuals
         Show the least change of counts that flips the prediction of each row, beside the nearest real row.
     movable : BINS
@@ -69,6 +74,7 @@ def explain(
     Examples:
       chimap explain my.model
       chimap explain my.model data.npz --output why.html
+      chimap explain my.model table.csv --stability 100 --groups subject
       chimap explain my.model table.csv --counterfactuals --movable 'otu_*'
       chimap explain my.model table.csv --rows sample-12,sample-40 --output why.html
       chimap explain my.model data.npz --rows 0,1,2 --output contributions.npz
@@ -90,6 +96,12 @@ def explain(
         raise InputError(f"--output must end in .html (a page) or .npz (arrays); got {str(output)!r}.")
     if data is None and (rows is not None or labels is not None):
         raise InputError("--rows and --labels need DATA; name it after MODEL.")
+    if stability is not None:
+        flag_values.check_least(stability, "--stability", 2)
+        if data is None:
+            raise InputError("--stability halves labelled rows of DATA; name it after MODEL.")
+    if table.groups is not None and stability is None:
+        raise InputError("--groups says what --stability halves; give both.")
     if counterfactuals and data is None:
         raise InputError("--counterfactuals changes rows of DATA; name it after MODEL.")
     if movable is not None and not counterfactuals:
@@ -116,6 +128,7 @@ def explain(
     with show.busy("explaining"):
         pixels = _pixels(exact, shape, sample)
         importance = importance_of(exact, sample, None if y is None else y[of_sample], kind)
+        stable = None if stability is None or source is None else _stability(exact, source, table, stability, json)
         explanation: Explanation | None = None
         explained_rows: list[ExplainedRow] = []
         if source is not None and places is not None:
@@ -124,7 +137,7 @@ def explain(
             if counterfactuals:
                 bins = None if movable is None else flag_values.listed(movable)
                 explained_rows = explained.with_counterfactuals(exact, source, places, explained_rows, bins, of_sample)
-        page = explanation_of(exact, model.name, source, sample, importance, explained_rows, which, pixels)
+        page = explanation_of(exact, model.name, source, sample, importance, explained_rows, which, pixels, stable)
     _write(page, explanation, output, overwrite)
     if json:
         show.as_json({"command": "explain", "output": output and str(output), **page.as_dict()})
@@ -156,6 +169,16 @@ def _chosen(
     ]
     which = "The worst mistakes first." if y is not None else "The least certain predictions first."
     return worst, which
+
+
+def _stability(model: Model, source: Source, table: TableOptions, n_resamples: int, silent: bool) -> Stability:
+    """Return which bins halves of the rows of a source choose."""
+    from chimap.cli import data_rows
+    from chimap.data.labelled import labels_of
+    from chimap.diagnostics.stability import stability
+
+    labels_of(source)  # without labels, its error says how to name them
+    return stability(model, source, data_rows.groups_of(source, table), n_resamples, progress=show.progress(silent))
 
 
 def _pixels(model: Model, shape: str | None, sample: Source | None) -> tuple[int, int] | None:
@@ -225,9 +248,18 @@ def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None
         "ranked by": page.importance.kind,
         "bins": "\n".join(bins),
         "bin weights": page.data.get("bin weights"),
+        "stable bins": None if page.stability is None else page.stability.sentence,
+        "chosen by": None if page.stability is None else _shares(page.stability),
         "rows": "\n".join(rows) or None,
         "output": None if output is None else str(output),
     }
+
+
+def _shares(stability: Stability) -> str:
+    """Return the bins that halves of the rows choose, with their shares."""
+    places = stability.ranked[:20]
+    width = max((len(str(stability.names[i])) for i in places), default=0)
+    return "\n".join(f"{stability.names[i]!s:<{width}}  {stability.shares[i]:.0%}" for i in places)
 
 
 def _shown(answer: object) -> str:
