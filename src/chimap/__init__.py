@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from chimap.diagnostics.forget import forget
     from chimap.diagnostics.ordination import ordinate
     from chimap.diagnostics.permanova import permanova
+    from chimap.diagnostics.suggestion import suggest
     from chimap.estimators import HistogramClassifier, HistogramRegressor, load, save
     from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
     from chimap.export import export_model
@@ -152,6 +153,7 @@ __all__ = [
     "report",
     "permanova",
     "ordinate",
+    "suggest",
     "audit",
     "forget",
 ]
@@ -165,6 +167,7 @@ _HOMES = {
     "diagnostics.permanova": ("permanova",),
     "diagnostics.audit": ("audit",),
     "diagnostics.forget": ("forget",),
+    "diagnostics.suggestion": ("suggest",),
     "engines": (),
     "explain": (),
     "export": ("export_model",),

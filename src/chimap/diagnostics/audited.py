@@ -18,6 +18,7 @@ from chimap._errors import DataError
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import Rows
+from chimap.data.label_kinds import places_among
 from chimap.losses import Square
 from chimap.normalizations.tf_idf import TfIdf
 from chimap.reports.score import true_answers
@@ -80,10 +81,16 @@ class RowValues:
     is_matrix: bool
 
     @classmethod
-    def of(cls, model: Model, rows: Rows) -> RowValues:
-        """Return the values of rows as they were read, with the columns of a model."""
+    def of(cls, model: Model, rows: Rows, after: RowKernel | None = None) -> RowValues:
+        """Return the values of rows as they were read, with the columns of a model.
+
+        after: the kernel of an exact machine, whose own rows stand before these.
+        """
         prepared, n = model.preparation(rows, 0, "X"), rows.shape[0]
-        kernel = kernel_of_rows(model, prepared)
+        kernel = kernel_of_rows(model, prepared) if after is None else after
+        if after is not None:
+            n += after.diagonal().size
+            after.extend(prepared)
         if kernel is not None:
             square = np.empty((n, n), dtype=model.recipe.dtype)
             diagonal = kernel.gram_into(square)
@@ -213,7 +220,7 @@ class AuditedRows:
         X, counts = view.take(np.arange(view.n_rows)), source.take(np.arange(source.n_rows))
         Y, weights = _targets(y, classes), None
         if model.task.class_weight is not None and model.task.classes is not None:
-            weights = model.task.class_weight[np.searchsorted(model.task.classes, y)]
+            weights = model.task.class_weight[places_among(y, model.task.classes)]
         size = min(MOST_ROWS, int(np.sqrt(model.recipe.budget / (8 * _SQUARES))))
         order = np.random.default_rng(0).permutation(y.size) if y.size > size else np.arange(y.size)
         with threads(model.n_jobs):

@@ -59,6 +59,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "chimap.diagnostics.audit_sections:copies",
         "chimap.diagnostics.audit_sections:groups",
     ),
+    "suggestion": ("chimap.diagnostics.suggestion:choices",),
     "learned kernel": (
         "chimap.reports.kernel:summary",
         "chimap.reports.kernel:widths",

@@ -18,6 +18,7 @@ NAMES = (
     "compare",
     "permanova",
     "ordinate",
+    "suggest",
     "audit",
     "learn-kernel",
     "compress",

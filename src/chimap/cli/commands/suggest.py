@@ -1,0 +1,95 @@
+"""``chimap suggest``: the rows of a pool that are worth a label."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from chimap._errors import InputError
+from chimap.cli import flag_values, messages, outputs, show
+from chimap.cli.options import TableOptions
+from chimap.cli.parser import Without
+
+if TYPE_CHECKING:
+    from chimap.diagnostics.suggestion import Suggestion
+
+
+def suggest(
+    model: Path,
+    pool: str,
+    *,
+    n: int = 20,
+    cost: str | None = None,
+    labelled: str | None = None,
+    output: Path | None = None,
+    report: Path | None = None,
+    table: Annotated[TableOptions, Without("split", "sample_weight", "covariates")],
+    jobs: int | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    json: bool = False,
+) -> None:
+    """Suggest which rows of POOL to label next.
+
+    A label tells about the rows that are like it. Rows are chosen one after the other for how much of what MODEL does
+    not know about POOL each removes: uncertain answers count, and near copies are not chosen twice. With --groups,
+    whole groups are chosen, such as the donors whose cells to label.
+
+    Parameters
+    ----------
+    pool
+        Rows without labels, as for 'chimap predict'.
+    n : N
+        Number of rows, or of groups, to suggest.
+    cost : COLUMN
+        Column of POOL with what a label of each row costs, above 0: rows are chosen by what they tell for it.
+    labelled : DATA
+        Rows that are labelled, for models that keep none of the rows that they were fitted on.
+    output : FILE
+        File to write, .csv: the suggested rows or groups, the first one first.
+    report : PAGE
+        Write the suggestion as one HTML page.
+
+    \b
+    Examples:
+      chimap suggest my.model unlabelled.csv --n 20
+      chimap suggest my.model unlabelled.csv --n 50 --cost minutes --output next.csv
+      chimap suggest cells.model new.h5ad --n 3 --groups donor --report next.html
+    """
+    from chimap import load
+    from chimap import suggest as suggested
+    from chimap.cli import data_rows
+
+    flag_values.check_least(n, "--n", 1)
+    if output is not None and output.suffix.lower() != ".csv":
+        raise InputError(f"--output must end in .csv; got {str(output)!r}.")
+    outputs.check_outputs({"--output": output, "--report": report}, (model, pool, labelled), overwrite)
+    fitted = load(model, kind="model").set_params(n_jobs=jobs)
+    prices = [] if cost is None else [cost]
+    source = data_rows.open_data(
+        pool, None, fitted.fitted, silent=json, reads_labels=False, table=table, metadata=prices
+    )
+    known = None if labelled is None else data_rows.open_data(labelled, None, fitted.fitted, silent=json, table=table)
+    groups = data_rows.groups_of(source, table)
+    with show.busy("choosing rows"):
+        found = suggested(fitted, source, n, groups=groups, cost=cost, labelled=known, random_state=seed)
+    if output is not None:
+        _write(found, output)
+    if report is not None:
+        found.save(report, overwrite=overwrite)
+        messages.written.append(str(report))
+    if json:
+        show.as_json({"command": "suggest", "output": output and str(output), **found.as_dict()})
+        return
+    heads, lines = found.table()
+    show.table(found.sentence, heads[:3], heads[3:], lines)
+
+
+def _write(found: Suggestion, output: Path) -> None:
+    from chimap._files import replacing
+
+    heads, lines = found.table()
+    with replacing(output) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([[head.lower() for head in heads[1:]], *(line[1:] for line in lines)])
+    messages.written.append(str(output))

@@ -1,0 +1,364 @@
+"""Which rows of a pool to label next: those that would tell the most about all of it.
+
+Outputs of the pool have the covariance of ridge as a Gaussian process, given the labelled rows l (Rasmussen and
+Williams, 2006, sec. 2.2),
+
+    C = K_pp - K_pl (K_ll + alpha)^-1 K_lp,
+
+whatever their labels. A set S that is labelled removes trace-like uncertainty
+
+    G(S) = sum_x w_x [C_xS (C_SS + alpha)^-1 C_Sx],    w_x = 1 / (1 + (m_x / median m)^2),
+
+where m_x is the margin between the two largest scores of row x: what is certain needs no label. Rows are chosen one
+after the other, and C is that of all rows chosen before: two copies are never both worth their cost. The weights were
+compared with none, with exp(-m) and with the margin alone on four sets: they are the only ones above random labels at
+every step (``benchmarks/accuracy/suggest.py``).
+
+References
+----------
+Cohn, Neural network exploration using optimal experiment design, 1996. Seo, Wallat, Graepel and Obermayer, Gaussian
+process regression: active data selection and test point rejection, 2000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from chimap import _arrays
+from chimap._errors import InputError
+from chimap._formatting import number, percent, plain, words
+from chimap._messages import Message
+from chimap._threads import threads
+from chimap._types import JSON, ArrayLike, Rows
+from chimap._validation import DataError
+from chimap.data import Source
+from chimap.data.split import name_of_whole
+from chimap.diagnostics.audited import RowValues
+from chimap.models.answers import ClassAnswers, class_scores
+from chimap.models.model import Model
+from chimap.readers import open_source
+from chimap.reports.figures import GOOD, drawing, to_svg
+from chimap.reports.page import Page, now, package_versions
+from chimap.reports.rows import row_names
+from chimap.reports.section import Figure, Section, folded
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+_MOST_LABELLED, _MOST_OF_POOL = 4000, 2000  # rows whose kernel values are in memory together
+_FREE = 1e4  # variance of the intercept, which has no prior, over the scatter of a row
+
+
+@dataclass(frozen=True, eq=False)
+class Suggestion(Page):
+    """Rows or groups of a pool in the order in which to label them.
+
+    Parameters
+    ----------
+    chosen : tuple of str
+        Names of the rows or groups, the first one first.
+    places : tuple of ndarray of int
+        Places of their rows in the pool.
+    removed : ndarray of shape (n,)
+        Share of the uncertainty about the pool that is gone once each and all before it are labelled.
+    answers : tuple
+        What the model answers today; None for groups.
+    are_groups : bool
+        Whether groups are chosen.
+    data : mapping of str to object
+        Facts about the rows by name.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default ``package_versions()``.
+    created : datetime, optional
+        Time of the suggestion, with its time zone; by default now.
+    """
+
+    kind: ClassVar[str] = "suggestion"
+
+    chosen: tuple[str, ...]
+    places: tuple[np.ndarray, ...]
+    removed: np.ndarray
+    answers: tuple[object, ...]
+    are_groups: bool
+    data: Mapping[str, object]
+    versions: Mapping[str, str] = field(default_factory=package_versions)
+    created: datetime = field(default_factory=now)
+
+    @property
+    def title(self) -> str:
+        """Title of the page."""
+        return f"What to label next in {self.data['pool']}"
+
+    @property
+    def noun(self) -> str:
+        """What is chosen."""
+        return "groups" if self.are_groups else "rows"
+
+    @property
+    def sentence(self) -> str:
+        """How much the suggestion tells."""
+        return f"{len(self.chosen)} {self.noun} remove {percent(self.removed[-1])} of what is uncertain in the pool"
+
+    def details(self) -> dict[str, Mapping[str, object]]:
+        """Return facts about the rows and the versions."""
+        return {"Data": self.data, "Versions": self.versions}
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Return heads and cells of the table."""
+        heads = ("No.", self.noun[:-1].capitalize(), "Rows" if self.are_groups else "Answer today", "Removed")
+        told = [f"{rows.size:,}" for rows in self.places] if self.are_groups else [words(one) for one in self.answers]
+        listed = zip(self.chosen, told, self.removed, strict=True)
+        return heads, [(f"{i}", name, about, percent(share)) for i, (name, about, share) in enumerate(listed, 1)]
+
+    def as_dict(self) -> JSON:
+        """Return the suggestion as JSON types."""
+        listed = zip(self.chosen, self.places, self.answers, self.removed, strict=True)
+        return {
+            "title": self.title,
+            "data": plain(self.data),
+            "suggested": [
+                {"name": name, "rows": rows.tolist(), "answer": plain(answer), "removed": float(share)}
+                for name, rows, answer, share in listed
+            ],
+        }
+
+
+def suggest(
+    model: BaseEstimator,
+    pool: object,
+    n: int = 20,
+    *,
+    groups: ArrayLike | str | None = None,
+    cost: ArrayLike | str | None = None,
+    labelled: object = None,
+    random_state: int = 0,
+) -> Suggestion:
+    """Return the rows of a pool that are worth a label, the first one first; see the module.
+
+    Parameters
+    ----------
+    model : HistogramClassifier or HistogramRegressor
+        A fitted model.
+    pool : array, sparse matrix, data frame, path or Source of m rows
+        Rows without labels, of which at most 2000 are drawn.
+    n : int, default=20
+        Number of rows, or of groups, to suggest.
+    groups : array of shape (m,) or str, default=None
+        The group of each row, or the name of its column: groups are labelled as a whole, such as the cells of a donor.
+    cost : array of shape (m,) or str, default=None
+        What a label of each row costs, above 0, or the name of its column; a group costs the sum of its rows.
+    labelled : rows as ``pool``, default=None
+        Rows that have a label. None takes those that an exact machine keeps.
+    random_state : int, default=0
+        Seed of the rows that are drawn.
+
+    Returns
+    -------
+    Suggestion
+
+    Raises
+    ------
+    DataError
+        If the pool is smaller than n, a cost is not above 0, or the model keeps no rows and ``labelled`` is not given.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from chimap import HistogramClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = HistogramClassifier("exp-chi2", features="exact", alpha=0.1).fit(X[:100], y[:100])
+    >>> found = suggest(model, X[100:400], n=5)
+    >>> len(found.chosen), bool(found.removed[0] < found.removed[-1] < 1)
+    (5, True)
+    """
+    fitted: Model | None = getattr(getattr(model, "exact_", None), "fitted", None)
+    if fitted is None:
+        raise InputError(f"a suggestion takes a fitted HistogramClassifier or HistogramRegressor; got {model!r}.")
+    aside = [name for name in (groups, cost) if isinstance(name, str)]
+    source = open_source(pool, like=model, aside=aside)
+    rng = np.random.default_rng(random_state)
+    drawn = np.sort(rng.permutation(source.n_rows)[:_MOST_OF_POOL])
+    units, names = _units(source, groups, drawn)
+    if not 1 <= n <= len(units):
+        raise DataError(Message("{n=}: {} has {:,} {} to choose from.", n, source.name, len(units), _noun(groups)))
+    prices = _prices(source, cost, drawn)
+    X = _arrays.take_rows(fitted.schema.rows(source).take(np.arange(source.n_rows)), drawn)
+    with threads(fitted.n_jobs):
+        known = None if labelled is None else _some(rng, fitted, open_source(labelled, like=model))
+        square, n_known = _kernel(rng, fitted, X, known)
+        outputs = fitted.outputs_of_all(fitted.preparation(X, 0, source.name))
+        covariance = _posterior(square, n_known, float(fitted.learned.alpha or 1.0))
+        order, removed = greedy(
+            covariance, float(fitted.learned.alpha or 1.0), _weights(fitted, outputs), units, prices, n
+        )
+    predicted = np.asarray(fitted.answers.predicted(outputs))
+    are_groups = groups is not None
+    facts = {
+        "pool": name_of_whole(source.name),
+        "rows of the pool": source.n_rows,
+        "rows looked at": drawn.size if drawn.size < source.n_rows else None,
+        "labelled rows": n_known,
+        "model": f"{type(model).__name__} ({fitted.describe()['kernel']})",
+    }
+    return Suggestion(
+        tuple(names[i] for i in order),
+        tuple(drawn[units[i]] for i in order),
+        removed,
+        tuple(None if are_groups else plain(predicted[units[i][0]]) for i in order),
+        are_groups,
+        {name: fact for name, fact in facts.items() if fact is not None},
+    )
+
+
+def greedy(
+    covariance: np.ndarray, noise: float, weights: np.ndarray, units: Sequence[np.ndarray], prices: np.ndarray, n: int
+) -> tuple[list[int], np.ndarray]:
+    """Return the places of n units that remove the most weighted variance for their price, and the share removed.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (m, m)
+        Covariance of the outputs of the pool.
+    noise : float
+        Variance of a label.
+    weights : ndarray of shape (m,)
+        Weights w of the rows.
+    units : sequence of ndarray of int
+        The rows of each unit.
+    prices : ndarray of shape (m,)
+        What a label of each row costs.
+    n : int
+        Number of units.
+    """
+    C, total = covariance.copy(), float(weights @ covariance.diagonal())
+    left, order, removed = set(range(len(units))), [], []
+    are_rows = all(rows.size == 1 for rows in units)
+    while len(order) < n:
+        places = sorted(left)
+        if are_rows:
+            rows = np.array([units[i][0] for i in places])
+            gains = (weights @ np.square(C[:, rows])) / (C[rows, rows] + noise) / prices[rows]
+        else:
+            gains = np.array([weights @ _taken(C, units[i], noise)[1] / prices[units[i]].sum() for i in places])
+        best = places[int(np.argmax(gains))]
+        solved, _ = _taken(C, units[best], noise)
+        C -= solved
+        left.remove(best)
+        order.append(best)
+        removed.append(1 - float(weights @ C.diagonal()) / total)
+    return order, np.array(removed)
+
+
+def _taken(C: np.ndarray, rows: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return what labels of some rows take from the covariance (m, m), and its diagonal (m,)."""
+    inner = C[np.ix_(rows, rows)] + noise * np.eye(rows.size)
+    across = C[:, rows]
+    half = solve_triangular(cho_factor(inner, lower=True)[0], across.T, lower=True)
+    return half.T @ half, np.square(half).sum(axis=0)
+
+
+def _kernel(rng: np.random.Generator, model: Model, X: Rows, known: Rows | None) -> tuple[np.ndarray, int]:
+    """Return kernel values among labelled rows and then those of the pool, and the number of labelled ones."""
+    if known is not None:
+        values = RowValues.of(model, _arrays.stack_rows([known, X]))
+        n_known = known.shape[0]
+    else:
+        kernel = model.features.row_kernel
+        if kernel is None:
+            raise DataError(
+                Message(
+                    "the model keeps none of the rows that it was fitted on, so it does not know what is known: give "
+                    "them as {labelled}."
+                )
+            )
+        n_rows = int(model.coef.shape[0])
+        n_known = min(n_rows, _MOST_LABELLED)
+        values = RowValues.of(model, X, kernel.take(np.sort(rng.permutation(n_rows)[:n_known])))
+    square = values.values if values.is_matrix else values.values @ values.values.T
+    return square, n_known
+
+
+def _posterior(square: np.ndarray, n_known: int, alpha: float) -> np.ndarray:
+    """Return the covariance C of the pool, the rows from ``n_known`` on, with a free intercept."""
+    square = square + _FREE * max(float(square.diagonal().mean()), np.finfo(np.float64).tiny)
+    inner = square[:n_known, :n_known] + alpha * np.eye(n_known)
+    across = square[:n_known, n_known:]
+    return np.asarray(square[n_known:, n_known:] - across.T @ cho_solve(cho_factor(inner, lower=True), across))
+
+
+def _weights(model: Model, outputs: np.ndarray) -> np.ndarray:
+    """Return how much each row of the pool counts (m,): less, the more certain its answer is."""
+    answers = model.answers
+    if not isinstance(answers, ClassAnswers):
+        return np.ones(len(outputs))
+    if answers.is_multilabel:
+        margins = np.abs(outputs).mean(axis=1)
+    else:
+        best = np.partition(class_scores(outputs), -2, axis=1)
+        margins = best[:, -1] - best[:, -2]
+    return np.asarray(1 / (1 + np.square(margins / max(float(np.median(margins)), 1e-300))))
+
+
+def _some(rng: np.random.Generator, model: Model, source: Source) -> Rows:
+    """Return labelled rows, or some of them, in the columns of the model."""
+    rows = model.schema.rows(source)
+    return rows.take(np.sort(rng.permutation(rows.n_rows)[:_MOST_LABELLED]))
+
+
+def _units(source: Source, groups: ArrayLike | str | None, drawn: np.ndarray) -> tuple[list[np.ndarray], list[str]]:
+    """Return what is chosen from, as places among the rows that are drawn, and their names."""
+    if groups is None:
+        return [np.array([i]) for i in range(drawn.size)], [str(name) for name in row_names(source)[drawn]]
+    column = source.column(groups) if isinstance(groups, str) else np.asarray(groups)
+    if column.shape != (source.n_rows,):
+        raise DataError(
+            Message("{groups}: expected a group for each of {:,} rows; got {}.", source.n_rows, column.shape)
+        )
+    names, members = np.unique(column[drawn].astype(str), return_inverse=True)
+    return [np.flatnonzero(members == i) for i in range(names.size)], names.tolist()
+
+
+def _prices(source: Source, cost: ArrayLike | str | None, drawn: np.ndarray) -> np.ndarray:
+    if cost is None:
+        return np.ones(drawn.size)
+    try:
+        prices = np.asarray(source.column(cost) if isinstance(cost, str) else cost, dtype=np.float64)
+    except ValueError as error:
+        raise DataError(Message("{cost}: expected numbers: {}.", error)) from None
+    if prices.shape != (source.n_rows,) or not (prices > 0).all():
+        raise DataError(Message("{cost}: expected a number above 0 for each of {:,} rows.", source.n_rows))
+    return prices[drawn]
+
+
+def _noun(groups: object) -> str:
+    return "rows" if groups is None else "groups"
+
+
+def choices(suggestion: Suggestion) -> Section:
+    """Return the suggestion as a curve and a table."""
+    heads, cells = suggestion.table()
+    return Section(
+        "What to label next",
+        "In this order: each is chosen for what it removes after all before it. Certain answers count less, and a copy "
+        "of a labelled row removes next to nothing.",
+        (Figure(lambda: curve(suggestion)),),
+        folded(heads, cells, suggestion.noun, ("number", "text", "text", "number"), listed=20),
+        lead=suggestion.sentence,
+    )
+
+
+def curve(suggestion: Suggestion) -> str:
+    """Draw the uncertainty that is removed by the number of labels."""
+    removed = np.append(0, suggestion.removed)
+    with drawing(330, 200) as (figure, axes):
+        axes.plot(range(removed.size), 100 * removed, color=GOOD, marker="o", markersize=3)
+        axes.set(xlabel=f"Labelled {suggestion.noun}", ylabel="Uncertainty removed, %", ylim=(0, None))
+        axes.grid(axis="y")
+        last = f"{len(suggestion.chosen)} {suggestion.noun} remove {number(100 * suggestion.removed[-1], 3)} %"
+        return to_svg(figure, "suggestion", f"Uncertainty removed: {last}.")
