@@ -10,9 +10,9 @@ whatever their labels. A set S that is labelled removes trace-like uncertainty
     G(S) = sum_x w_x [C_xS (C_SS + alpha)^-1 C_Sx],    w_x = 1 / (1 + (m_x / median m)^2),
 
 where m_x is the margin between the two largest scores of row x: what is certain needs no label. Rows are chosen one
-after the other, and C is that of all rows chosen before: two copies are never both worth their cost. The weights were
-compared with none, with exp(-m) and with the margin alone on four sets: they are the only ones above random labels at
-every step (``benchmarks/accuracy/suggest.py``).
+after the other, and C is that of all rows chosen before: two copies are never both worth their cost. Without weights,
+cells of the blood are no better than random ones from 80 labels on; the smallest margins alone are worse there at
+first, since they are alike (``benchmarks/accuracy/suggest.py`` has what the weights gain).
 
 References
 ----------
