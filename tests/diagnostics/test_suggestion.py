@@ -60,7 +60,7 @@ def test_rows_that_the_model_keeps_are_the_labelled_ones(model):
     assert alone.chosen == given.chosen
     np.testing.assert_allclose(alone.removed, given.removed, rtol=1e-4)
     assert (np.diff(alone.removed) > 0).all()
-    assert alone.as_dict()["suggested"][0]["answer"] == model.predict(POOL)[int(alone.chosen[0])]
+    assert alone.as_dict()["answers"][0] == model.predict(POOL)[int(alone.chosen[0])]
 
 
 def test_groups_and_costs(model):

@@ -22,9 +22,8 @@ process regression: active data selection and test point rejection, 2000.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -32,19 +31,19 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from chimap import _arrays
 from chimap._errors import InputError
-from chimap._formatting import number, percent, plain, words
+from chimap._formatting import number, percent, words
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._types import JSON, ArrayLike, Rows
+from chimap._types import ArrayLike, Rows
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.data.split import name_of_whole
+from chimap.diagnostics.answer import Answer
 from chimap.diagnostics.audited import RowValues
 from chimap.models.answers import ClassAnswers, class_scores
 from chimap.models.model import Model
 from chimap.readers import open_source
 from chimap.reports.figures import GOOD, drawing, to_svg
-from chimap.reports.page import Page, now, package_versions
 from chimap.reports.rows import row_names
 from chimap.reports.section import Figure, Section, folded
 
@@ -55,9 +54,9 @@ _MOST_LABELLED, _MOST_OF_POOL = 4000, 2000  # rows whose kernel values are in me
 _FREE = 1e4  # variance of the intercept, which has no prior, over the scatter of a row
 
 
-@dataclass(frozen=True, eq=False)
-class Suggestion(Page):
-    """Rows or groups of a pool in the order in which to label them.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Suggestion(Answer):
+    """Rows or groups of a pool in the order in which to label them. See ``Answer`` for the other fields.
 
     Parameters
     ----------
@@ -71,12 +70,6 @@ class Suggestion(Page):
         What the model answers today; None for groups.
     are_groups : bool
         Whether groups are chosen.
-    data : mapping of str to object
-        Facts about the rows by name.
-    versions : mapping of str to str, optional
-        Versions of packages by name; by default ``package_versions()``.
-    created : datetime, optional
-        Time of the suggestion, with its time zone; by default now.
     """
 
     kind: ClassVar[str] = "suggestion"
@@ -86,14 +79,6 @@ class Suggestion(Page):
     removed: np.ndarray
     answers: tuple[object, ...]
     are_groups: bool
-    data: Mapping[str, object]
-    versions: Mapping[str, str] = field(default_factory=package_versions)
-    created: datetime = field(default_factory=now)
-
-    @property
-    def title(self) -> str:
-        """Title of the page."""
-        return f"What to label next in {self.data['pool']}"
 
     @property
     def noun(self) -> str:
@@ -105,28 +90,12 @@ class Suggestion(Page):
         """How much the suggestion tells."""
         return f"{len(self.chosen)} {self.noun} remove {percent(self.removed[-1])} of what is uncertain in the pool"
 
-    def details(self) -> dict[str, Mapping[str, object]]:
-        """Return facts about the rows and the versions."""
-        return {"Data": self.data, "Versions": self.versions}
-
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Return heads and cells of the table."""
         heads = ("No.", self.noun[:-1].capitalize(), "Rows" if self.are_groups else "Answer today", "Removed")
         told = [f"{rows.size:,}" for rows in self.places] if self.are_groups else [words(one) for one in self.answers]
         listed = zip(self.chosen, told, self.removed, strict=True)
         return heads, [(f"{i}", name, about, percent(share)) for i, (name, about, share) in enumerate(listed, 1)]
-
-    def as_dict(self) -> JSON:
-        """Return the suggestion as JSON types."""
-        listed = zip(self.chosen, self.places, self.answers, self.removed, strict=True)
-        return {
-            "title": self.title,
-            "data": plain(self.data),
-            "suggested": [
-                {"name": name, "rows": rows.tolist(), "answer": plain(answer), "removed": float(share)}
-                for name, rows, answer, share in listed
-            ],
-        }
 
 
 def suggest(
@@ -200,19 +169,20 @@ def suggest(
     predicted = np.asarray(fitted.answers.predicted(outputs))
     are_groups = groups is not None
     facts = {
-        "pool": name_of_whole(source.name),
+        "file": name_of_whole(source.name),
         "rows of the pool": source.n_rows,
         "rows looked at": drawn.size if drawn.size < source.n_rows else None,
         "labelled rows": n_known,
         "model": f"{type(model).__name__} ({fitted.describe()['kernel']})",
     }
     return Suggestion(
-        tuple(names[i] for i in order),
-        tuple(drawn[units[i]] for i in order),
-        removed,
-        tuple(None if are_groups else plain(predicted[units[i][0]]) for i in order),
-        are_groups,
-        {name: fact for name, fact in facts.items() if fact is not None},
+        chosen=tuple(names[i] for i in order),
+        places=tuple(drawn[units[i]] for i in order),
+        removed=removed,
+        answers=tuple(None if are_groups else predicted[units[i][0]] for i in order),
+        are_groups=are_groups,
+        data={name: fact for name, fact in facts.items() if fact is not None},
+        settings={"n": n, "random_state": random_state},
     )
 
 
