@@ -207,7 +207,9 @@ def greedy(
         Number of units.
     """
     C, total = covariance.copy(), float(weights @ covariance.diagonal())
-    left, order, removed = set(range(len(units))), [], []
+    left = set(range(len(units)))
+    order: list[int] = []
+    removed: list[float] = []
     are_rows = all(rows.size == 1 for rows in units)
     while len(order) < n:
         places = sorted(left)
