@@ -76,7 +76,7 @@ def test_an_option_that_is_left_out_keeps_its_default():
     [
         ("learn-kernel", {"gamma", "map", "features", "sampling", "scoring", "device", "engine"}),
         ("predict", {"groups", "split", "sample_weight"}),
-        ("explain", {"groups", "split", "sample_weight"}),
+        ("explain", {"split", "sample_weight", "covariates"}),
         ("info", {"groups", "split", "sample_weight"}),
         ("evaluate", {"sample_weight"}),
     ],
