@@ -90,10 +90,9 @@ def moments(name: str, n_rows: int = 3, n_draws: int = 100_000) -> Iterator[Line
     rows = Samples.read(model.fitted, X[test].astype(np.float32))[0]
     for place in np.argsort(rows.totals)[:: max(1, rows.totals.size // n_rows)][:n_rows]:
         depth, rng = int(TIMES * rows.totals[place]), np.random.default_rng(int(place))
-        mean, deviation = rows.exact.margins(rows, np.array([place]), np.array([depth]))
-        drawn = np.concatenate(
-            [rows._drawn(np.array([place]), np.array([depth]), 2000, rng)[0, :, 0] for _ in range(n_draws // 2000)]
-        )
+        asked = np.array([place]), np.array([depth]), np.ones(1)
+        mean, deviation = rows.exact.margins(rows, *asked)
+        drawn = np.concatenate([rows._drawn(*asked, 2000, rng)[0, :, 0] for _ in range(n_draws // 2000)])
         squares = np.square(drawn - mean[0, 0])
         yield {
             "table": name,

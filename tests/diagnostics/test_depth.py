@@ -55,9 +55,9 @@ def test_additive_scores_have_the_moments_of_draws(normalize, bin_weights):
     model = HistogramClassifier("chi2", normalize=normalize, bin_weights=bin_weights, alpha=1e-3).fit(X, Y)
     rows = at(model, X[:20])
     assert rows.exact is not None
-    places, depths = np.array([3]), np.array([4 * rows.totals[3]])
-    mean, deviation = rows.exact.margins(rows, places, depths)
-    drawn = rows._drawn(places, depths, 4000, np.random.default_rng(0))[0]
+    places, depths, scales = np.array([3]), np.array([4 * rows.totals[3]]), np.array([0.25])
+    mean, deviation = rows.exact.margins(rows, places, depths, scales)
+    drawn = rows._drawn(places, depths, scales, 4000, np.random.default_rng(0))[0]
     squares = np.square(drawn - mean)
     assert abs(drawn.mean() - mean[0, 0]) < 4 * deviation[0, 0] / np.sqrt(4000)
     assert abs(squares.mean() - deviation[0, 0] ** 2) < 4 * squares.std() / np.sqrt(4000)
@@ -171,3 +171,15 @@ def test_it_is_a_page_and_plain_values(tmp_path):
     assert values["too_shallow"] == found.too_shallow.tolist()
     lines = [str(section) for section in found.sections()]
     assert "counts a row" in lines[0]
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "exp-chi2"])
+def test_machines_that_read_totals_get_deeper_rows_of_the_same_total(kernel):
+    """Four times the counts would be rows that they have never seen."""
+    rows, y = samples(seed=3, depth=5000)
+    model = HistogramClassifier(kernel, normalize=None, alpha=0.01, random_state=0).fit(rows, y)
+    assert at(model, rows).reads_totals
+    assert not at(LINEAR, X).reads_totals
+    found = model.depth(rows)
+    assert np.median(found.stability) > 0.95
+    np.testing.assert_allclose(np.median((found.low + found.high) / 2 - found.margins), 0, atol=0.1)

@@ -11,6 +11,9 @@ known. What nine tenths of them need, in deviations of their own draws, is the w
 it takes for granted that depth acts below what a row has as it does above, and so they are thinned by the root of the
 factor alone: far below, what a row is drawn from is known less well, and intervals become too wide).
 
+Machines that read totals, as of counts as they are, get deeper rows scaled to the total of the row: the question is
+what chance has done to its shares.
+
 For the curve, rows are thinned to each depth that is at most half of theirs, without replacement.
 
 Source: Rubin, The Bayesian bootstrap (1981); Lei et al., Distribution-free predictive inference for regression (2018).
@@ -147,7 +150,7 @@ class Depth(Page):
         if self.enough is None:
             reached = f"No depth of the rows is shown to be enough for {share} of answers to hold"
         else:
-            reached = f"From {number(self.enough, 2)} counts on, {share} of answers hold"
+            reached = f"From {self.enough:,.0f} counts on, {share} of answers hold"
         return f"{reached}; {n_shallow:,} of {n:,} rows are too shallow to answer."
 
     def details(self) -> dict[str, Mapping[str, object]]:
@@ -242,7 +245,9 @@ def depth(
         filled = np.flatnonzero(rows.totals)
         stability, (low, high) = np.full(rows.totals.size, np.nan), np.full((2, *rows.margins.shape), np.nan)
         progress.stage("drawing deeper rows", filled.size)
-        spread = rows.deeper(filled, np.ceil(times * rows.totals[filled]).astype(np.int64), rng, width)
+        spread = rows.deeper(
+            filled, np.ceil(times * rows.totals[filled]).astype(np.int64), rng, width, rows.totals[filled]
+        )
         progress.advance(filled.size)
         stability[filled] = spread.held
         low[filled], high[filled] = spread.mean - width * spread.deviation, spread.mean + width * spread.deviation
@@ -357,6 +362,12 @@ class Samples:
         ends = answers.intervals(self.outputs, 0.5).reshape(*self.margins.shape, 2)
         return (ends[..., 1] - ends[..., 0]) / 2
 
+    @property
+    def reads_totals(self) -> bool:
+        """Whether rows times a number get other scores."""
+        found = self.model.exact
+        return found is None or found.normalization is None or not found.normalization.ignores_totals
+
     @cached_property
     def exact(self) -> ExactScores | None:
         """The scores as sums over bins, for machines that have that form."""
@@ -380,19 +391,31 @@ class Samples:
         return np.asarray((moved <= self.tolerance[places].reshape(shape)).all(axis=-1))
 
     def deeper(
-        self, places: np.ndarray, depths: np.ndarray, rng: np.random.Generator, width: float = _NORMAL_WIDTH
+        self,
+        places: np.ndarray,
+        depths: np.ndarray,
+        rng: np.random.Generator,
+        width: float = _NORMAL_WIDTH,
+        totals: np.ndarray | None = None,
     ) -> MarginSpread:
-        """Return how the margins of rows spread at larger depths, widened to intervals of this width."""
+        """Return how the margins of rows spread at larger depths, widened to intervals of this width.
+
+        totals (n,): what the deeper rows are scaled to where the machine reads totals, as it does counts as they are:
+        to it, four times the counts are another kind of row. None leaves them.
+        """
         widened = width / _NORMAL_WIDTH
+        scales = np.ones(places.size) if totals is None or not self.reads_totals else totals / depths
         if self.exact is not None:
-            mean, deviation = self.exact.margins(self, places, depths)
+            mean, deviation = self.exact.margins(self, places, depths, scales)
             return MarginSpread(mean, deviation, self._held_by_normal(places, mean, widened * deviation))
         drawn: list[list[np.ndarray]] = [[] for _ in places]
         open_rows, n_draws = np.arange(places.size), _FIRST_DRAWS
         mean, deviation, held = np.empty((0, 0)), np.empty((0, 0)), np.empty(0)
         while open_rows.size:
             for row, margins in zip(
-                open_rows, self._drawn(places[open_rows], depths[open_rows], n_draws, rng), strict=True
+                open_rows,
+                self._drawn(places[open_rows], depths[open_rows], scales[open_rows], n_draws, rng),
+                strict=True,
             ):
                 drawn[row].append(margins)
             found = [
@@ -420,8 +443,10 @@ class Samples:
         above, below = (norm.cdf((end - mean) / deviation) for end in ends)
         return np.asarray((above - below).min(axis=1))
 
-    def _drawn(self, places: np.ndarray, depths: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Return margins (m, n, k) of n draws of what rows would show at larger depths."""
+    def _drawn(
+        self, places: np.ndarray, depths: np.ndarray, scales: np.ndarray, n: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return margins (m, n, k) of n draws of what rows would show at larger depths, times these scales (m,)."""
         out = np.empty((places.size, n, self.margins.shape[1]))
         for part in _arrays.slices(places.size, max(1, _NUMBERS // (n * self.counts.shape[1]))):
             some = places[part]
@@ -433,6 +458,7 @@ class Samples:
                 ]
             )
             again = np.repeat(some, n)
+            drawn = drawn * np.repeat(scales[part], n)[:, None]
             outputs = _outputs(self.model, drawn, self.beside[again], self.name)
             out[part] = self.margins_at(again, outputs).reshape(some.size, n, -1)
         return out
@@ -471,34 +497,36 @@ class ExactScores:
             return cls(functions, normalize, np.ones(found.n_bins) if factors is None else factors, found.intercept)
         return None
 
-    def margins(self, rows: Samples, places: np.ndarray, depths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return means and deviations (m, k) of margins of rows at larger depths."""
+    def margins(
+        self, rows: Samples, places: np.ndarray, depths: np.ndarray, scales: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return means and deviations (m, k) of margins of rows at larger depths, times these scales (m,)."""
         means, deviations = np.empty((2, places.size, rows.margins.shape[1]))
-        for i, (place, depth) in enumerate(zip(places, depths, strict=True)):
-            mean, variance = self.moments(rows, place, depth)
+        for i, (place, depth, scale) in enumerate(zip(places, depths, scales, strict=True)):
+            mean, variance = self.moments(rows, place, depth, scale)
             deviations[i] = np.sqrt(variance)
             means[i] = rows.margins_at(places[[i]], mean[None])[0]
         return means, deviations
 
-    def moments(self, rows: Samples, place: int, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, rows: Samples, place: int, depth: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and variance (t,) of the scores of a row at a larger depth, over the kinds that it may be of."""
         row = _arrays.to_dense(rows.counts[[place]])[0]
         chances = rows.memberships[place] / rows.memberships[place].sum()
         kinds = np.flatnonzero(chances > 1e-9)
         pseudo_counts = rows.kinds.pseudo_counts(row)
-        further, values = int(depth - rows.totals[place]), self.at(row, depth)
+        further, values = int(depth - rows.totals[place]), self.at(row, depth, scale)
         found = [score_moments(values, pseudo_counts[kind], further) for kind in kinds]
         means = np.array([mean for mean, _ in found])  # bins that get no counts are empty, and add 0
         variances = np.array([variance for _, variance in found])
         mean = chances[kinds] @ means
         return self.intercept + mean, chances[kinds] @ (variances + np.square(means - mean))
 
-    def at(self, row: np.ndarray, depth: int) -> BinValues:
-        """Return the functions of further counts of the bins of a row."""
+    def at(self, row: np.ndarray, depth: int, scale: float) -> BinValues:
+        """Return the functions of further counts of the bins of a row, whose counts are scaled."""
 
         def values(further: np.ndarray, bins: np.ndarray) -> np.ndarray:
-            counts = row[bins] + further
-            entries = counts if self.normalize is None else self.normalize.of_total(counts, float(depth))
+            counts = scale * (row[bins] + further)
+            entries = counts if self.normalize is None else self.normalize.of_total(counts, scale * depth)
             return self.functions(self.factors[bins] * entries, bins)
 
         return values
@@ -621,7 +649,7 @@ def headline(found: Depth) -> Section:
     n_shallow = int(found.too_shallow.sum())
     usual = f"{np.median(found.totals):,.0f} (from {found.totals.min():,} to {found.totals.max():,})"
     told = f"{n_shallow:,} of {found.totals.size:,}"
-    enough = "not reached" if found.enough is None else f"{number(found.enough, 2)} counts"
+    enough = "not reached" if found.enough is None else f"{found.enough:,.0f} counts"
     how = "exact" if found.is_exact else "by draws"
     return Section(
         "Are there enough counts?",
@@ -669,7 +697,7 @@ def _drawn_curve(found: Depth) -> str:
         if found.enough is not None:
             axes.axvline(found.enough, color=LINES[1], linewidth=1.2)
             axes.annotate(
-                f"{number(found.enough, 2)} counts",
+                f"{found.enough:,.0f} counts",
                 (found.enough, axes.get_ylim()[0]),
                 xytext=(6, 6),
                 textcoords="offset points",

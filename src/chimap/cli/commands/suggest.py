@@ -83,7 +83,8 @@ def suggest(
         show.as_json({"command": "suggest", "output": output and str(output), **found.as_dict()})
         return
     heads, lines = found.table()
-    show.table(found.sentence, heads[:3], heads[3:], lines)
+    print(found.sentence)
+    show.table("", heads[:3], heads[3:], lines)
 
 
 def _write(found: Suggestion, output: Path) -> None:
