@@ -92,6 +92,13 @@ app = Commands(
       chimap features photos/ --output photos.parquet
 
     \b
+    Questions:
+      chimap audit data.npz --groups study
+      chimap depth my.model data.npz
+      chimap permanova samples.csv --formula 'site + age'
+      chimap suggest my.model unlabelled.csv --n 20
+
+    \b
     More:
       chimap compare data.npz
       chimap learn-kernel data.npz --blocks a=0:300,b=300:500 --output my.model

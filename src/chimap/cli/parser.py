@@ -46,7 +46,7 @@ _ORDER = ("Arguments", "Data", "Model", "Images", "Output and runtime")
 _COMMON = """
     output labels groups test_fraction splits kernel loss method blocks time_limit descriptors report page memory seed
     overwrite scores probabilities sets intervals coverage unassigned rows kind
-    formula strata between colour new picture model
+    formula strata between colour new picture model ids n cost depths hold stability counterfactuals depth
 """
 _MOST_IN_SHORT_HELP = 18  # commands with more parameters have a short and a long help
 _EXAMPLES_SHOWN = 5  # examples in the short help

@@ -25,7 +25,7 @@ def depth(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Say whether the rows of DATA have enough counts for the answers of MODEL.
+    """Ask whether rows of DATA have enough counts for MODEL.
 
     A row of counts is a sample, and a deeper one may get another answer. For each row: how probable it is that a deeper
     sample of the same thing gets the same answer, and an interval for its score. For the table: the depth from which

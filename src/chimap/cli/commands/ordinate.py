@@ -27,7 +27,7 @@ def ordinate(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Place rows of DATA along the axes that show most of how a kernel tells them apart.
+    """Draw rows of DATA along the main axes of a kernel.
 
     These are the principal coordinates of the distances of the kernel. The share of each axis in the variation is
     shown, and the bins that follow the axes.
