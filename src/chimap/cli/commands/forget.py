@@ -31,7 +31,7 @@ def forget(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Write MODEL without some of the rows of DATA that it was fitted on.
+    """Write MODEL without some of the rows that it was fitted on.
 
     The new model equals a fit without the rows at the same choices, and its file holds nothing of them. A receipt names
     what they took part in choosing: kernel, features, normalisation, strength.

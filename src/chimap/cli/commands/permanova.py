@@ -32,7 +32,7 @@ def permanova(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Test whether groups of rows of DATA differ, in the space of a kernel.
+    """Test whether groups of rows of DATA differ.
 
     Each term explains what those before it do not (sequential sums of squares, as adonis2 of vegan by terms), and its
     p-value is the share of permuted rows with as large an F. A test of dispersion stands beside it, and the bins that
