@@ -51,6 +51,9 @@ def write_tables(folder: Path) -> None:
     cases = ["case" if site == "bog" else "control" for site in sites]
     write("samples.csv", f"{head},status", *map(",".join, zip(rows, cases, strict=True)))
     write("new-plots.csv", head, *rows[:20])
+    write("withdrawn.txt", "3", "17")
+    stages = np.array(["low", "medium", "high"])[np.searchsorted(np.quantile(counts[:, 0], [0.4, 0.7]), counts[:, 0])]
+    write("stages.csv", f"{head},stage", *map(",".join, zip(rows, stages, strict=True)))
     some = np.delete(np.arange(len(PLANTS)), counts[:, :-1].sum(axis=0).argmin())
     fewer = (",".join(map(str, row[some])) for row in counts[:20])
     write("fewer-plots.csv", ",".join(PLANTS[j] for j in some), *fewer)
@@ -133,6 +136,8 @@ def write_biology(folder: Path) -> None:
         f"sample {i}\t{('well', 'ill')[kind % 2]}\t{20 + i % 50}\t{('f', 'm')[i % 2]}\t{i % 3}"
         for i, kind in enumerate(y)
     ]
+    branches = {f"{kind}\t{('lymphoid', 'myeloid')[i % 2]}" for i, kind in enumerate(sorted({*kinds}))}
+    (folder / "tree.tsv").write_text("\n".join([*sorted(branches), "lymphoid\timmune", "myeloid\timmune"]) + "\n")
     (folder / "meta.tsv").write_text("\n".join(["sample\tdisease\tage\tsex\tbatch", *people]) + "\n")
     write_artifact(folder, counts, kinds)
     clades = [f"k__Bacteria|p__Phylum_{j % 3}|s__Species_{j}" for j in range(30)]

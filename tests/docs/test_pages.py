@@ -51,6 +51,7 @@ RACED = {"start.md"}  # where no kernel is given; a fit of the other pages shows
 BEGINNINGS = {  # the commands that make the models that pages begin with
     "guides/export.md": "fit data.npz --kernel chi2 --output my.model",
     "guides/answers.md": "fit digits.npz --kernel minmax --output digits.model",
+    "guides/trust.md": "fit plots.csv --labels site --kernel exp-chi2 --output plots.model",
     "guides/molecules.md": "fit bbbp.csv --smiles smiles --labels penetrates --kernel minmax --output bbbp.model",
 }
 

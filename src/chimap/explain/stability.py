@@ -115,6 +115,11 @@ def false_choices(n_chosen: int, n_bins: int, threshold: float, n_pairs: int) ->
         The threshold tau, above 1/2.
     n_pairs : int
         Number of complementary pairs B.
+
+    Examples
+    --------
+    >>> round(false_choices(7, 60, 0.75, 50), 2), round(false_choices(7, 60, 0.9, 50), 2)
+    (0.83, 0.35)
     """
     q = n_chosen / n_bins
     factor, half = 1 / (2 * threshold - 1), 1 / (2 * n_pairs)
