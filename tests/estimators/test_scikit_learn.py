@@ -146,7 +146,11 @@ def test_the_signature_is_read_once():
 @pytest.mark.parametrize(
     ("classifier", "regressor", "apart"),
     [
-        (HistogramClassifier, HistogramRegressor, {"class_weight", "threshold", "positive", "quantile"}),
+        (
+            HistogramClassifier,
+            HistogramRegressor,
+            {"class_weight", "threshold", "positive", "ordered", "label_tree", "quantile"},
+        ),
         (FourierKernelLearner, FourierKernelRegressor, {"class_weight", "threshold", "positive"}),
         (MultipleKernelLearner, MultipleKernelRegressor, {"class_weight", "threshold", "positive"}),
     ],

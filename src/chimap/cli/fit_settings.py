@@ -193,12 +193,16 @@ class Settings:
                 self.class_weight, self.threshold, self.positive, self.ordered, self.label_tree
             )
             return {}
+        structures: JSON = {}  # only those that are given: learners of kernels have none
+        if self.ordered is not None:
+            structures["ordered"] = flag_values.listed(self.ordered)
+        if self.label_tree is not None:
+            structures["label_tree"] = flag_values.label_tree_of(self.label_tree)
         return {
             "class_weight": flag_values.class_weight_of(self.class_weight, y),
             "threshold": flag_values.threshold_of(self.threshold),
             "positive": flag_values.label_of(self.positive, y),
-            "ordered": None if self.ordered is None else flag_values.listed(self.ordered),
-            "label_tree": flag_values.label_tree_of(self.label_tree),
+            **structures,
         }
 
     def estimator(self, task: TaskName) -> BaseEstimator:

@@ -221,7 +221,7 @@ def places_among(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     >>> places_among(np.array(["7", "007"]), np.array([1, 7]))
     array([ 1, -1])
     """
-    if is_text(y) != is_text(classes):
+    if is_text(y) != is_text(classes) or {y.dtype.kind, classes.dtype.kind} == {"O", "U"}:
         y, classes = texts_of(y), texts_of(classes)
     order = np.argsort(classes, kind="stable")
     place = order[np.searchsorted(classes, y, sorter=order).clip(0, classes.size - 1)]

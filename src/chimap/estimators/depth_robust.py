@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
 from chimap._errors import InputError
 from chimap._messages import Message
@@ -108,6 +107,8 @@ def _gain(
 
 def _folds(y: np.ndarray, groups: np.ndarray, recipe: Recipe) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield rows to learn from and rows to answer, ascending: of each fold in turn, or of one."""
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+
     if recipe.is_classifier and y.ndim == 1:
         folds = StratifiedGroupKFold(_FOLDS, shuffle=True, random_state=recipe.seed).split(y, y, groups)
     else:

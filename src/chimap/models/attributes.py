@@ -55,7 +55,7 @@ def _attributes(model: Model) -> JSON:
         "_posterior": model.posterior,
         "_conformal": answers.conformal,
         "_seed": recipe.seed,
-        "chosen_": recipe.raced_settings,
+        "chosen_": recipe.raced_parameters,
         "_taken": {name: getattr(recipe, name) for name in sorted(recipe.resolved)},
     }
     if isinstance(answers, ClassAnswers):

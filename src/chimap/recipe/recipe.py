@@ -194,6 +194,11 @@ class Recipe:
         """The settings that a race has chosen, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name in self.raced}
 
+    @property
+    def raced_parameters(self) -> Parameters:
+        """Those of ``raced_settings`` that are parameters of an estimator."""
+        return {name: value for name, value in self.raced_settings.items() if name not in _NOT_LISTED}
+
     def with_values(self, **settings: Any) -> Recipe:
         """Return the recipe with values of settings that were open."""
         return replace(self, **settings, resolved=self.resolved | settings.keys())

@@ -66,7 +66,7 @@ class RacedCandidate:
     @classmethod
     def of(cls, trial: Trial, recipe: Recipe, facts: Facts, asked: Recipe) -> RacedCandidate:
         """Return a candidate with the plan of its recipe for all rows, in the least budget that holds its machine."""
-        settings = recipe.raced_settings
+        settings = recipe.raced_parameters
         if "bin_weights" in settings:
             settings["bin_weights"] = "learn"
         for memory in budgets(recipe.memory):

@@ -67,7 +67,7 @@ def test_it_ends_where_nothing_is_left_to_learn(histograms):
     objects, others = windows(1.0, 4), [*windows(-0.5, 4), flat[:32, :32]]
     _, model = mined_detector(unfitted(), histograms, objects, others, [flat], rounds=2)
     once = unfitted().fit(histograms.transform(objects + others), np.arange(9) < 4)
-    np.testing.assert_array_equal(model.coef_, once.coef_)
+    np.testing.assert_array_equal(model.feature_coef_, once.feature_coef_)
 
 
 def test_bad_input(histograms):

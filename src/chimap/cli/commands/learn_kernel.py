@@ -171,6 +171,8 @@ def learn_kernel(
             "device",
             "engine",
             "principal",
+            "ordered",
+            "label_tree",
         ),
     ],
     config_file: Path | None = None,

@@ -47,8 +47,7 @@ def raise_below(square: np.ndarray, octaves: int) -> None:
         _threads.tasks(range(0, n, _TILE), part)
 
 
-# Rows whose values are computed at once where a kernel has no map, and kept rows that they are computed with.
-_ROWS, _KEPT_ROWS = 1024, 4096
+_ROWS = 1024  # rows whose values are computed at once where a kernel has no map, by as many kept ones
 _ROWS_MEASURED = 64  # kept rows whose outputs show whether float32 holds a model
 MOST_ROWS = 12_000  # rows whose kernel matrix a usual machine holds, and factorises in seconds
 _ROUNDED_MEAN = 30  # rounding error of a mean of rows, in float64 eps
@@ -228,8 +227,8 @@ class ExactFeatures(FeaturesOverMap):
 
         def part(block: slice) -> None:
             some = _arrays.as_rows(_arrays.take_rows(rows, block), weights.dtype)
-            for first in range(0, by.stop - by.start, _KEPT_ROWS):
-                own = weights[first : first + _KEPT_ROWS]
+            for first in range(0, by.stop - by.start, _ROWS):
+                own = weights[first : first + _ROWS]
                 tile = slice(by.start + first, by.start + first + own.shape[0])
                 with np.errstate(over="ignore", invalid="ignore"):  # the caller names rows that overflow
                     kept = _arrays.as_rows(_arrays.take_rows(self.rows_, tile), weights.dtype)
