@@ -68,7 +68,7 @@ def test_commands(page, tmp_path):
     for arguments in called:
         if arguments[0] == "fit" and "--kernel" not in arguments and page not in RACED:
             arguments = [*arguments, "--kernel", "exp-chi2"]
-        if arguments[:2] in (["fit", "photos/"], ["features", "train/"]):
+        if arguments[:2] == ["fit", "photos/"]:
             arguments = [*arguments, *FEW_WORDS]
         output = arguments[arguments.index("--output") + 1] if "--output" in arguments else None
         steps.append([*arguments, "--overwrite"] if output in made else arguments)
