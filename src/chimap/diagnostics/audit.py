@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,13 +16,13 @@ from chimap.data.covariates import columns_aside, names_columns, table_of_column
 from chimap.data.label_kinds import texts_of
 from chimap.data.labels import Labels, check_labels
 from chimap.data.split import name_of_whole
+from chimap.diagnostics.answer import Answer
 from chimap.diagnostics.audited import AuditedRows
 from chimap.diagnostics.doubtful_rows import DoubtfulRows, doubtful_rows
 from chimap.diagnostics.group_worth import GroupWorth, group_worth
-from chimap.diagnostics.shortcuts import ShortcutScore, shortcuts
+from chimap.diagnostics.shortcuts import CLEAR, ShortcutScore, shortcuts
 from chimap.engines import Progress
 from chimap.readers import open_source
-from chimap.reports.page import Page, now, package_versions
 from chimap.reports.section import text_of
 
 if TYPE_CHECKING:
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
 ROWS_IN_JSON = 100
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Audit(Page):
-    """Whether the score of a model on some rows may be trusted. The page depends on this value alone.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Audit(Answer):
+    """Whether the score of a model on some rows may be trusted. See ``Answer`` for the other fields.
 
     Parameters
     ----------
@@ -49,14 +48,6 @@ class Audit(Page):
         Rows that look wrong or decide much.
     groups : GroupWorth or None
         What groups are worth; None for fewer than three.
-    data : mapping of str to object
-        Facts about the rows by name.
-    notes : tuple of str, default=()
-        What could not be judged, and why.
-    versions : mapping of str to str, optional
-        Versions of packages by name; by default ``package_versions()``.
-    created : datetime, optional
-        Time of the audit, with its time zone; by default now.
     """
 
     kind: ClassVar[str] = "audit"
@@ -65,10 +56,6 @@ class Audit(Page):
     shortcuts: tuple[ShortcutScore, ...]
     doubtful: DoubtfulRows
     groups: GroupWorth | None
-    data: Mapping[str, object]
-    notes: tuple[str, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=package_versions)
-    created: datetime = field(default_factory=now)
 
     @property
     def title(self) -> str:
@@ -89,10 +76,6 @@ class Audit(Page):
         if first.kind != "alone" or not first.is_clear:
             return f"No shortcut tells the labels: {of_counts} {self.measure}."
         return f"Labels are told by {first.words}: {self.measure} {first.score:.3f} +- {first.error:.3f}; {of_counts}."
-
-    def details(self) -> dict[str, Mapping[str, object]]:
-        """Return facts about the rows and the versions."""
-        return {"Data": self.data, "Versions": self.versions}
 
     def lines(self) -> dict[str, str | None]:
         """Return the audit in lines of text by name; None for those that do not apply."""
@@ -242,7 +225,15 @@ def audit(
         "machine": _machine(rows),
     }
     kept = {name: value for name, value in data.items() if value is not None}
-    return Audit(rows, lines, doubtful, worth, kept, notes)
+    return Audit(
+        rows=rows,
+        shortcuts=lines,
+        doubtful=doubtful,
+        groups=worth,
+        data=kept,
+        settings={"standard errors of a clear shortcut": CLEAR},
+        notes=notes,
+    )
 
 
 def _aside(groups: ArrayLike | str | None, covariates: object) -> Sequence[str]:

@@ -21,10 +21,9 @@ Source: Rubin, The Bayesian bootstrap (1981); Lei et al., Distribution-free pred
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
@@ -42,12 +41,12 @@ from chimap._validation import DataError, check_positive
 from chimap.data import Source
 from chimap.data.depth import SharesOfKind, counts_of, deeper, thinned, totals_of
 from chimap.data.doubts import say
+from chimap.diagnostics.answer import Answer
 from chimap.engines import Progress
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.predictor import Predictor
 from chimap.normalizations import Normalization
 from chimap.reports.figures import CURVE_SIZE, LINES, MUTED, drawing, to_svg
-from chimap.reports.page import Page, now, package_versions
 from chimap.reports.section import Figure, Section, folded
 from chimap.selection.calibration import Calibration
 from chimap.tables import BinFunctions
@@ -74,9 +73,9 @@ class DepthLevel(NamedTuple):
     n_rows: int
 
 
-@dataclass(frozen=True, eq=False)
-class Depth(Page):
-    """Whether rows have enough counts for their answers.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Depth(Answer):
+    """Whether rows have enough counts for their answers. See ``Answer`` for the other fields.
 
     Parameters
     ----------
@@ -102,14 +101,8 @@ class Depth(Page):
         Half of an interval in standard deviations of the margin.
     n_calibrated : int
         Number of thinned rows that tell this width; 0 if it is that of normal margins.
-    data : mapping of str to object
-        Facts about the rows by name.
     row_names : ndarray of shape (n,) or None, default=None
         Names of the rows.
-    versions : mapping of str to str, optional
-        Versions of packages by name; by default ``package_versions()``.
-    created : datetime, optional
-        Time of the answer, with its time zone; by default now.
     """
 
     kind: ClassVar[str] = "depth"
@@ -127,15 +120,7 @@ class Depth(Page):
     is_exact: bool
     width: float
     n_calibrated: int
-    data: Mapping[str, object]
     row_names: np.ndarray | None = None
-    versions: Mapping[str, str] = field(default_factory=package_versions)
-    created: datetime = field(default_factory=now)
-
-    @property
-    def title(self) -> str:
-        """Title of the page."""
-        return f"Depth of {self.data.get('file', 'rows')}"
 
     @property
     def too_shallow(self) -> np.ndarray:
@@ -152,17 +137,6 @@ class Depth(Page):
         else:
             reached = f"From {self.enough:,.0f} counts on, {share} of answers hold"
         return f"{reached}; {n_shallow:,} of {n:,} rows are too shallow to answer."
-
-    def details(self) -> dict[str, Mapping[str, object]]:
-        """Return the tables of facts at the end of the page, by their captions."""
-        how = {
-            "share of answers that is to hold": self.hold,
-            "deeper sample, times the counts": self.times,
-            "mean and variance of margins": "exact" if self.is_exact else "by draws",
-            "half an interval, in deviations": self.width,
-            "thinned rows that tell it": self.n_calibrated,
-        }
-        return {"Rows": self.data, "Settings": how, "Software": self.versions}
 
     def as_dict(self) -> JSON:
         """Return it as JSON types."""
@@ -253,21 +227,28 @@ def depth(
         low[filled], high[filled] = spread.mean - width * spread.deviation, spread.mean + width * spread.deviation
         curve = _curve(rows, levels, rng)
     return Depth(
-        rows.totals,
-        rows.answers,
-        stability,
-        rows.margins,
-        low,
-        high,
-        curve,
-        _enough(curve, hold),
-        times,
-        hold,
-        rows.exact is not None,
-        width,
-        n_calibrated,
-        {"file": source.name, "rows": rows.totals.size, "bins": rows.counts.shape[1]},
-        None if source.row_ids is None else np.asarray(source.row_ids),
+        totals=rows.totals,
+        answers=rows.answers,
+        stability=stability,
+        margins=rows.margins,
+        low=low,
+        high=high,
+        curve=curve,
+        enough=_enough(curve, hold),
+        times=times,
+        hold=hold,
+        is_exact=rows.exact is not None,
+        width=width,
+        n_calibrated=n_calibrated,
+        data={"file": source.name, "rows": rows.totals.size, "bins": rows.counts.shape[1]},
+        settings={
+            "share of answers that is to hold": hold,
+            "deeper sample, times the counts": times,
+            "mean and variance of margins": "by draws" if rows.exact is None else "exact",
+            "half an interval, in deviations": width,
+            "thinned rows that tell it": n_calibrated,
+        },
+        row_names=None if source.row_ids is None else np.asarray(source.row_ids),
     )
 
 
