@@ -202,10 +202,12 @@ def test_a_table_whose_sides_are_swapped_is_told_so(tmp_path):
         counts.T, samples, ["o1", "o2", "o3"], [{"site": "bog"}, {"site": "fen"}, {"site": "bog"}, {"site": "fen"}]
     )
     (tmp_path / "swapped.json.biom").write_text(table.to_json("test"))
+    told = r"4 ids is an id of the 3 rows of {}, but 4, such as 's0', are names of its 4 columns: its sides are swapped"
     lines = ["id\tsite", *(f"{name}\tbog" for name in samples)]
     (tmp_path / "sites.tsv").write_text("\n".join(lines) + "\n")
     for data in (table, tmp_path / "swapped.json.biom"):
-        with pytest.raises(DataError, match=r"4, such as 's0', are names of its columns: its sides are swapped"):
+        name = getattr(data, "name", "biom.Table")
+        with pytest.raises(DataError, match=told.format(name) + r"\. Transpose it \(table\.transpose\(\) of biom\)"):
             open_source(data, f"{tmp_path / 'sites.tsv'}::site")
         with pytest.raises(DataError, match=r"'site' is metadata of the observations.*sides of the table are swapped"):
             open_source(data, "site")

@@ -1,10 +1,14 @@
 """open_source: the right source for each argument, and labels from everywhere."""
 
+from pathlib import Path
+
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 from chimap._validation import DataError
 from chimap.data import ArraySource
+from chimap.data.covariates import table_of_columns
 from chimap.readers import READERS, NpySource, NpzSource, SvmlightSource, open_source
 
 from .small_sources import COUNTS, LABELS, N_ROWS
@@ -143,3 +147,27 @@ def test_a_name_with_colons_is_that_of_the_file_that_exists(tmp_path):
     (tmp_path / "a::b.csv").write_text("a,b,kind\n1,2,x\n3,1,y\n")
     (tmp_path / "a").write_text("")
     assert open_source(tmp_path / "a::b.csv", "kind").labels().tolist() == ["x", "y"]
+
+
+def test_marks_of_members_addresses_and_lists_yield_to_files_that_exist(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "id,a,b,kind\nr0,1,2,x\nr1,3,1,y\n"
+    for name in ("a*,b.csv", "k=v.csv", "@rows.csv", "odd:/rows.csv"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text)
+    for name in ("a*,b.csv", "k=v.csv", "@rows.csv", "odd://rows.csv"):
+        assert open_source(name, "kind").labels().tolist() == ["x", "y"]
+    table = pyarrow.table({"a": [1, 3], "b": [2, 1], "kind": ["x", "y"]})
+    Path("part::s").mkdir()
+    with Path("part::s/rows.parquet").open("wb") as file:
+        pyarrow.parquet.write_table(table, file)
+    assert open_source("part::s", "kind").labels().tolist() == ["x", "y"]
+    Path("y[1]").write_text("5\n6\n")
+    assert open_source(np.eye(2), Path("y[1]")).labels().tolist() == [5, 6]
+    Path("we,i::rd.tsv").write_text("id\tage\tsex\nr1\t30\tm\nr0\t20\tf\n")
+    source = open_source("k=v.csv", "kind")
+    ages = source.column("we,i::rd.tsv::age").tolist()
+    covariates = table_of_columns(source, "we,i::rd.tsv::age,sex")
+    assert ages == [20, 30]
+    assert covariates.names == ("age", "sex")
+    assert covariates.words == ("we,i::rd.tsv::age", "we,i::rd.tsv::sex")

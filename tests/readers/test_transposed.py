@@ -338,7 +338,7 @@ def test_orientation_is_told_by_the_ids_of_joined_labels(tmp_path):
     others = write(tmp_path, ["sample\tkind", "k\tp"], "others.tsv")
     with pytest.raises(DataError, match=r"none of its \d ids, such as .*, is an id of counts\.csv, such as 'x'"):
         open_source(path, f"{others}::kind")
-    with pytest.raises(DataError, match=r"3, such as 'a', are names of its columns: its sides are swapped"):
+    with pytest.raises(DataError, match=r"3, such as 'a', are names of its 3 columns.*with transpose, or without"):
         open_source(path, f"{metadata}::kind", transpose=False)
 
 

@@ -59,7 +59,8 @@ def _file_of(given: str | Path) -> str:
     """Return the local file that a path, an address or a member of an archive is read from."""
     from chimap.readers.io.files import plain_path, split_member
 
-    return plain_path(split_member(given)[0].rpartition("::")[2])
+    path = split_member(given)[0]
+    return path if os.path.exists(path) else plain_path(path.rpartition("::")[2])
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
@@ -80,6 +81,9 @@ def covariate_names(words: str | Sequence[str]) -> list[str]:
     (['age', 'C(batch)'], ['meta.tsv::age', 'meta.tsv::sex'])
     """
     names: list[str] = []
+    table, _, inside = words.rpartition("::") if isinstance(words, str) else ("", "", "")
+    if os.path.isfile(table):  # whatever its name holds
+        words = [f"{table}::{word}" for word in words_of(inside)]
     for word in words_of(words):
         table, colons, _ = (names[-1] if names else "").rpartition("::")
         is_inside = isinstance(words, str) and colons and "::" not in str(word)

@@ -19,7 +19,7 @@ from chimap.readers.arrow_files import IPC, PARQUET
 from chimap.readers.io.files import base_name, existing_file, split_member, uncompressed_name
 from chimap.readers.qiime import QiimeMetadata, artifact_metadata, is_qiime_metadata
 from chimap.readers.records import Records, TableRecords, text_records
-from chimap.readers.remedies import file_remedy
+from chimap.readers.remedies import file_remedy, transposing
 from chimap.readers.transposed import sample_of_reads
 
 
@@ -124,13 +124,16 @@ def _matches(
         if on_side:
             raise NoSharedIdsError(
                 Message(
-                    "{}: none of its {:,} ids is an id of the rows of {}, but {:,}, such as {!r}, are names of its "
-                    "columns: its sides are swapped. Transpose the table.",
+                    "{}: none of its {:,} ids is an id of the {:,} rows of {}, but {:,}, such as {!r}, are names of "
+                    "its {:,} columns: its sides are swapped. {}.",
                     address,
                     ids.size,
+                    source.n_rows,
                     source.name,
                     len(on_side),
                     min(on_side),
+                    source.n_features,
+                    transposing(source.name),
                 )
             )
         raise NoSharedIdsError(

@@ -77,7 +77,7 @@ def read_labels(labels: Labels, n_rows: int) -> np.ndarray | None:
     if address == "":
         raise DataError(f"labels {labels!r} name a member of the data, but the data are not an .npz file.")
     column = None
-    if member is None:
+    if member is None and not os.path.isfile(address):
         address, column = split_column(address)
     path = existing_file(address)
     where = f"labels in {path}"

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.data.table import counting
+from chimap.readers.io.files import uncompressed_name
 
 # Keys are the module, or the module and class, of a type; the longest key that fits is used.
 REMEDIES: dict[str, str] = {
@@ -84,6 +85,24 @@ def file_remedy(path: str) -> str | None:
     if ending in _MOLECULE_ENDINGS:
         return Message("{}, and read the column with {}", remedy, counting("MoleculeBlocks", "smiles"))
     return remedy
+
+
+_TURNED = {"biom": "table.transpose() of biom", "h5ad": "adata.T of anndata", "anndata": "adata.T"}
+
+
+def transposing(name: str) -> str:
+    """Return what turns a table over whose samples are its columns: the flag that does, or a call that writes it anew.
+
+    >>> print(transposing("counts.mtx.gz"))
+    Read it with transpose, or without where that is given
+    >>> print(transposing("table.biom"))
+    Transpose it (table.transpose() of biom) and write it again
+    """
+    name = uncompressed_name(name)
+    if name.endswith((".csv", ".tsv", ".tab", ".txt", ".mtx")):
+        return Message("Read it with {transpose}, or without where that is given")
+    call = next((call for kind, call in _TURNED.items() if kind in name), "frame.T of pandas")
+    return f"Transpose it ({call}) and write it again"
 
 
 def unread_file(path: str, endings: Iterable[str]) -> DataError:

@@ -160,7 +160,7 @@ def _labels_like(labels: str | None) -> str:
     """
     if not labels:
         return ""
-    is_file = "::" not in labels and Path(labels).is_file()
+    is_file = Path(labels).is_file()
     return f" --labels {f'OTHER-LABELS{Path(labels).suffix}' if is_file else show.quoted(labels)}"
 
 
@@ -168,12 +168,12 @@ def _others_like(data: str, images: bool) -> str:
     """Return a placeholder name for other data of the same kind."""
     if images and Path(data).is_dir():
         return "OTHER-IMAGES/"
-    from chimap.readers.io.files import COMPRESSIONS
+    from chimap.readers.io.files import COMPRESSIONS, split_member
 
-    file, colons, member = data.partition("::")
+    file, member = split_member(data)
     is_compressed = file.endswith(COMPRESSIONS[1:])
     endings = "".join(Path(file).suffixes[-2 if is_compressed else -1 :])
-    return f"OTHER{endings or '.npz'}{colons}{member}"
+    return f"OTHER{endings or '.npz'}{'' if member is None else f'::{member}'}"
 
 
 _ROWS_WORTH_TIMING = 10_000  # rows that a machine keeps from which its predictions take a time worth a line

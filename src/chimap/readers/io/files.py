@@ -124,12 +124,12 @@ class StoredFiles:
 
 
 def is_address(path: str) -> bool:
-    """Return whether a path is an address for fsspec.
+    """Return whether a path is an address for fsspec; a file or folder that exists under this name is none.
 
     >>> is_address("s3://bucket/rows.npy"), is_address("rows.npy::X")
     (True, False)
     """
-    return "://" in path
+    return "://" in path and not os.path.exists(path)
 
 
 def base_name(address: str) -> str:
@@ -138,7 +138,7 @@ def base_name(address: str) -> str:
     >>> base_name("data/rows.npy"), base_name("simplecache::s3://bucket/rows.npy"), base_name("zip://rows.npy::a.zip")
     ('rows.npy', 'rows.npy', 'rows.npy')
     """
-    parts, k = ([address], 0) if os.path.isfile(address) else _parts_of(address)
+    parts, k = ([address], 0) if os.path.exists(address) else _parts_of(address)
     return parts[k].rstrip("/").replace(os.sep, "/").rpartition("/")[2]
 
 
@@ -154,7 +154,7 @@ def plain_path(path: str | os.PathLike[str]) -> str:
 def split_member(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     """Split a path at ``::`` into the file and the member; the member is None where there is no ``::``.
 
-    Addresses of several parts, which are joined by ``::`` too, stay whole, and so does the name of a file that exists.
+    Addresses of several parts, which are joined by ``::`` too, stay whole, and so does a name that exists.
 
     >>> split_member("mnist.npz::x_train")
     ('mnist.npz', 'x_train')
@@ -166,7 +166,7 @@ def split_member(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     text = plain_path(path)
     file, mark, member = text.rpartition("::")
     in_archive = file.rpartition("::")[2].startswith(_ARCHIVES)
-    is_whole = not mark or is_address(member) or in_archive or os.path.isfile(text)
+    is_whole = not mark or is_address(member) or in_archive or os.path.exists(text)
     return (text, None) if is_whole else (file, member)
 
 
