@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -24,6 +25,9 @@ CASES = {
     "weighted sums": (HistogramClassifier, "hellinger", SAME | {"class_weight": "balanced"}),
     "matrix of numbers": (HistogramRegressor, "gaussian", EXACT),
     "sums of numbers": (HistogramRegressor, "hellinger", SAME),
+    "landmarks": (HistogramClassifier, "exp-chi2", SAME | {"features": "landmarks", "n_components": 20, "gamma": 2.0}),
+    "passes": (HistogramClassifier, "hellinger", SAME | {"loss": "logistic"}),
+    "a normalisation that is learned": (HistogramClassifier, "gaussian", EXACT | {"normalize": "tf-idf"}),
 }
 
 
@@ -91,13 +95,17 @@ def test_the_receipt_names_what_was_chosen_with_them():
     assert again.as_dict()["forgotten"] == 5
 
 
-def test_what_cannot_be_forgotten_exactly_says_what_to_keep():
-    logistic = HistogramClassifier("chi2", loss="logistic", random_state=0).fit(X, LABELS)
-    with pytest.raises(InputError, match=r"found step by step.*features='exact'"):
-        forget(logistic, X, LABELS, rows=GONE)
-    landmarks = HistogramClassifier("exp-chi2", features="landmarks", n_components=20, alpha=0.1, random_state=0)
-    with pytest.raises(InputError, match="landmarks of this model were made of its rows"):
-        forget(landmarks.fit(X, LABELS), X, LABELS, rows=GONE)
+def test_what_covariates_tell_is_learned_again():
+    age = np.linspace(20, 60, 90)
+    settings = EXACT | {"covariates": ["age"]}
+    table = {f"bin {j}": X[:, j] for j in range(X.shape[1])} | {"age": age}
+    frame, y = pd.DataFrame(table), np.where(age + 40 * LABELS > 70, "old", "young")
+    whole, without = (HistogramClassifier("gaussian", **settings).fit(frame.iloc[k], y[k]) for k in (range(90), KEPT))
+    found = forget(whole, frame, y, rows=GONE).model
+    np.testing.assert_allclose(found.decision_function(frame), without.decision_function(frame), atol=1e-8)
+
+
+def test_models_of_other_kinds_are_refused():
     with pytest.raises(InputError, match="got a LogisticRegression"):
         forget(LogisticRegression(), X, LABELS, rows=GONE)
 

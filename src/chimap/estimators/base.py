@@ -208,6 +208,7 @@ class HistogramModel(BaseEstimator):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         learning_curve: bool = False,
+        recipe: Recipe | None = None,
     ) -> Self:
         """Fit the model on a source, read in chunks under the ``memory`` budget.
 
@@ -236,6 +237,8 @@ class HistogramModel(BaseEstimator):
         learning_curve : bool, default=False
             Whether to keep the sums in four parts, where ``memory`` allows, for ``learning_curve_``; this takes no
             other pass.
+        recipe : Recipe or None, default=None
+            Settings in place of the parameters, such as those of a fitted model, which are all chosen.
 
         Returns
         -------
@@ -250,7 +253,7 @@ class HistogramModel(BaseEstimator):
             If the budget is too small.
         """
         check_source(source)
-        recipe = self._recipe().with_order(source.label_order)
+        recipe = (recipe or self._recipe()).with_order(source.label_order)
         if self.covariates is not None and names_columns(self.covariates):
             source = with_columns_beside(source, self.covariates, groups)
         source, groups = source_to_fit(source, recipe, sample_weight, groups)
