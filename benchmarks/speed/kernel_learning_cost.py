@@ -34,7 +34,6 @@ def fourier_seconds(n, n_components):
         n_components=n_components,
         n_tune_components=None,
         n_tune_rows=None,
-        validation_fraction=0,
         max_iter=1,
         memory="4GiB",
         random_state=0,

@@ -24,7 +24,7 @@ BAD = {
     "no width": (["--kernel", "chi2"], r"use its exponential form, such as 'exp-chi2'"),
     "rows": (["--tune-rows", "0"], r"--tune-rows must be a whole number of at least 1; got 0"),
     "iterations": (["--iterations", "0"], r"--iterations must be a whole number of at least 1; got 0"),
-    "share": (["--validation-fraction", "1"], r"--validation-fraction must be at least 0 and below 1; got 1"),
+    "share": (["--validation-fraction", "1"], r"--validation-fraction must be above 0 and below 1; got 1"),
     "penalty": (["--width-strength=-1"], r"--width-strength must be a number of at least 0; got -1"),
     "rounds": (["--objective", "gradients", "--width-strength", "1"], r"gradients takes no --width-strength"),
     "page": (["--page", "nowhere/page.html"], r"the folder nowhere does not exist"),

@@ -216,7 +216,15 @@ def test_widths_that_validation_rows_end_learn_no_noise(objective, told):
     FourierKernelLearner(objective=objective, **settings).fit(rows, y)
     _, places, outputs = told[-1]
     assert is_chance(outputs, y[places])
-    # without these rows they do: what ends the search is what keeps scores honest
-    FourierKernelLearner(validation_fraction=0, tol=1e-9, **settings).fit(rows, y)
+
+
+def test_widths_that_nothing_ends_learn_noise(told, monkeypatch):
+    """What ends the search is what keeps scores honest, so no fit of 40 rows goes without."""
+    settings = {"widths": "bin", "n_components": 128, "random_state": 0, "max_iter": 10, "tol": 1e-9}
+    rows, y, _ = of_size(N)
+    with pytest.raises(ValueError, match="validation_fraction must be above 0"):
+        FourierKernelLearner(validation_fraction=0, **settings).fit(rows, y)
+    monkeypatch.setattr("chimap.kernel_learning.widths._FEWEST_TO_VALIDATE", N + 1)
+    FourierKernelLearner(**settings).fit(rows, y)
     _, places, outputs = told[-1]
     assert not is_chance(outputs, y[places])

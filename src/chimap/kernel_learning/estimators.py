@@ -82,8 +82,8 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
     n_tune_rows : int or None, default=10000
         Number of rows to learn the widths from. None uses all rows, so the source is read twice per evaluation.
     validation_fraction : float, default=0.1
-        Share of the tuning rows that scores each iteration and stops the search early. 0 uses none: many widths then
-        learn labels by heart, so that scores of these rows, and probabilities, are too good.
+        Share of the tuning rows, above 0, that scores each iteration and stops the search early: without, many widths
+        learn labels by heart. It is at least ten rows; fewer than 40 rows, or groups than three, have none.
     max_iter : int, default=30
         Largest number of iterations, or of rounds.
     tol : float, default=0.001

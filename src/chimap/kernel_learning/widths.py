@@ -466,7 +466,8 @@ class WidthRounds(WidthSearch):
 
 MOST_ENTRIES_OF_ONE_THREAD = 2**19  # with so few entries of features, one thread is done before two have synchronised
 FEWEST_COMPONENTS = 128  # smallest number of features to learn widths with; above it, no more than rows are useful
-FEWEST_VALIDATION_ROWS = 10  # with fewer validation rows, all rows are used to learn
+# With fewer validation rows, all rows are used to learn; fewer rows than those have none to spare.
+FEWEST_VALIDATION_ROWS, _FEWEST_TO_VALIDATE = 10, 40
 
 
 SEARCHES: dict[str, type[WidthSearch]] = {"held-out": WidthSearch, "training": WidthSearch, "gradients": WidthRounds}
@@ -523,8 +524,9 @@ class WidthLearner:
         for name in ("max_iter", "patience"):
             check_positive(getattr(self, name), name, integer=True)
         check_positive(self.tol, "tol")
-        if not 0 <= self.validation_fraction < 1:
-            raise ParameterError("validation_fraction", self.validation_fraction, "at least 0 and below 1")
+        if not 0 < self.validation_fraction < 1:
+            wanted = "above 0 and below 1, such as 0.1: widths that no validation rows stop learn labels by heart"
+            raise ParameterError("validation_fraction", self.validation_fraction, wanted)
         checked_alpha(recipe.alpha)
         fold_count(recipe.selection, 2 if holds_out else 1)
 
@@ -653,7 +655,8 @@ class WidthMethod(Method):
                 whole.weights = None if source.weights is None else source.weights[chosen]
         learning, validation = whole, None
         can_validate = groups is None or np.unique(groups).size > 2
-        if can_validate and round(share * whole.n_rows) >= FEWEST_VALIDATION_ROWS:
+        if can_validate and whole.n_rows >= _FEWEST_TO_VALIDATE:
+            share = max(share, FEWEST_VALIDATION_ROWS / whole.n_rows)
             learning, validation = split_source(whole, share, self.recipe.seed, groups)
             groups = None if groups is None else groups[learning.places]
         n_folds = min(fold_count(self.recipe.selection), learning.n_rows // 2)

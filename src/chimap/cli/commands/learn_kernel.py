@@ -102,7 +102,8 @@ class KernelSettings(Settings):
             ("--iterations", self.iterations),
         ):
             flag_values.check_least(value, flag)
-        flag_values.check_share(self.validation_fraction, "--validation-fraction")
+        if not 0 < self.validation_fraction < 1:
+            raise InputError(f"--validation-fraction must be above 0 and below 1; got {self.validation_fraction:g}.")
         if not 0 <= self.width_strength < float("inf"):
             raise InputError(f"--width-strength must be a number of at least 0; got {self.width_strength:g}.")
         if self.objective == "gradients" and self.width_strength:
