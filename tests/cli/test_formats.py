@@ -74,8 +74,15 @@ def test_neighbours_among_words_in_a_shell(tmp_path):
     assert (model.reading_.ngrams, model.reading_.min_count) == ((1, 2), 3)
     assert {name.count(" ") for name in model.feature_names_in_} == {0, 1}
     assert {len(name) for name in chimap.load(tmp_path / "symbols.model").feature_names_in_} == {3}
-    [answered] = run_many([["predict", "pairs.model", "texts.csv", "-o", "kinds.csv"]], tmp_path)
-    assert answered.code == 0, answered.err
+    answered, scored = run_many(
+        [
+            ["predict", "pairs.model", "texts.csv", "-o", "kinds.csv"],
+            ["evaluate", "settled.model", "texts.csv", "--splits", "2", "--all-rows", "--json"],
+        ],
+        tmp_path,
+    )
+    assert answered.code == scored.code == 0, answered.err + scored.err
+    assert "whether pairs of them are if a fit settled that" in scored.json["splits"]["note"]
     assert [row["prediction"] for row in csv.DictReader((tmp_path / "kinds.csv").open())] == KINDS
     wrong = {
         ("--ngrams", "2,1"): "--ngrams must be the fewest and the most neighbours",

@@ -11,8 +11,11 @@ from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import ShuffleSplit, cross_validate
 
+from chimap.data.reading import READINGS
 from chimap.data.split import PerClassSplits
+from chimap.readers import MoleculeBlocks, MorganCounts, WordCounts
 from chimap.reports import repeated_splits
+from chimap.reports.splits import SplitScores
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])
@@ -60,3 +63,12 @@ def test_one_split_has_no_deviation():
     found = repeated_splits(RidgeClassifier(), X, y, PerClassSplits(5, n_splits=1, random_state=0))
     assert np.isnan(found.rows()[0][2])
     assert found.as_dict()["accuracy"]["deviation"] is None
+
+
+def test_scores_tell_what_a_reading_knows_of_all_rows():
+    known = {name: reading.known_of_all for name, reading in READINGS.items()}
+    assert all(known[each.__name__] for each in (WordCounts, MoleculeBlocks))
+    assert not known[MorganCounts.__name__]
+    scores = SplitScores({"R2": np.array([0.5, 0.7])}, 7, 3, "Words know all rows.")
+    assert scores.lines().endswith("\nWords know all rows.")
+    assert scores.as_dict()["note"] == "Words know all rows."

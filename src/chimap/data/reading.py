@@ -80,6 +80,8 @@ class Reading(ABC):
         How many of the last bins a fit may do without, see ``settled``.
     optional_name : str
         What these are.
+    known_of_all : str
+        What the reading knows of all rows of the fit, in a sentence about rows that were among them; "" for nothing.
     """
 
     column: str
@@ -89,6 +91,7 @@ class Reading(ABC):
     has_drawings: ClassVar[bool] = False
     n_optional: int = 0
     optional_name: ClassVar[str] = ""
+    known_of_all: ClassVar[str] = ""
 
     @property
     @abstractmethod

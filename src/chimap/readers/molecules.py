@@ -381,6 +381,7 @@ class _LearnedKeys(MoleculeCounts):
 
     keys: tuple[int, ...] = ()
     min_count: int = 2
+    known_of_all: ClassVar[str] = "Which substructures are counted was decided by all rows of the fit"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -155,6 +155,9 @@ class WordCounts(FieldReading):
     n_buckets: int | None = None
     n_optional: int = 0
     optional_name: ClassVar[str] = "pairs of words"
+    known_of_all: ClassVar[str] = (
+        "Which words are counted, and whether pairs of them are if a fit settled that, was decided by all its rows"
+    )
     notes: tuple[str, ...] = field(default=(), init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -52,11 +52,14 @@ class SplitScores:
         Number of training rows of the first split.
     n_test : int
         Number of test rows of the first split.
+    note : str, default=""
+        What the models of the splits know of their test rows; "" for nothing.
     """
 
     scores: dict[str, np.ndarray]
     n_train: int
     n_test: int
+    note: str = ""
 
     @property
     def n_splits(self) -> int:
@@ -74,13 +77,13 @@ class SplitScores:
         return [(titles.get(name, name), *_mean_and_deviation(v)) for name, v in self.scores.items()]
 
     def lines(self) -> str:
-        """Return one line for each score, such as 'accuracy 64.2 % ± 0.8' or 'RMSE 0.1234 ± 0.0056'."""
+        """Return one line for each score, such as 'accuracy 64.2 % ± 0.8' or 'RMSE 0.1234 ± 0.0056', and the note."""
         lines = []
         for name, mean, deviation in self.rows():
             in_words = f"{name.lower()} {share_in_words(mean)}" if self.are_shares else f"{name} {mean:.4g}"
             spread = f"{100 * deviation:.1f}" if self.are_shares else f"{deviation:.2g}"
             lines.append(in_words + ("" if deviation != deviation else f" ± {spread}"))
-        return "\n".join(lines)
+        return "\n".join([*lines, self.note] if self.note else lines)
 
     def as_dict(self) -> JSON:
         """Return the scores of all splits, their means and standard deviations as JSON types."""
@@ -88,7 +91,8 @@ class SplitScores:
         for name, values in self.scores.items():
             mean, deviation = _mean_and_deviation(values)
             scores[name] = {"mean": plain(mean), "deviation": plain(deviation), "splits": plain(values)}
-        return {"n_splits": self.n_splits, "n_train": self.n_train, "n_test": self.n_test, **scores}
+        note = {"note": self.note} if self.note else {}
+        return {"n_splits": self.n_splits, "n_train": self.n_train, "n_test": self.n_test, **note, **scores}
 
 
 def splits_of(

@@ -259,7 +259,10 @@ def _retrained(
         estimator.set_params(covariates=None)
     if drawn is not None:
         with show.busy(f"training on {settings.n_splits} splits"):
-            return {"splits": repeated_splits(estimator, rows, y, drawn, groups, source.covariates)}
+            splits = repeated_splits(estimator, rows, y, drawn, groups, source.covariates)
+        reading = estimator.fitted.schema.reading
+        known = "" if reading is None else reading.known_of_all
+        return {"splits": dataclasses.replace(splits, note=known and f"{known}, not by those of each split.")}
     assert groups is not None
     scores = study_scores(estimator, rows, y, groups, permutations=settings.permutations or 0, progress=progress)
     if settings.table is not None:

@@ -18,7 +18,7 @@ def section(evaluation: Evaluation[Metrics]) -> Section | None:
     return Section(
         "Repeated splits",
         f"The model was retrained on {splits.n_splits} random splits, with {splits.n_train:,} training rows and "
-        f"{splits.n_test:,} test rows.",
+        f"{splits.n_test:,} test rows. {splits.note}".rstrip(),
         tables=(Table(("Score", "Mean", "Standard deviation"), rows),),
         lines={"splits": splits.lines()},
     )
