@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
+import click
 import pytest
 
 from chimap import (
@@ -26,6 +27,7 @@ from chimap.cli.commands.evaluate import EvaluateSettings
 from chimap.cli.commands.learn_kernel import KernelSettings
 from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
+from chimap.cli.main import app
 from chimap.cli.messages import flag_of
 from chimap.cli.options import SHARED, CountedColumn, Engine, Fingerprint, Precision, Salts, TableOptions, Tokens
 from chimap.cli.parser import Without, about_of, command_of
@@ -98,6 +100,35 @@ def test_every_option_has_a_text_and_every_text_an_option():
         assert about_of(owner)[1].keys() <= inspect.signature(owner).parameters.keys(), owner.__name__
 
 
+def _help_of(name: str, everything: bool) -> list[str]:
+    context = click.Context(named(name), info_name=f"chimap {name}", obj=everything, terminal_width=80)
+    return named(name).get_help(context).splitlines()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_of_a_command_is_a_screen_with_three_examples(name):
+    screen, whole = _help_of(name, False), _help_of(name, True)
+    assert len(screen) <= 40
+    assert max(map(len, screen)) <= 80
+    assert sum(f"  chimap {name}" in line for line in screen) == 3
+    assert sum(f"  chimap {name}" in line for line in whole) >= 3
+    options = [option for option in named(name).params if option.param_type_name == "option"]
+    for option in options:
+        flag = option.opts[0] + " "
+        assert any(flag in f"{line} " for line in whole)
+        assert option.required <= any(flag in f"{line} " for line in screen)
+    n_left = len(options) + 1 - sum(line.startswith("  -") for line in screen)  # 1 for --help
+    assert any(f"For {n_left} more options" in line for line in screen)
+
+
+def test_the_first_screen_leads_with_a_csv():
+    screen = app.get_help(click.Context(app, info_name="chimap", terminal_width=80)).splitlines()
+    assert len(screen) <= 40
+    assert max(map(len, screen)) <= 80
+    first = next(line for line in screen if line.startswith("    chimap"))
+    assert first.split()[:3] == ["chimap", "fit", "plots.csv"]
+
+
 def test_a_docstring_describes_options():
     def command(
         data: str,
@@ -116,7 +147,7 @@ def test_a_docstring_describes_options():
         ----------
         more
             And more.
-        rows : N
+        rows : N, common
             How many,
             over two lines.
         dry
@@ -144,6 +175,7 @@ def test_a_docstring_describes_options():
     )
     assert (dry.opts, dry.secondary_opts, dry.is_flag) == (["--dry"], [], True)
     assert (none.help, none.show_default, none.required) == ("Perhaps.", False, False)
+    assert [option.is_common for option in made.params[2:]] == [True, False, False, False, True, False]
     assert list(kind.type.choices) == ["a", "b"]
     assert (output.opts, output.required) == (["--output", "-o"], True)
     assert whole.secondary_opts == ["--no-whole"]

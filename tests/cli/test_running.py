@@ -13,28 +13,14 @@ from .terminal import run_many
 PANELS = ["Arguments:", "Data:", "Model:", "Images:", "Output and runtime:"]
 
 
-def test_help_in_panels_and_on_a_screen(folder):
-    short, everything, small, *asked = run_many(
-        [
-            ["fit", "--help"],
-            ["fit", "--help-all"],
-            ["export", "--help"],
-            *([command, "--help"] for command in ("predict", "evaluate", "explain", "info")),
-        ],
-        folder,
-    )
-    for result in (short, everything):
+def test_help_in_panels(folder):
+    short, everything = run_many([["fit", "--help"], ["fit", "--help-all"]], folder)
+    for result, panels in ((short, [name for name in PANELS if name != "Images:"]), (everything, PANELS)):
         assert result.code == 0
-        assert [line for line in result.out.splitlines() if line in PANELS] == PANELS
-    assert short.out.count("\n") <= 60
+        assert [line for line in result.out.splitlines() if line in PANELS] == panels
     assert "--checkpoint-every" not in short.out
     assert "--checkpoint-every" in everything.out
     assert "more options and full descriptions: chimap fit --help-all" in short.out
-    assert "--help-all" not in small.out
-    for result in asked:
-        assert result.out.count("\n") <= 50
-        assert "--missing-counts" not in result.out
-        assert "--help-all" in result.out
 
 
 def test_every_option_of_a_fit_has_a_panel(folder):

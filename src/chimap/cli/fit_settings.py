@@ -23,70 +23,77 @@ class Settings:
 
     Parameters
     ----------
-    kernel : NAME
-        Kernel: auto to race several, or chi2, intersection, jensen_shannon or hellinger, with or without the prefix
-        exp-. exp- gives the exponential form, and + a sum: chi2+pq. Other kernels are gaussian, linear, skewed-chi2,
-        skewed-intersection, pq, dirichlet, minmax, additive-gaussian, additive-laplace and additive-student.
+    kernel : NAME, common
+        How rows are compared; auto takes the best of several. chi2, intersection, jensen_shannon and hellinger add up
+        what each column tells. With exp- before them, such as exp-chi2, columns also act together. + makes a sum, such
+        as chi2+pq. Others are gaussian, linear, skewed-chi2, skewed-intersection, pq, dirichlet, minmax,
+        additive-gaussian, additive-laplace and additive-student.
     gamma : G
-        Scale of an exponential kernel: a number, mean (1 / mean distance) or auto.
+        How local an exp- kernel is: a number, mean or auto. The larger, the more alike two rows must be to count as
+        alike. mean is one over the mean distance of two rows; auto chooses on held-out rows.
     terms : N
-        Features that the map makes of each bin: a number or auto.
+        Into how many numbers each column is turned for a kernel without exp-; auto, or a number such as 3. More are
+        more accurate and take longer.
     components : N
-        Landmarks or random features of an exponential kernel: a number or auto. A larger number is more accurate.
+        How many landmark rows or random features stand for all rows, for exp- kernels: auto, or a number such as 2048.
+        More are more accurate and take longer.
     map : NAME
-        Map of an additive kernel: optimal, compressed, direct, chebyshev, homogeneous, anchors, staircase or kpca.
+        How a kernel without exp- is turned into numbers: optimal, compressed, direct, chebyshev, homogeneous, anchors,
+        staircase or kpca.
     features : NAME
-        Features of the kernel: auto, additive, fourier, landmarks or exact.
+        How the kernel is computed: auto, exact (with all rows), landmarks (with some rows), fourier (with random
+        features) or additive (column by column).
     sampling : NAME
-        How to draw the frequencies of random features: auto, orthogonal, structured, iid or qmc.
+        How random features are drawn: auto, orthogonal, structured, iid or qmc.
     loss : NAME
-        Loss: square, logistic, squared_hinge, smooth_hinge, epsilon_insensitive, poisson, quantile or hinge. square
-        takes one pass over DATA, the others some tens of passes; hinge keeps the features of all rows in memory.
-        poisson is for counts and rates, quantile for quantiles of the target.
+        How mistakes count while learning: square, logistic, squared_hinge, smooth_hinge, epsilon_insensitive, poisson,
+        quantile or hinge. square is the fastest and reads DATA once, the others some tens of times; hinge keeps what it
+        learns from in memory. poisson is for predicting counts and rates, quantile for predicting quantiles.
     quantile : Q
-        Quantile that --loss quantile predicts, such as 0.9. Several, such as 0.05,0.5,0.95, get a column each.
+        Which quantile --loss quantile predicts, such as 0.9. Several, such as 0.05,0.5,0.95, get a column each.
     weights : KIND
-        What --sample-weight says of a row: importance, how much it matters, or frequency, how many equal rows it
-        stands for.
+        What --sample-weight says of a row: importance (how much it matters) or frequency (how many equal rows it stands
+        for).
     threshold : RULE
-        How to choose, on held-out rows, the score above which a row belongs to the second of two classes: f1,
-        balanced, or the cost of missing such a row in units of a false alarm. With --positive, f1 and the cost are
-        about that class.
+        When to answer the second of two classes, or that of --positive: f1, balanced, or a number such as 5: what
+        missing one costs in false alarms. The score above which a row belongs to it is chosen on held-out rows. By
+        default, the more probable class is answered.
     ordered : CLASSES
-        The classes in their order, such as low,medium,high: answers are medians of the probabilities, sets are
-        neighbours, and choices are made by the mean absolute error in steps, or by --scoring weighted_kappa.
+        The classes in their order, such as low,medium,high. Mistakes then count by how many steps they are off, answers
+        are medians of the probabilities, and sets of answers are neighbours. By default classes have no order.
     label_tree : FILE|paths
-        A tree above the classes: a text file with a line for each node, the node and its parent with a tab between; or
-        paths, if the labels are paths such as cell/T/CD4. Reports have the accuracy on each level, and chimap predict
-        --level answers nodes.
+        A tree above the classes: a text file of nodes and parents, or paths for labels such as cell/T/CD4. The file has
+        a line for each node: the node and its parent with a tab between. Reports have the accuracy on each level, and
+        chimap predict --level answers nodes.
     alpha : S
-        Strength of the penalty alpha/2 |w|^2 on the weights: a number, or auto for cross-validation.
+        How strongly to smooth; auto chooses, a larger number smooths more. It is the strength of the penalty alpha/2
+        |w|^2 on the weights.
     bin_weights : RULE
-        Whether to weight the bins: learn, auto or none. learn takes the weights from gradients and keeps them if
-        they help on held-out rows; auto learns them with --kernel auto only.
-    test_fraction : F
-        Share of the rows to hold out and score the model on.
-    memory : SIZE
-        Memory budget of the fit, such as 512MiB. It includes the libraries. auto is 1GiB, and more where the machine
-        that won the race needs it, up to half of what is free.
+        Whether columns may matter more or less than others: learn, auto or none. learn finds how much each should and
+        keeps that if it helps on held-out rows; auto does so with --kernel auto only.
+    test_fraction : F, common
+        Share of rows to keep apart for an honest score, such as 0.2.
+    memory : SIZE, common
+        Most memory to use, such as 512MiB. It includes the libraries. auto is 1GiB, and more where the model that won
+        needs it, up to half of what is free.
     precision
-        Precision of the features. Sums are always float64.
+        Precision of the numbers that rows are turned into. auto is float32. Sums are always float64.
     depth_robust
-        For counts: learn from two thinned copies of each row too, so that answers hold for rows of less depth. What it
-        gains on left-out rows is printed.
+        For counts: learn answers that would be the same for samples with fewer counts. Two thinned copies of each row
+        are learned from too. What it gains on held-out rows is printed.
     device : DEVICE
-        Where to compute: cpu, or cuda for the pass and the solution (needs torch).
+        Where to compute: cpu, or cuda for a graphics card (needs torch).
     engine
-        Where to read the rows: in this process (local) or on Dask workers (dask).
+        Where to read the rows: on this computer (local) or on Dask workers (dask).
     blocks : SPEC
-        Blocks of columns: sift=0:300,hog=hog_*. Each block gets its own features, and --kernel may be a
-        list with one kernel for each.
+        Groups of columns that are of different kinds, such as sift=0:300,hog=hog_*. Each block is normalised for
+        itself, and --kernel may be a list with one kernel for each.
     principal : N
-        Principal components to keep in each block, found in a first pass. Give several, such as 500,1000,3000, to
-        choose the best by cross-validation together with alpha.
+        Keep this many principal components of each block. They are found by reading the rows once more. Of several,
+        such as 500,1000,3000, the best by cross-validation is taken. The default is to keep all.
     folds : K
-        Number of folds of an exact cross-validation to choose alpha. By default, alpha is chosen by leaving rows
-        out in closed form.
+        Choose --alpha by cross-validation with this many parts. By default it is chosen by leaving out rows one by one,
+        by a formula.
     """
 
     kernel: str = "auto"

@@ -32,20 +32,21 @@ class ImageSettings:
     Parameters
     ----------
     descriptors : NAMES
-        Image descriptors, separated by commas: sift, sift-rgb, sift-hsv, sift-opponent, hog, hog-blocks, phog, colour,
-        lbp.
+        What to see in pictures, separated by commas: sift, sift-rgb, sift-hsv, sift-opponent, hog, hog-blocks, phog,
+        colour, lbp. sift, hog, hog-blocks and phog see shapes, lbp textures.
     words : N
-        Number of visual words of each descriptor.
+        Number of visual words: kinds of patches that are counted, for each of --descriptors. More are more accurate and
+        take longer.
     coding : NAME
-        Visual words that each point counts for: hard (the nearest) or soft (the 5 nearest).
+        Which visual words each patch counts for: hard (the nearest) or soft (the 5 nearest).
     grids : GRIDS
-        Grids of cells in which words are counted, as ROWSxCOLUMNS for each level of the pyramid.
+        Into which cells a picture is divided for counting, as ROWSxCOLUMNS, several with commas between them.
     step : PIXELS
-        Distance between neighbouring SIFT points.
+        Distance between neighbouring patches of --descriptors sift, in pixels.
     sizes : PIXELS
-        Width of a SIFT bin at each scale.
+        Widths of a quarter of a patch of --descriptors sift, in pixels, one for each scale.
     strict
-        Stop at a broken image instead of leaving it out.
+        Stop at a picture that cannot be read, instead of leaving it out.
     """
 
     descriptors: str = "sift"

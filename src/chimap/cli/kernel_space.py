@@ -27,21 +27,24 @@ class KernelSpace:
 
     Parameters
     ----------
-    model : FILE
-        Take the kernel and the normalisation of a model that 'chimap fit' wrote, in place of --kernel.
-    kernel : NAME
-        Kernel that compares rows: chi2, intersection (its squared distances of shares are twice those of Bray and
-        Curtis), jensen_shannon, hellinger, one of these with exp- before it, gaussian, linear, minmax, or a sum such
-        as chi2+pq.
+    model : FILE, common
+        Compare rows as this model does, which 'chimap fit' wrote. --kernel and --normalization are then those of the
+        model.
+    kernel : NAME, common
+        How rows are compared: chi2, intersection, jensen_shannon or hellinger, or one of these with exp- before it.
+        Squared distances of shares by intersection are twice those of Bray and Curtis. Others are gaussian, linear,
+        minmax, and a sum such as chi2+pq.
     normalization : NAME
-        Normalisation of the rows: l1 for shares, log1p or sqrt of every bin, log-cpm or log-cp10k (logs of shares),
-        presence, tf-idf or none.
+        How to rescale the rows first: l1 for shares, log1p or sqrt of every count, log-cpm or log-cp10k (logs of
+        shares), presence, tf-idf or none.
     gamma : G
-        Scale of an exponential kernel: a number, or mean (1 / mean distance).
+        How local an exp- kernel is: a number, or mean. The larger, the more alike two rows must be to count as alike.
+        mean is one over the mean distance of two rows.
     landmarks : N
-        Landmarks that stand for the rows. By default up to 4,096 rows are compared exactly, and more by 512 landmarks.
+        How many rows to compare all others with. By default up to 4,096 rows are all compared with each other, and more
+        with 512.
     memory : SIZE
-        Memory budget, such as 512MiB.
+        Most memory to use, such as 512MiB.
     """
 
     model: Path | None = None

@@ -70,43 +70,22 @@ app = Commands(
             is_eager=True,
             expose_value=False,
             callback=_completion,
-            help='Show the completion of a shell; in ~/.bashrc, write eval "$(chimap --completion bash)".',
+            help='Complete words in a shell: eval "$(chimap --completion bash)"',
         ),
     ],
-    help="""Classification and regression on tables of counts: words, species, cells, molecules, images.
+    help="""Learn to predict from tables that count things: words, species, cells, molecules, pictures.
 
     \b
-    Try it:
-      chimap demo
+    Your own table, a CSV with a heading ('chimap demo' makes one to try):
+      chimap fit plots.csv --labels site --test-fraction 0.2 --output plots.model
+      chimap evaluate plots.model plots.csv --labels site --output report.html
+      chimap predict plots.model new-plots.csv --output answers.csv
 
     \b
-    Your own data:
-      chimap fit data.npz --test-fraction 0.2 --output my.model
-      chimap evaluate my.model data.npz --output report.html
-      chimap predict my.model new.npz --output predictions.csv
-      chimap explain my.model data.npz --output why.html
-
-    \b
-    Images:
-      chimap fit photos/ --test-fraction 0.2 --output photos.model
-      chimap features photos/ --output photos.parquet
-
-    \b
-    Questions:
-      chimap audit data.npz --groups study
-      chimap depth my.model data.npz
-      chimap permanova samples.csv --formula 'site + age'
-      chimap suggest my.model unlabelled.csv --n 20
-
-    \b
-    More:
-      chimap compare data.npz
-      chimap learn-kernel data.npz --blocks a=0:300,b=300:500 --output my.model
-      chimap compress my.model --rows 4000 --output small.model
-      chimap export my.model --output my.onnx
-
-    Data formats: CSV, .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, AnnData, BIOM, Zarr, HDF5, Matrix
-    Market and svmlight text (.svm, .txt). Data are read from a path or an address such as s3://BUCKET/FILE.
+    Other tables, texts and pictures:
+      chimap fit cells.h5ad --labels cell_type --output cells.model
+      chimap fit reviews.csv --text review --labels stars --output reviews.model
+      chimap fit photos/ --output photos.model
     """,
 )
 

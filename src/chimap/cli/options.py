@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from chimap._errors import InputError
 
@@ -26,60 +26,84 @@ KEYS = ("blocks", "morgan-keys")
 Salts: TypeAlias = Literal["keep", "largest"]
 """A name of ``readers.molecules.SALTS``."""
 
-SHARED: dict[str, tuple[str | None, str]] = {
-    "data": (
+
+class Description(NamedTuple):
+    """What help says of an option: the name of its value, its text, and whether it is on the first screen."""
+
+    metavar: str | None
+    text: str
+    is_common: bool = False
+
+
+SHARED: dict[str, Description] = {
+    "data": Description(
         None,
-        "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (file or "
-        "folder), .feather, .jsonl, .h5ad, .biom, .qza, .zarr, .h5, .mtx or svmlight text, at a path or an address "
-        "such as s3://BUCKET/FILE. DATA of fit, predict and evaluate may also be images, as for 'chimap features'.",
+        "A table, a row for each sample: .csv, .npz, .h5ad, .biom and more. All kinds: .csv, .tsv, .npz (X and y, CSR "
+        "parts, or FILE.npz::MEMBER), .npy, .parquet (file or folder), .feather, .jsonl, .h5ad, .biom, .qza, .zarr, "
+        ".h5, .mtx and svmlight text, at a path or an address such as s3://BUCKET/FILE. DATA of fit, predict and "
+        "evaluate may also be pictures, as for 'chimap features'.",
     ),
-    "model": (None, "A model file written by 'chimap fit' or 'chimap learn-kernel'."),
-    "labels": (
+    "model": Description(None, "A model file, written by 'chimap fit' or 'chimap learn-kernel'."),
+    "labels": Description(
         "LABELS",
-        "The labels: the name of a column or array of DATA, a file (.npy, .csv, or text with one label per line), "
-        "FILE::COLUMN, or ::MEMBER of DATA.",
+        "Column to predict, or FILE::COLUMN of another table. That table is joined by the ids of the rows. A file with "
+        "one label per line (.npy, .csv or text) will do too, and ::MEMBER is another array in the file of DATA. The "
+        "default is a column called y or label.",
+        is_common=True,
     ),
-    "output": ("MODEL", "Model file to write."),
-    "task": (
+    "output": Description("MODEL", "File to write the model to."),
+    "task": Description(
         None,
-        "Whether to fit a classifier or a regression. auto takes text as classes, and whole numbers too if there are "
-        "at most 20 different ones (up to 1000 with ten rows each) and each occurs twice on average. Other numbers are "
-        "a regression; regress reads text as numbers.",
+        "Whether to predict classes or numbers; auto looks at the labels. Text is classes, and so are whole numbers if "
+        "at most 20 are different (up to 1000 with ten rows each) and each occurs twice on average. Other numbers are "
+        "predicted as numbers, and regress reads text as numbers too.",
     ),
-    "class_weight": (
+    "class_weight": Description(
         "WEIGHTS",
-        "Weights of the classes: balanced, so that each has the same total weight, or a list such as "
-        "active=5,inactive=1.",
+        "How much each class matters: balanced, or a list such as active=5,inactive=1. balanced lets a rare class "
+        "count as much as a common one. By default each row counts the same.",
     ),
-    "positive": (
+    "positive": Description(
         "CLASS",
-        "The positive one of two classes: that of --threshold, of --scoring f1, precision, recall or "
-        "average_precision, and of the scores that are shown. By default the second in alphabetical order.",
+        "Which of two classes is the one to find, such as ill. --threshold is about it, and so are --scoring f1, "
+        "precision, recall and average_precision, and the scores that are shown. The default is the second in "
+        "alphabetical order.",
     ),
-    "time_limit": (
+    "time_limit": Description(
         "TIME",
-        "Time limit of race and fit together: 10m, 90s, 1h30m, or a number of seconds. The best machine so far is "
-        "kept. By default, work is counted instead of time, so that every computer makes the same choice.",
+        "Stop searching after this time, such as 10m. 90s, 1h30m and a number of seconds are times too. It is for "
+        "choosing and fitting together, and the best model so far is kept. By default, work is counted instead of "
+        "time, so that every computer makes the same choice.",
+        is_common=True,
     ),
-    "normalize": (None, "Divide each row, or each of its blocks, by its sum."),
-    "normalization": (
+    "normalize": Description(
+        None,
+        "Use shares instead of counts (when totals mean nothing, such as sequencing depth). Each row, or each of its "
+        "--blocks, is divided by its sum.",
+    ),
+    "normalization": Description(
         "NAME",
-        "Normalisation of the rows: l1 (same as --normalize), log1p or sqrt of every bin, log-cpm or log-cp10k (logs "
-        "of shares), log-z (logs standardised in each row), presence, tf-idf, tf-idf-ratio (words weighted by their "
-        "labels), or none. The best of several, such as none,log-cpm, wins a race.",
+        "How to rescale the rows first: l1 (shares, as --normalize), log1p or sqrt of every count, log-cpm or "
+        "log-cp10k (logs of shares), log-z (logs standardised in each row), presence (whether a count is above 0), "
+        "tf-idf, tf-idf-ratio (words weighted by their labels), or none. Of several, such as none,log-cpm, the one "
+        "that predicts held-out rows best is taken. By default --kernel auto tries those that suit the rows.",
     ),
-    "scoring": (
+    "scoring": Description(
         "NAME",
-        "Scorer that decides on held-out rows: any of scikit-learn, such as roc_auc or balanced_accuracy. The default "
-        "is accuracy, ROC AUC if one of two classes is rare, and R² for regressions.",
+        "The score by which models are compared on held-out rows: any of scikit-learn, such as roc_auc or "
+        "balanced_accuracy. The default is accuracy, ROC AUC if one of two classes is rare, and R² for numbers.",
     ),
-    "part": ("NAME", "Part of a split image data set to use, such as train."),
-    "jobs": ("N", "Number of threads; all cores by default."),
-    "seed": ("N", "Random seed; the same seed gives the same result."),
-    "overwrite": (None, "Replace existing files."),
-    "json": (None, "Print one JSON object instead of text."),
-    "config_file": ("FILE", "Read options from a TOML file; flags take precedence. A line is written kernel = 'chi2'."),
-    "save_config": ("FILE", "Write the options of this command to a file for --config."),
+    "part": Description(
+        "NAME", "Which part of a data set of pictures to use, such as train. The default is all of it."
+    ),
+    "jobs": Description("N", "Number of processor cores to use. The default is all."),
+    "seed": Description("N", "Number that random choices start from; the same number gives the same result."),
+    "overwrite": Description(None, "Replace files that exist.", is_common=True),
+    "json": Description(None, "Print one JSON object instead of text."),
+    "config_file": Description(
+        "FILE", "Read options from a TOML file with lines such as kernel = 'chi2'. Flags beside it take precedence."
+    ),
+    "save_config": Description("FILE", "Write the options of this command to a file for --config."),
 }
 """What ``--help`` calls the value of an option, and its text, where no docstring describes the option."""
 
@@ -91,43 +115,46 @@ class TableOptions:
     Parameters
     ----------
     id : COLUMN
-        Column or array of DATA with the names of the rows. It is not a bin; predictions carry these names, and
-        labels of another table are joined on them.
+        Column with the names of the rows. It is not counted; predictions carry these names, and labels of another table
+        are joined on them. A column or array of DATA.
     columns : SPEC
-        Columns to use as bins: names, globs, numbers or ranges, such as otu_*,depth or 0:300.
+        Columns that hold the counts: names, patterns, numbers from 0 or ranges, such as otu_*,depth or 0:300. The
+        default is all that have no other role.
     exclude : SPEC
-        Columns that are not bins, in the form of --columns.
+        Columns that are not counts, in the form of --columns.
     missing : VALUE
-        Value that marks a missing label, such as -1, in addition to empty text and NaN; several with commas between
+        What stands for an unknown label, such as -1, in addition to empty text and NaN; several with commas between
         them. Rows without a label are left out.
     transpose
-        Samples are the columns of a text table or of a .mtx file, as in tables of MetaPhlAn and featureCounts, and
-        genes by cells. Text tables are recognised; --no-transpose reads their lines as samples.
+        Take columns as samples, as tables of MetaPhlAn and featureCounts and .mtx files of genes by cells have them.
+        Such tables of text are recognised; --no-transpose reads their lines as samples.
     rank : RANK
-        Keep the clades of one rank, such as s__ for species, of bins that are named k__Bacteria|p__Firmicutes|...
+        Keep the clades of one rank, such as s__ for species. For columns that are named k__Bacteria|p__Firmicutes|...
+        The default is all columns.
     missing_counts : zero|drop-row|refuse
         What to do about blank counts, and words such as NA: take them as zero, leave their rows out, or refuse them,
         which is the default.
     encoding : NAME
-        Encoding of text files, such as cp1252: DATA, and tables and files of labels. By default UTF-8, or UTF-16 where
-        a file begins with its mark.
+        How the text of DATA, and of tables and files of labels, is encoded, such as cp1252. The default is UTF-8, or
+        UTF-16 where a file begins with its mark.
     missing_columns : zero|refuse
-        What to do about bins of MODEL that DATA lacks: take them as zero where the columns that are there hold at least
-        80 % of the training mass, or refuse. By default, zero for models of counts.
-    groups : COLUMN
-        Column with the group of each row, such as the patient. Rows of a group are held out together. Give a column
-        or array of DATA, or TABLE::COLUMN joined by id. It is not a bin.
-    split : COLUMN
-        Column whose values are train and test. Give a column or array of DATA, or TABLE::COLUMN joined by id. It is
-        not a bin. With --smiles, scaffold holds molecules of the same scaffold out together, as --groups does.
+        What to do if DATA lacks columns that MODEL knows: take them as zero, or refuse. They are taken as zero only
+        where the columns that are there hold at least 80 % of all counts of the training rows. The default is zero for
+        models of counts, and refuse for others.
+    groups : COLUMN, common
+        Column that says what belongs together, such as patient. Rows of a group are held out together, so that the
+        score is that of new patients. A column or array of DATA, or TABLE::COLUMN joined by id. It is not counted.
+    split : COLUMN, common
+        Column that says train or test of each row. A column or array of DATA, or TABLE::COLUMN joined by id. It is not
+        counted. With --smiles, scaffold holds molecules of the same scaffold out together, as --groups does.
     sample_weight : COLUMN
-        Column with the weight of each row, 0 for none; --weights says what it is. Give a column or array of DATA,
-        or TABLE::COLUMN joined by id. It is not a bin.
-    covariates : COLUMNS
-        Columns that stand beside the counts with a kernel of their own, such as age,sex,batch: numbers, or text for
-        levels of a category. C(batch) is a category though it holds numbers. They are not bins.
+        Column that says how much each row counts, 0 for not at all; --weights says in what sense. A column or array of
+        DATA, or TABLE::COLUMN joined by id. It is not counted.
+    covariates : COLUMNS, common
+        Columns to use beside the counts: age,sex,batch. They get a kernel of their own: numbers, or text for
+        categories. C(batch) is a category though it holds numbers.
     metadata : TABLE
-        Table with the covariates, joined by id. By default they are columns of DATA.
+        Table with the --covariates, joined by the ids of the rows. By default they are columns of DATA.
     """
 
     id: str | None = None
@@ -164,31 +191,31 @@ class CountedColumn:
 
     Parameters
     ----------
-    text : COLUMN
-        Column of text whose words are counted (for a folder of texts: text). The model stores the words.
-    smiles : COLUMN
-        Column of SMILES, whatever the case of its heading, whose fingerprints are counted (needs RDKit). Molecules that
-        RDKit refuses are left out and named.
-    tokens : TOKENS
-        What --text counts: words; characters, for texts without blanks between words; or symbols, which are all
-        characters as they are, of SMILES or of sequences.
+    text : COLUMN, common
+        Column of texts whose words are counted. For a folder of texts, it is called text. The model stores the words.
+    smiles : COLUMN, common
+        Column of molecules as SMILES (needs RDKit). Their parts are counted. The case of the heading does not matter.
+        Molecules that RDKit refuses are left out and named.
+    tokens
+        What is counted in --text: words, characters or symbols. characters is for texts without blanks between words;
+        symbols are all characters as they are, of sequences for example.
     ngrams : FEWEST,MOST
-        How many neighbours --text counts together: 1,2 counts words and pairs of neighbours, 3 triples only; auto
-        counts pairs of words where texts that are left out are predicted better with them. By default 1 for words, 1,2
-        for characters and 1,3 for symbols.
+        How many neighbouring words (or characters) of --text are counted together: 1,2 counts single ones and pairs, 3
+        triples only. auto counts pairs of words where that predicts held-out texts better. The default is 1 for words,
+        1,2 for characters and 1,3 for symbols.
     min_count : N
-        In how many texts a word of --text, or in how many molecules a substructure of --smiles that is not hashed, must
-        be to be counted.
+        Leave out words that are in fewer texts than this, and parts that are in fewer molecules. Fingerprints that are
+        hashed count all.
     fingerprint : NAME
-        What --smiles counts: blocks, morgan, morgan-keys, atom-pairs or torsions. blocks counts neighbourhoods of
-        atoms, atom pairs and torsions side by side, each with a bin of its own (see --min-count), and so does
-        morgan-keys with neighbourhoods alone; the others are hashed into bins.
-    salts : NAME
-        Of a molecule of several fragments, such as a salt: keep all, or count the largest.
+        What is counted in --smiles: blocks, morgan, morgan-keys, atom-pairs or torsions. blocks counts neighbourhoods
+        of atoms, atom pairs and torsions side by side, each in a column of its own (see --min-count), and so does
+        morgan-keys with neighbourhoods alone; the others are hashed into columns.
+    salts
+        What to count of a molecule in several pieces, such as a salt: keep all, or only the largest.
     morgan_radius : N
-        Radius of Morgan's neighbourhoods, in bonds: by default 3 for blocks, and 2 for others.
+        How far neighbourhoods of atoms reach, in bonds. The default is 3 for --fingerprint blocks, and 2 for others.
     morgan_size : N
-        Number of bins of the --smiles fingerprints, if they are hashed.
+        Number of columns into which fingerprints of --smiles are hashed.
     """
 
     text: str | None = None

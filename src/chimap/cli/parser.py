@@ -1,7 +1,8 @@
 """Commands made of functions: parameters before ``*`` are arguments, those behind it options, described in docstrings.
 
 A parameter may also be a dataclass, called a bundle: the command has an option for each of its fields. ``--help`` shows
-the options in panels; of a command with many it shows the common ones, and ``--help-all`` shows all of them.
+the options in panels: those that are required, and those whose description is headed ``name : METAVAR, common``, with
+their first sentence. ``--help-all`` shows all of them in full.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 import click
 
 from chimap.cli import config, machine
-from chimap.cli.options import SHARED
+from chimap.cli.options import SHARED, Description
 
-Described: TypeAlias = "dict[str, tuple[str | None, str]]"  # by option: what the help calls its value, and its text
+Described: TypeAlias = dict[str, Description]  # by option
 
 # The options of each panel. Those that are not listed go to the last panel.
 PANELS = {
@@ -43,13 +44,7 @@ PANELS = {
     """,
 }
 _ORDER = ("Arguments", "Data", "Model", "Images", "Output and runtime")
-_COMMON = """
-    output labels groups test_fraction splits kernel loss method blocks time_limit descriptors report page memory seed
-    overwrite scores probabilities sets intervals coverage unassigned rows kind
-    formula strata between colour new picture model ids n cost depths hold stability counterfactuals depth
-"""
-_MOST_IN_SHORT_HELP = 18  # commands with more parameters have a short and a long help
-_EXAMPLES_SHOWN = 5  # examples in the short help
+_EXAMPLES_SHOWN = 3  # in the short help
 EVERYTHING = "--help-all"  # ``main`` turns it into --help, with True for the context's object
 
 
@@ -113,7 +108,7 @@ def command_of(function: Callable[..., None]) -> Command:
             parameters.append(_option(parameter, hints[name], described))
         else:
             is_needed = parameter.default is inspect.Parameter.empty
-            text = (SHARED | described)[name][1]
+            text = (SHARED | described)[name].text
             parameters.append(Argument([name], text, type=_type_of(hints[name]), required=is_needed))
 
     def run(**given: Any) -> int | None:
@@ -131,7 +126,7 @@ def command_of(function: Callable[..., None]) -> Command:
     return Command(function.__name__.replace("_", "-"), callback=run, params=parameters, help=about)
 
 
-def _options(bundle: type) -> list[click.Option]:
+def _options(bundle: type) -> list[Option]:
     """Return an option for each field of a dataclass. It may describe those of the one that it extends anew."""
     described: Described = {}
     for owner in reversed(bundle.__mro__[:-1]):
@@ -140,9 +135,9 @@ def _options(bundle: type) -> list[click.Option]:
     return [_option(field, hints[name], described) for name, field in inspect.signature(bundle).parameters.items()]
 
 
-def _option(parameter: inspect.Parameter, hint: Any, described: Described) -> click.Option:
+def _option(parameter: inspect.Parameter, hint: Any, described: Described) -> Option:
     name, default = parameter.name, parameter.default
-    metavar, text = (SHARED | described)[name]
+    metavar, text, is_common = (SHARED | described)[name]
     flag = f"--{name.replace('_', '-')}"
     flags: list[str] = [name, flag]
     more: dict[str, Any] = {"is_flag": hint in (bool, bool | None)}
@@ -156,8 +151,9 @@ def _option(parameter: inspect.Parameter, hint: Any, described: Described) -> cl
     is_needed = default is inspect.Parameter.empty
     if not is_needed:
         more["default"] = default
-    return click.Option(
+    return Option(
         flags,
+        is_common=is_common or is_needed,
         type=_type_of(hint),
         required=is_needed,
         metavar=metavar,
@@ -184,20 +180,21 @@ def about_of(owner: object) -> tuple[str, Described]:
     ...
     ...     Parameters
     ...     ----------
-    ...     rows : N
+    ...     rows : N, common
     ...         Rows, in
     ...         thousands.
     ...     '''
     >>> about_of(Size)
-    ('How large.', {'rows': ('N', 'Rows, in thousands.')})
+    ('How large.', {'rows': Description(metavar='N', text='Rows, in thousands.', is_common=True)})
     """
     before, _, after = (inspect.getdoc(owner) or "").partition("Parameters\n----------\n")
     section, _, rest = after.partition("\n\n")
     described: Described = {}
     for entry in filter(None, re.split(r"\n(?=\S)", section.strip("\n"))):
         head, _, text = entry.partition("\n")
-        name, _, metavar = head.partition(" : ")
-        described[name] = metavar or None, " ".join(text.split())
+        name, _, kind = head.partition(" : ")
+        metavar = kind.removesuffix("common").rstrip(", ")
+        described[name] = Description(metavar or None, " ".join(text.split()), metavar != kind)
     return "\n\n".join(filter(None, (before.rstrip(), rest))), described
 
 
@@ -210,29 +207,40 @@ class Argument(click.Argument):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         """Return the name and the text."""
-        return self.make_metavar(ctx), self.text
+        record = self.make_metavar(ctx), self.text
+        return record if _shows_everything(ctx) else _first_sentence(*record)
+
+
+class Option(click.Option):
+    """An option that is on the first screen of help if it is common."""
+
+    def __init__(self, flags: list[str], is_common: bool, **of_click: Any):
+        super().__init__(flags, **of_click)
+        self.is_common = is_common
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the flags and the text; None if it is left to the whole help."""
+        record = super().get_help_record(ctx)
+        if record is None or _shows_everything(ctx):
+            return record
+        return _first_sentence(*record) if self.is_common else None
 
 
 class Command(click.Command):
     """A command whose help has panels."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write arguments and options by panel. Long commands show only common options unless all are wanted."""
-        is_short = self._is_short(ctx)
+        """Write arguments and options by panel, and how many of them are left to the whole help."""
         panels: dict[str, list[tuple[str, str]]] = {name: [] for name in _ORDER}
         n_left = 0
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is None:
-                continue
-            is_argument = parameter.param_type_name == "argument"
-            is_common = is_argument or parameter.name in _COMMON.split() or "--help" in parameter.opts
-            if is_short and not is_common:
                 n_left += 1
                 continue
             listed = (panel for panel, names in PANELS.items() if parameter.name in names.split())
-            panel = "Arguments" if is_argument else next(listed, "Output and runtime")
-            panels[panel].append(_first_sentence(*record) if is_short else record)
+            is_argument = parameter.param_type_name == "argument"
+            panels["Arguments" if is_argument else next(listed, "Output and runtime")].append(record)
         for name, records in panels.items():
             if records:
                 with formatter.section(name):
@@ -242,18 +250,18 @@ class Command(click.Command):
             formatter.write_text(f"For {n_left} more options and full descriptions: {ctx.command_path} {EVERYTHING}")
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what the command does. Long commands show their first paragraph and some examples by default."""
+        """Write what the command does; on the first screen, one sentence and some examples."""
         whole = self.help
-        if whole and self._is_short(ctx):
+        if whole and not _shows_everything(ctx):
             about, _, examples = whole.partition("Examples:\n")
-            first = about.split("\n\n")[0]
             lines = examples.splitlines()[:_EXAMPLES_SHOWN]
-            self.help = "\n".join([first, "", "\b", "Examples:", *lines]) if lines else first
+            self.help = "\n".join([about.split("\n\n")[0], *(["", "\b", "Examples:", *lines] if lines else [])])
         super().format_help_text(ctx, formatter)
         self.help = whole
 
-    def _is_short(self, ctx: click.Context) -> bool:
-        return len(self.params) > _MOST_IN_SHORT_HELP and not ctx.find_root().obj
+
+def _shows_everything(ctx: click.Context) -> bool:
+    return bool(ctx.find_root().obj)
 
 
 def _first_sentence(name: str, text: str) -> tuple[str, str]:

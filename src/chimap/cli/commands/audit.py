@@ -38,16 +38,17 @@ def audit(
 
     Parameters
     ----------
-    model : MODEL
+    model : MODEL, common
         A model of these rows. Without it, one is fitted as 'chimap fit' does.
-    report : PAGE
+    report : PAGE, common
         Write the audit as one HTML page.
 
     \b
     Examples:
-      chimap audit data.npz
+      chimap audit samples.csv --labels disease
+      chimap audit samples.csv --labels disease --groups study --report audit.html
+      chimap audit cells.h5ad --labels cell_type --groups donor --json
       chimap audit samples.csv --labels disease --groups study --covariates age,sex --report audit.html
-      chimap audit cells.h5ad --labels cell_type --model cells.model --groups donor --json
     """
     from chimap import audit as audited
     from chimap import load

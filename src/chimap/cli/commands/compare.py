@@ -33,7 +33,7 @@ def compare(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Race kernels on a sample of DATA, without a fit.
+    """Compare models on a sample of DATA, without a fit.
 
     The race is that of 'chimap fit': kernels that suit the rows, on raw and on normalised rows, and linear models. All
     learn from the same rows and are scored on the same held-out rows; the better ones learn from more rows in each
@@ -41,13 +41,13 @@ def compare(
 
     Parameters
     ----------
-    output : PAGE
+    output : PAGE, common
         Write the table and curves as one HTML page.
 
     \b
     Examples:
-      chimap compare data.npz
-      chimap compare data.npz --output comparison.html
+      chimap compare plots.csv --labels site
+      chimap compare plots.csv --labels site --output comparison.html
       chimap compare samples.csv --labels site --groups subject
       chimap compare molecules.csv --smiles smiles --labels toxic --split scaffold
       chimap compare data.npz --normalization none,l1,log-cpm

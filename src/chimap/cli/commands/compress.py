@@ -21,7 +21,7 @@ def compress(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Compress MODEL, an exact machine, to few rows.
+    """Make MODEL, an exact machine, smaller and faster.
 
     A prediction takes a product with every row that an exact machine keeps. Fewer rows learn its outputs, and their
     probabilities, sets and intervals are learned again. A table shows, for a quarter and a half of the rows and for all
@@ -31,14 +31,15 @@ def compress(
     Parameters
     ----------
     rows : N
-        Rows to keep, at most four fifths of those of MODEL.
-    output : FILE
-        File to write. Without it, only the table is printed.
+        How many rows to keep, at most four fifths of those of MODEL.
+    output : FILE, common
+        File to write the model to; without it, only the table is printed.
 
     \b
     Examples:
       chimap compress my.model --rows 4000
       chimap compress my.model --rows 4000 --output small.model
+      chimap compress my.model --rows 1000 --output tiny.model --json
     """
     from chimap import load
     from chimap.models.compress import compressions, exact_row

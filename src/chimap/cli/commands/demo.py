@@ -34,15 +34,16 @@ def demo(*, output: Path = Path("chimap-demo"), seed: int = 0, overwrite: bool =
 
     Parameters
     ----------
-    output : FOLDER
-        Folder to write to; created if missing.
-    overwrite
+    output : FOLDER, common
+        Folder to write to; made if it is not there.
+    overwrite : common
         Replace files with these names that the demo did not write.
 
     \b
     Examples:
       chimap demo
-      chimap demo --output /tmp/digits --seed 1
+      chimap demo --output digits
+      chimap demo --output digits --seed 1
     """
     from chimap.cli import training
 

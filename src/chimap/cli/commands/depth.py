@@ -34,14 +34,16 @@ def depth(
     Parameters
     ----------
     labels : NAME
-        Column of labels in DATA, which is ignored.
+        Column of DATA that is a label, and not to be counted. Needed only if it is not called y or label, nor as it was
+        for the fit.
     times : T
-        The depth of the deeper sample that is meant, in times the counts of the row.
-    hold : SHARE
-        Share of the answers that is to hold. Rows below it are too shallow.
-    depths : LIST
-        Depths of the curve, such as 100,1000,10000, each at most half of the counts of some rows.
-    report : REPORT
+        How much deeper the deeper sample is: T times as many counts as the row has.
+    hold : SHARE, common
+        How many answers must hold, as a share, for a depth to suffice. Rows below it are too shallow.
+    depths : LIST, common
+        Total counts at which the curve is drawn, such as 100,1000,10000. Each is at most half of the counts of some
+        rows. By default they are chosen.
+    report : REPORT, common
         Write a report as one HTML page.
 
     \b

@@ -30,22 +30,22 @@ class EvaluateSettings:
     Parameters
     ----------
     all_rows
-        Include the rows that the model was trained on.
-    splits : N | leave-one-group-out
-        Also train the model anew on N random splits of DATA, in memory, and report the mean and standard deviation. Or
-        leave out one group of --groups at a time, such as a study, and report the score of each, with that of models
-        trained within it.
+        Also score the rows that the model was trained on.
+    splits : N | leave-one-group-out, common
+        Also train anew on N random parts of DATA, or without each group of --groups in turn. The mean and the standard
+        deviation of the scores are reported. With leave-one-group-out, such as one study at a time, the score of each
+        group stands beside that of models trained within it.
     per_class : N
-        Training rows of each class in a split; the rest are test rows. By default, 70 % of the rows are training
+        With --splits N: training rows of each class; the others are test rows. By default 70 % of the rows are training
         rows.
     permutations : N
-        With --splits leave-one-group-out, also permute the labels N times within each group: how often do they score as
-        well?
+        With --splits leave-one-group-out: shuffle the labels N times within each group, and count how often that scores
+        as well.
     table : FILE
-        With --splits leave-one-group-out, also write the scores of each group as a table (.csv).
-    unassigned : SHARE
-        Also count the rows that are like none of the classes, and score the others, as chimap predict --unassigned
-        would label them.
+        With --splits leave-one-group-out: also write the scores of the groups as a table (.csv).
+    unassigned : SHARE, common
+        Count rows that are like no class, and score the others; 0.05 is usual. chimap predict --unassigned would label
+        these rows.
     """
 
     all_rows: bool = False
@@ -118,17 +118,19 @@ def evaluate(
 
     Parameters
     ----------
-    output : REPORT
+    output : REPORT, common
         Write a report as one HTML page.
 
     \b
     Examples:
+      chimap evaluate plots.model plots.csv --labels site
+      chimap evaluate plots.model plots.csv --labels site --output report.html
+      chimap evaluate my.model samples.csv --splits 5 --groups subject
       chimap evaluate my.model data.npz
       chimap evaluate cells.model new.h5ad --labels cell_type --unassigned 0.05
       chimap evaluate my.model test.npz --output report.html
       chimap evaluate my.model rows.npy --labels labels.csv --json
       chimap evaluate my.model samples.csv --labels site --split part
-      chimap evaluate my.model samples.csv --labels site --splits 5 --groups subject
       chimap evaluate my.model samples.csv --splits leave-one-group-out --groups study --permutations 200
       chimap evaluate my.model samples.csv --splits leave-one-group-out --groups study --table studies.csv
       chimap evaluate photos.model photos/ --output report.html

@@ -42,41 +42,43 @@ def explain(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Explain which bins drive the predictions of MODEL.
+    """Explain which columns decide the answers of MODEL.
 
-    The explanation ranks the bins, shows what each does to the scores, and says why rows of DATA get their predictions.
-    The contributions of the bins of a row and the score of the mean row add up to the score of the row. If MODEL was
+    The explanation ranks the columns, shows what each does to the scores, and says why rows of DATA get their answers.
+    The contributions of the columns of a row and the score of the mean row add up to the score of the row. If MODEL was
     fitted on DATA with --test-fraction, only the held-out rows are used.
 
     Parameters
     ----------
     data
         Rows to explain, as for 'chimap evaluate'. Without DATA, only the model is explained.
-    output : FILE
+    output : FILE, common
         Write a page (.html), or the contributions and importances as arrays (.npz).
-    rows : ROWS
-        Rows to explain, by id or by number from 0, such as 3,17. The default is the worst mistakes if there are
+    rows : ROWS, common
+        Which rows to explain, by id or by number from 0, such as 3,17. The default is the worst mistakes if there are
         labels, else the least certain predictions; for .npz, all rows.
     kind : NAME
-        How to rank the bins: gradient, variance, removal, permutation (needs labels) or auto. auto is variance for
-        additive kernels and gradient for others.
-    stability : N
-        Halve the rows N times, whole --groups together, and show which bins the halves choose again, with a bound on
-        those chosen by chance (stability selection). DATA needs labels.
-    counterfactuals
-        Show the least change of counts that flips the prediction of each row, beside the nearest real row.
+        How to rank the columns: gradient, variance, removal, permutation (needs labels) or auto. auto is variance for
+        kernels without exp-, and gradient for others.
+    stability : N, common
+        Also learn N times from half of the rows, and show which columns matter again; 100 is usual. A bound says how
+        many do so by chance (stability selection). Rows of one of --groups stay together. DATA needs labels.
+    counterfactuals : common
+        Show for each row the least change of counts that changes its answer, beside the nearest real row.
     movable : BINS
-        Bins that --counterfactuals may change, by name or glob, such as 'g_Bacteroides*,age'. The default is all.
+        Which columns --counterfactuals may change, by name or pattern, such as 'g_Bacteroides*,age'. The default is
+        all.
     shape : HxW
-        Height and width of the picture whose pixels are the bins, such as 28x28. Squares are recognised.
+        Height and width of the picture whose pixels are the columns, such as 28x28. Squares are recognised.
 
     \b
     Examples:
+      chimap explain plots.model plots.csv --labels site
+      chimap explain plots.model plots.csv --labels site --output why.html
+      chimap explain my.model table.csv --rows sample-12,sample-40 -o why.html
       chimap explain my.model
-      chimap explain my.model data.npz --output why.html
       chimap explain my.model table.csv --stability 100 --groups subject
       chimap explain my.model table.csv --counterfactuals --movable 'otu_*'
-      chimap explain my.model table.csv --rows sample-12,sample-40 --output why.html
       chimap explain my.model data.npz --rows 0,1,2 --output contributions.npz
       chimap explain digits.model digits.npz --shape 28x28 --output why.html
       chimap explain my.model data.npz --kind permutation --json

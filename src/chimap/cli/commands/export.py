@@ -29,22 +29,21 @@ def export(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Export MODEL as ONNX, tables or weights.
-
-    The exported file can be used without chimap.
+    """Export MODEL for use without chimap: ONNX, tables or weights.
 
     Parameters
     ----------
     output : FILE
         File to write: .onnx; .npz, .csv or .json for tables; .npz or .safetensors for weights.
-    format
+    format : common
         What to write. By default, the ending of FILE decides.
     tolerance : T
-        Error allowed in tables, relative to the largest values of the bin functions.
+        Largest error of tables, as a share of the largest value of any of their functions.
     input_type
-        Type of the rows of an ONNX graph. By default, the precision of the model.
+        Type of the counts that the ONNX file takes. By default that with which the model was fitted.
     check
-        Compare the file with the model. ONNX files need onnxruntime for this; weights are not compared.
+        Compare the answers of the file with those of the model. ONNX files need onnxruntime for this; weights are not
+        compared.
 
     \b
     onnx     Map, features and linear model as one graph. The input is X (rows,
@@ -57,9 +56,10 @@ def export(
     \b
     Examples:
       chimap export my.model --output my.onnx
+      chimap export my.model --output tables.csv
+      chimap export my.model --output weights.safetensors
       chimap export my.model --output my.onnx --input-type int64
       chimap export my.model --output tables.csv --tolerance 1e-4
-      chimap export my.model --output weights.safetensors
       chimap export my.model --output weights.npz --format weights
     """
     from chimap import load

@@ -26,10 +26,10 @@ def features(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Turn IMAGES into histograms of visual words.
+    """Turn IMAGES into a table: how often each visual word occurs.
 
-    The histograms are written with the labels and names of the images. The visual words are learned from IMAGES and
-    written next to the histograms, as FILE.words; use --like to describe new images with the same words. Rerun an
+    The table has a histogram of visual words for each image, with its label and name. The words are learned from IMAGES
+    and written next to the table, as FILE.words; use --like to describe new images with the same words. Rerun an
     interrupted command to resume it.
 
     Parameters
@@ -38,13 +38,13 @@ def features(
         A folder, tar or zip with one folder for each class; a CSV of paths and labels; or Parquet with image bytes.
     output : FILE
         File to write: .parquet or .zarr.
-    like : FILE.words
-        Use the visual words of an earlier run instead of learning them. Leave out the other image options.
+    like : FILE.words, common
+        Describe pictures with the visual words of an earlier run. Leave out the other options for pictures.
 
     \b
     Examples:
       chimap features photos/ --output photos.parquet
-      chimap features train.tar --descriptors sift,colour --output train.parquet
+      chimap features train.tar --descriptors sift,colour -o train.parquet
       chimap features test.tar --like train.words --output test.parquet
       chimap features list.csv --labels species --words 1000 --coding soft --output rows.zarr
     """

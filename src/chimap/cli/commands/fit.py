@@ -52,30 +52,31 @@ def fit(
 ) -> None:
     """Fit a model on the rows and labels of DATA.
 
-    The labels decide between classification and regression. DATA is read in chunks: once for the square loss, and
-    several times for other losses unless the features fit in memory. Memory use does not grow with the number of rows,
-    except with the hinge loss. The model file opens safely on any machine.
+    The labels decide whether classes or numbers are predicted. DATA is read in pieces, so that memory does not grow
+    with the number of rows, except with --loss hinge. The model file opens safely on any computer.
 
     Parameters
     ----------
     scheduler : ADDRESS
-        Address of a Dask cluster, such as tcp://host:8786. By default, workers start on this machine.
+        Address of a Dask cluster, such as tcp://host:8786. By default, workers start on this computer.
     checkpoint : FILE
-        File to save progress to. Rerun the command to resume an interrupted fit from it.
+        File to save progress to. Run the same command again to go on after an interruption.
     checkpoint_every : SECONDS
-        Seconds between two writes of the checkpoint.
+        Seconds between two writes of --checkpoint.
     unlabelled : DATA
-        Unlabelled rows to include in the principal components.
-    report : REPORT
-        Also write a report on the held-out rows, as 'chimap evaluate' does. It needs --test-fraction or --split.
+        More rows, without labels, to find principal components with.
+    report : REPORT, common
+        Also write a report on the rows kept apart, as 'chimap evaluate' does. It needs --test-fraction or --split.
 
     \b
     Examples:
+      chimap fit plots.csv --labels site --test-fraction 0.2 --output plots.model
+      chimap fit reviews.csv --text review --labels stars --output reviews.model
+      chimap fit photos/ --test-fraction 0.2 --output photos.model
+      chimap fit samples.csv --labels site --groups subject --test-fraction 0.3 --output samples.model
       chimap fit data.npz --test-fraction 0.2 --output my.model
       chimap fit rows.npy --labels labels.csv --kernel intersection --output my.model
-      chimap fit samples.csv --labels site --groups subject --test-fraction 0.3 --output samples.model
       chimap fit cells.h5ad --labels cell_type --output cells.model
-      chimap fit photos/ --test-fraction 0.2 --output photos.model
       chimap fit data.npz --save-config fit.toml --output my.model
       chimap fit --config fit.toml --alpha 0.1 --output other.model
       chimap fit big.svm.gz --components 8192 --memory 4GiB --output my.model
@@ -99,7 +100,6 @@ def fit(
       chimap fit samples.csv --labels stage --ordered low,medium,high --output stage.model
       chimap fit cells.h5ad --labels cell_type --label-tree tree.tsv --output cells.model
       chimap fit samples.csv --labels site --sample-weight times --output samples.model
-      chimap fit reviews.csv --text review --labels stars --output reviews.model
       chimap fit molecules.csv --smiles smiles --labels toxic --output molecules.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """

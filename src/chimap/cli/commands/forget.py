@@ -31,7 +31,7 @@ def forget(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Write MODEL without some of the rows that it was fitted on.
+    """Take rows out of MODEL, as if it had never seen them.
 
     The new model equals a fit without the rows at the same choices, and its file holds nothing of them. A receipt names
     what they took part in choosing: kernel, features, normalisation, strength.
@@ -39,12 +39,15 @@ def forget(
     Parameters
     ----------
     ids : FILE
-        Text file with the ids of the rows to forget, one a line; numbers of rows from 0 where DATA has no ids.
+        Text file with the ids of the rows to forget, one a line. Where DATA has no ids, these are numbers of rows from
+        0.
     choose_again
-        Choose the strength again, by the rows that are left.
+        Choose anew how strongly to smooth, by the rows that are left.
 
     \b
     Examples:
+      chimap forget my.model samples.csv --ids withdrawn.txt --output new.model
+      chimap forget my.model samples.csv --ids withdrawn.txt -o new.model --json
       chimap forget my.model data.npz --ids gone.txt --output new.model
       chimap forget my.model samples.csv --labels site --id sample --ids withdrawn.txt --output new.model
       chimap forget my.model samples.csv --ids withdrawn.txt --choose-again --output new.model --json

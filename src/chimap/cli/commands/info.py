@@ -23,23 +23,24 @@ def info(
     components: str = "auto",
     json: bool = False,
 ) -> None:
-    """Describe a model, a data file or this machine.
+    """Describe a model, a table, pictures or this computer.
 
     Without PATH, show versions, the BLAS and its kernels, cores and memory.
 
     Parameters
     ----------
     path
-        A model, visual words, a data file or images.
-    memory : SIZE
-        Plan a fit on a data file within this much memory.
+        A model, visual words, a table or pictures; without it, this computer.
+    memory : SIZE, common
+        Say how a fit on a table would go within this much memory, such as 512MiB.
     components : N
-        Landmarks or random features of the fit planned by --memory.
+        How many landmark rows or random features that fit has: auto, or a number.
 
     \b
     Examples:
+      chimap info plots.model
+      chimap info plots.csv --labels site
       chimap info
-      chimap info my.model
       chimap info data.npz
       chimap info photos/
       chimap info posts/ --text text

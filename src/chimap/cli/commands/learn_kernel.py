@@ -48,33 +48,35 @@ class KernelSettings(Settings):
     Parameters
     ----------
     kernel : NAME
-        Kernel: an exponential one such as exp-chi2, gaussian, skewed-chi2 or skewed-intersection. --method multiple
-        takes any kernel, or a list with one for each block.
+        How rows are compared: exp-chi2 or another exp- kernel, gaussian, skewed-chi2 or skewed-intersection. --method
+        multiple takes any kernel, or a list with one for each block.
     components : N
-        Random features of the model, or of each block with --method multiple. auto is 2048, and 512 for multiple.
+        How many random features the model has, or each block with --method multiple. auto is 2048, and 512 for
+        multiple.
     loss : NAME
-        Loss of the weights, as in 'chimap fit'. Widths always minimise the square loss.
-    blocks : SPEC
-        Blocks of columns, such as sift=0:300,hog=300:500, with each column in one block. By default, all columns
-        form one block.
-    method
-        What to learn: widths fits one kernel with a width for each block; multiple fits a kernel for each block and
-        their weights, many of them 0.
-    widths
-        Which columns share a width: those of a block, none (bin), or all (one).
+        How mistakes count while learning, as in 'chimap fit'. Widths are always learned with square.
+    blocks : SPEC, common
+        Groups of columns that are of different kinds, such as sift=0:300,hog=300:500. Each column is in one block. By
+        default, all columns form one block.
+    method : common
+        What to learn: one kernel and how much each block counts in it (widths), or a kernel for each block (multiple).
+        multiple learns the weights of the kernels, many of which are 0.
+    widths : common
+        Which columns count alike: those of a block, none (bin), or all (one).
     tune_components : N
-        Random features to learn the widths with.
+        With how many random features the widths are learned.
     tune_rows : N
-        Rows to learn the widths on. The weights are learned on all rows.
+        From how many rows the widths are learned. The rest is learned from all rows.
     validation_fraction : F
-        Share of those rows that scores each iteration, for early stopping.
+        Share of those rows that are kept apart to see when to stop.
     iterations : N
-        Maximum number of iterations of the search.
+        After how many steps to stop at the latest.
     objective
-        How to find the widths: held-out minimises the error on held-out folds; training minimises it on the
-        training rows; gradients takes the widths from the slopes of the model, in rounds scored on validation rows.
+        How to find the widths: held-out, training or gradients. held-out makes the error on held-out parts small;
+        training that on the training rows; gradients takes the widths from the slopes of the model, in rounds scored on
+        rows kept apart.
     width_strength : RHO
-        Strength of a penalty on the squared widths, in units of the initial widths.
+        How strongly to hold widths back; 0 is not at all. The penalty is on squared widths, in units of the first ones.
     """
 
     kernel: str = "exp-chi2"
@@ -181,7 +183,7 @@ def learn_kernel(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Fit a model together with its kernel.
+    """Fit a model that learns how much each column or block counts.
 
     --method widths learns how much each block of columns, or each column, counts. It follows exact gradients of the
     error on held-out rows, using a sample of the rows and few features, then reads all rows once with the final widths.
@@ -192,12 +194,14 @@ def learn_kernel(
 
     Parameters
     ----------
-    page : PAGE
+    page : PAGE, common
         Write the learned kernel as one HTML page.
 
     \b
     Examples:
-      chimap learn-kernel data.npz --blocks sift=0:300,hog=300:500 --output my.model --page kernel.html
+      chimap learn-kernel plots.csv --labels site --widths bin -o plots.model
+      chimap learn-kernel data.npz --blocks a=0:300,b=300:500 --output my.model
+      chimap learn-kernel data.npz --widths bin -o my.model --page kernel.html
       chimap learn-kernel data.npz --widths bin --kernel gaussian --test-fraction 0.2 --output my.model
       chimap learn-kernel data.npz --blocks sift=0:300,hog=300:500 --method multiple --output my.model
       chimap learn-kernel big.parquet --labels species --tune-rows 30000 --tune-components 1024 --output my.model

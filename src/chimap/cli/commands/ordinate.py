@@ -27,33 +27,34 @@ def ordinate(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Draw rows of DATA along the main axes of a kernel.
+    """Draw a map of the rows of DATA: rows that are alike are near.
 
     These are the principal coordinates of the distances of the kernel. The share of each axis in the variation is
     shown, and the bins that follow the axes.
 
     Parameters
     ----------
-    colour : COLUMN
-        Column that colours the points: text, or numbers; C(year) is a category though it holds numbers.
-    metadata : TABLE
-        Table with the column, joined by id. By default it is a column of DATA.
-    new : DATA
-        More rows of the same bins, which are projected onto the axes.
-    axes : N
-        Number of axes.
-    output : FILE
+    colour : COLUMN, common
+        Column by which points are coloured: text, or numbers. C(year) is a category though it holds numbers.
+    metadata : TABLE, common
+        Table with that column, joined by the ids of the rows. By default it is a column of DATA.
+    new : DATA, common
+        More rows with the same columns, to draw on the same axes.
+    axes : N, common
+        How many axes.
+    output : FILE, common
         Write the coordinates as a table (.csv).
-    picture : FILE
+    picture : FILE, common
         Write the first two axes as a picture (.png).
-    report : FILE
-        Write picture, axes and bins as one HTML page.
+    report : FILE, common
+        Write picture, axes and columns as one HTML page.
 
     \b
     Examples:
       chimap ordinate samples.csv --colour site --picture site.png
+      chimap ordinate samples.csv --colour site --report map.html
+      chimap ordinate samples.csv --colour site --new later.csv --output axes.csv
       chimap ordinate counts.biom --metadata samples.tsv --colour diagnosis --report map.html
-      chimap ordinate samples.csv --colour site --new later.csv --axes 5 --output axes.csv
       chimap ordinate samples.csv --colour site --model my.model --json
     """
     from chimap.diagnostics import ordination

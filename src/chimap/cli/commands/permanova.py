@@ -41,28 +41,30 @@ def permanova(
     Parameters
     ----------
     formula : TERMS
-        Terms of columns, such as 'site + age'; site:age is an interaction, and site * age stands for both columns and
-        their interaction. Text is a category, and so is C(year) though it holds numbers.
-    covariates : COLUMNS
-        Columns that are taken out first, such as batch,depth.
-    strata : COLUMN
-        Permute rows within the values of this column only, such as the subject.
-    between : GROUP,GROUP
-        Two groups of the first category of --formula whose difference is shown by bin. By default, those of a category
-        with two.
-    metadata : TABLE
-        Table with the columns, joined by id. By default they are columns of DATA.
+        What may tell rows apart: columns, such as 'site + age'. site:age is an interaction, and site * age stands for
+        both columns and their interaction. Text is a category, and so is C(year) though it holds numbers.
+    covariates : COLUMNS, common
+        Columns to account for first, such as batch,depth.
+    strata : COLUMN, common
+        Compare only within the values of this column, such as subject. Rows are permuted within them.
+    between : GROUP,GROUP, common
+        Two groups whose difference is shown column by column. They are values of the first category of --formula. The
+        default are those of a category with two.
+    metadata : TABLE, common
+        Table with these columns, joined by the ids of the rows. By default they are columns of DATA.
     permutations : N
-        Number of permutations.
-    report : FILE
+        How often to permute; more make p-values finer.
+    report : FILE, common
         Write tables and figures as one HTML page.
 
     \b
     Examples:
       chimap permanova samples.csv --formula site
+      chimap permanova samples.csv --formula 'site + age' --report site.html
+      chimap permanova samples.csv --formula status --between healthy,ill
       chimap permanova samples.csv --formula 'site + age' --strata subject --report site.html
       chimap permanova counts.biom --metadata samples.tsv --formula treatment --covariates batch
-      chimap permanova samples.csv --formula diagnosis --between healthy,ulcerative --kernel intersection
+      chimap permanova samples.csv --formula diagnosis --kernel intersection
       chimap permanova samples.csv --formula diagnosis --model my.model --json
     """
     from chimap.diagnostics import permanova as analysis

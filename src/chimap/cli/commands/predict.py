@@ -46,38 +46,42 @@ def predict(
     Parameters
     ----------
     output : FILE
-        File to write: .csv, .npy or .npz; - writes CSV to stdout.
+        File to write the answers to: .csv, .npy or .npz; - prints CSV.
     labels : NAME
-        Column of labels in DATA, which is ignored.
+        Column of DATA that is a label, and not to be counted. Needed only if it is not called y or label, nor as it was
+        for the fit.
     scores
-        Add the score of every class. The prediction is the class with the largest score.
-    probabilities
+        Add the score of every class. The answer is the class with the largest score.
+    probabilities : common
         Add the probability of every class. Probabilities sum to 1.
-    sets
-        Add a set of possible classes, which holds the true class for a --coverage share of the rows.
+    sets : common
+        Add all classes that are possible: a set that holds the true class in 9 of 10 rows. --coverage sets another
+        share.
     class_conditional_sets
-        Add a set of possible classes, which holds the true class for a --coverage share of the rows of each class.
-    intervals
-        Add the ends of an interval, for regressions, which holds the truth for a --coverage share of the rows.
-    coverage : SHARE
-        Share of the rows whose set or interval holds the truth.
-    unassigned : SHARE
-        Label rows "unassigned" that are like none of the classes, such as cells of an unseen type: those without a
-        probable class, or more unlike the training rows than all but this share of left-out training rows.
+        Add all classes that are possible, so that the sets hold the true class as often for rare classes as for common
+        ones. --coverage sets how often.
+    intervals : common
+        Add an interval to each predicted number, which holds the truth in 9 of 10 rows. --coverage sets another share.
+    coverage : SHARE, common
+        How often --sets and --intervals hold the truth, as a share of the rows.
+    unassigned : SHARE, common
+        Answer "unassigned" for rows that are like none of the classes, such as cells of a new type; 0.05 is usual.
+        These are rows without a probable class, and rows more unlike the training rows than all but this share of
+        left-out training rows.
     level : SHARE
-        Of labels in a tree (chimap fit --label-tree), answer the deepest node that holds the true class of this share
-        of the rows.
+        For labels in a tree (chimap fit --label-tree): answer the deepest node that is right in this share of the rows.
     depth
-        Add how probable it is that a sample of four times as many counts gets the same answer (stability), and a 1 in
-        rows below nine tenths (too_shallow), as chimap depth finds them. DATA are counts, which are held in memory.
+        Add how probable it is that a deeper sample gets the same answer, and mark rows that are too shallow. Deeper
+        means four times as many counts; stability is the probability, and too_shallow is 1 below 0.9, as chimap depth
+        finds them. DATA are counts, which are held in memory.
 
     \b
     Examples:
-      chimap predict my.model new.npz --output predictions.csv
+      chimap predict plots.model new-plots.csv --output answers.csv
+      chimap predict plots.model new-plots.csv --probabilities -o answers.csv
+      chimap predict my.model new.csv --sets --coverage 0.95 --output answers.csv
       chimap predict my.model new.npz --scores --output predictions.npz
       chimap predict my.model new.svm --output - | head
-      chimap predict my.model new.csv --probabilities --output predictions.csv
-      chimap predict my.model new.csv --sets --coverage 0.95 --output predictions.csv
       chimap predict cells.model new.h5ad --unassigned 0.05 --output predictions.csv
       chimap predict cells.model new.h5ad --level 0.9 --output predictions.csv
       chimap predict my.model huge.parquet --labels species --output predictions.csv

@@ -40,21 +40,22 @@ def suggest(
     ----------
     pool
         Rows without labels, as for 'chimap predict'.
-    n : N
-        Number of rows, or of groups, to suggest.
-    cost : COLUMN
-        Column of POOL with what a label of each row costs, above 0: rows are chosen by what they tell for it.
-    labelled : DATA
-        Rows that are labelled, for models that keep none of the rows that they were fitted on.
-    output : FILE
+    n : N, common
+        How many rows, or groups, to suggest.
+    cost : COLUMN, common
+        Column that says what labelling each row costs, such as minutes. Costs are above 0; rows are chosen by what
+        their labels tell for it.
+    labelled : DATA, common
+        Rows with labels, for models that keep none of the rows they were fitted on.
+    output : FILE, common
         File to write, .csv: the suggested rows or groups, the first one first.
-    report : PAGE
+    report : PAGE, common
         Write the suggestion as one HTML page.
 
     \b
     Examples:
       chimap suggest my.model unlabelled.csv --n 20
-      chimap suggest my.model unlabelled.csv --n 50 --cost minutes --output next.csv
+      chimap suggest my.model unlabelled.csv --cost minutes --output next.csv
       chimap suggest cells.model new.h5ad --n 3 --groups donor --report next.html
     """
     from chimap import load
