@@ -151,9 +151,8 @@ def _option(parameter: inspect.Parameter, hint: Any, described: Described) -> Op
     is_needed = default is inspect.Parameter.empty
     if not is_needed:
         more["default"] = default
-    return Option(
+    option = Option(
         flags,
-        is_common=is_common or is_needed,
         type=_type_of(hint),
         required=is_needed,
         metavar=metavar,
@@ -161,6 +160,8 @@ def _option(parameter: inspect.Parameter, hint: Any, described: Described) -> Op
         show_default=not is_needed and default is not None,
         **more,
     )
+    option.is_common = is_common or is_needed
+    return option
 
 
 def _type_of(hint: Any) -> Any:
@@ -214,9 +215,7 @@ class Argument(click.Argument):
 class Option(click.Option):
     """An option that is on the first screen of help if it is common."""
 
-    def __init__(self, flags: list[str], is_common: bool, **of_click: Any):
-        super().__init__(flags, **of_click)
-        self.is_common = is_common
+    is_common = False
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the flags and the text; None if it is left to the whole help."""
