@@ -98,6 +98,26 @@ def test_new_tables_lack_columns_or_name_them_otherwise(tmp_path):
     assert "--missing-columns must be one of 'zero', 'refuse'; got 'nan'" in odd.err
 
 
+def test_a_model_of_all_ranks_sums_new_tables_by_itself(tmp_path):
+    metaml(tmp_path)
+    metaml(tmp_path, "upper.txt", rename=str.upper)
+    metaml(tmp_path, "unseen.txt", rename=lambda clade: clade.replace("Species_5", "Novel_5"))
+    metaml(tmp_path, "genera.txt", without=range(29))
+    fit = ["fit", "abundance.txt", "--labels", "disease", "-o", "my.model", "--rank", "all", *SMALL]
+    [fitted] = run_many([fit], tmp_path)
+    assert fitted.code == 0, fitted.err
+    assert "bins are summed over clades: 6 of rank genus, 29 of rank species. Ranks of one clade" in fitted.err
+    names = ("abundance", "upper", "unseen", "genera")
+    same, upper, unseen, genera = run_many(
+        [["predict", "my.model", f"{name}.txt", "-o", f"{name}.csv"] for name in names], tmp_path
+    )
+    assert same.code == upper.code == unseen.code == 0, same.err + upper.err + unseen.err
+    assert (tmp_path / "abundance.csv").read_text() == (tmp_path / "upper.csv").read_text()
+    assert "1 bin unknown to the fitted model counts in the clades above it" in unseen.err
+    assert genera.code == 2
+    assert "no clade of rank species that the model knows; it was fitted on sums over genus, species" in genera.err
+
+
 def test_what_is_wrong_with_ranks_and_orientation(tmp_path):
     metaml(tmp_path)
     fit = ["fit", "abundance.txt", "-o", "my.model", *SMALL, "--labels"]

@@ -39,6 +39,7 @@ from chimap._threads import threads
 from chimap._types import CSR, JSON, MatrixLike, Rows
 from chimap._validation import DataError, check_positive
 from chimap.data import Source
+from chimap.data.clade_sums import check_no_sums
 from chimap.data.depth import SharesOfKind, counts_of, deeper, thinned, totals_of
 from chimap.data.doubts import say
 from chimap.diagnostics.answer import Answer
@@ -288,6 +289,7 @@ class Samples:
     def read(cls, model: Predictor, X: MatrixLike | Source) -> tuple[Samples, Source]:
         """Return all rows of a source in memory, and the source as the model takes it."""
         source = model.schema.rows(X)
+        check_no_sums(model.schema.names, source.name)
         n_bins = model.schema.n_features
         parts, beside = [], []
         for chunk in source.chunks(model.rows_at_once):

@@ -19,6 +19,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike
 from chimap.data import Source
+from chimap.data.clade_sums import check_no_sums
 from chimap.data.depth import WithThinnedCopies, counts_of
 from chimap.data.views import ChosenRows
 from chimap.models.model import Model
@@ -45,6 +46,7 @@ def check_depth_robust(source: Source, has_checkpoint: bool, has_unlabelled: boo
                 Message("{unlabelled}"),
             )
         )
+    check_no_sums(source.column_names, source.name)
     first = next(iter(source.chunks(256)))
     counts_of(first.X, source.name, first.start)
 

@@ -13,6 +13,8 @@ from chimap._types import JSON, MatrixLike, Rows
 from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data import ArraySource, Source, matched
+from chimap.data.clade_sums import are_sums, summed_as
+from chimap.data.clades import ALL_RANKS
 from chimap.data.covariates import beside, table_of_columns
 from chimap.data.doubts import first_look, say
 from chimap.data.labels import IGNORE_LABELS
@@ -128,10 +130,13 @@ class RowSchema:
         return np.zeros(self.n_features, np.float32) if self.mass is None else self.mass.shares
 
     def chosen(self, choice: ColumnChoice | None = None) -> ColumnChoice:
-        """Return a choice of columns, none by default, with these columns."""
+        """Return a choice of columns, none by default, with these columns, or the leaves that they are sums of."""
+        choice = choice or ColumnChoice()
+        of_leaves = are_sums(self.names)
         return replace(
-            choice or ColumnChoice(),
-            names=self.names,
+            choice,
+            names=None if of_leaves else self.names,
+            rank=ALL_RANKS if of_leaves else choice.rank,
             other_names=None if self.mass is None else self.mass.other_names,
             width=self.n_features,
             first_column=self.first_column,
@@ -149,6 +154,11 @@ class RowSchema:
         aside = tuple(name for name in LABEL_NAMES if name not in (self.names or ()))
         return None if opener is None else opener(X, IGNORE_LABELS, replace(self.chosen(), aside=aside))
 
+    def matched(self, source: Source, missing_columns: str | None = None) -> Source:
+        """Return a source with the bins of the fit, in their order, summed over clades as they were."""
+        summed = summed_as(source, self.names)
+        return matched(summed, self.names, self.n_features, self.owner, self.mass, missing_columns)
+
     def rows(self, X: MatrixLike | Source) -> Source:
         """Return rows of any kind with the columns of the fit, in their order, and covariates; see ``data.matched``.
 
@@ -162,7 +172,7 @@ class RowSchema:
                 f"{source.name}: its columns were counted from {source.first_column}, but those of the model from "
                 f"{first}. Open it with open_source(path, like=model)."
             )
-        view = matched(source, self.names, self.n_features, self.owner, self.mass)
+        view = self.matched(source)
         say(view.notes[len(source.notes) :])
         covariates = self.covariates
         if covariates is None:

@@ -242,7 +242,7 @@ def _by_block(traits: SampleTraits) -> list[KernelSpec]:
     One min-max kernel of all of them is that of the largest. Of few rows, the same without each block follows: left-out
     rows tell by more than two errors where one adds noise, as torsions do to solubilities, and so it weighs nothing.
     """
-    if traits.blocks is None or traits.is_signed:
+    if traits.blocks is None or traits.is_signed or traits.ranks is not None:
         return []
     names, columns = check_blocks(traits.blocks, traits.n_bins)
     parts = {name: own.tolist() for name, own in zip(names, columns, strict=True)}
@@ -255,6 +255,33 @@ def _by_block(traits: SampleTraits) -> list[KernelSpec]:
 
 def _without(blocks: dict[str, list[int]], left: str) -> dict[str, list[int]]:
     return {name: columns for name, columns in blocks.items() if name != left}
+
+
+def _by_rank(traits: SampleTraits) -> list[KernelSpec]:
+    """Return sums of min-max kernels, one for each rank of clades: the mean of the lowest two, then others.
+
+    Ranks hold the same counts, and high ones alone tell little, so that left-out rows have to say which of them count:
+    the lowest alone, more of them, all, each alone, and all but one.
+    """
+    if traits.ranks is None or traits.is_signed or not traits.compares_pairs:
+        return []
+    lowest = [*traits.ranks][::-1]
+    more = [lowest[:n] for n in range(3, len(lowest) + 1)]
+    sets = [lowest[:2], lowest[:1], *(more if traits.is_few else more[-1:])]
+    if traits.is_few:
+        sets += [[rank] for rank in lowest[1:]] + [[rank for rank in lowest if rank != left] for left in lowest]
+    logs = ("log-z" if traits.is_few and traits.has_tail else "log-cpm") if traits.has_log_shares else None
+    specs = [
+        KernelSpec(
+            "minmax",
+            logs,
+            title=f"minmax, {logs or 'raw'} rows, {' + '.join(ranks)}",
+            blocks={rank: traits.ranks[rank].tolist() for rank in ranks},
+        )
+        for ranks in sets
+        if ranks
+    ]
+    return [*{spec.name: spec for spec in specs}.values()]
 
 
 def _exact_margins(traits: SampleTraits) -> list[KernelSpec]:
@@ -281,6 +308,7 @@ ENTRANTS: tuple[Callable[[SampleTraits], list[KernelSpec]], ...] = (
     _exponential,
     _shares_of_rows,
     _by_block,
+    _by_rank,
     _exact_margins,
 )
 """What may enter a race, each a function of the traits of a sample, in the order of the table of candidates."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._types import Blocks, Rows
+from chimap._validation import check_blocks
+from chimap.data.clades import are_ranks, by_rank
 
 MOST_CLASSES = 50  # LIBLINEAR fits classes one after the other: more would take minutes
 LIBLINEAR_BELOW = 0.1  # share of filled bins; on sparser rows its passes are cheap, and margins beat squares
@@ -46,7 +49,10 @@ class SampleTraits:
 
     @classmethod
     def of(cls, rows: Rows, n_classes: int, is_few: bool = False, blocks: Blocks | None = None) -> SampleTraits:
-        """Return the properties of rows (n, bins), dense or CSR, in blocks of columns."""
+        """Return the properties of rows (n, bins), dense or CSR, in blocks of columns; of ranks, the lowest has all."""
+        n_bins = rows.shape[1]
+        if (ranks := ranks_among(blocks, n_bins)) is not None:
+            rows = rows[:, [*ranks.values()][-1]]
         values = _arrays.stored_values(rows)
         filled = values[values != 0]
         sums = np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()
@@ -61,11 +67,16 @@ class SampleTraits:
             is_counted=bool((filled == np.round(filled)).all()),
             has_shares=are_shares(values, sums, density < _FILLED, has_tail),
             has_tail=has_tail,
-            n_bins=rows.shape[1],
-            is_wide=rows.shape[1] > rows.shape[0],
+            n_bins=n_bins,
+            is_wide=n_bins > rows.shape[0],
             is_few=is_few,
             blocks=blocks,
         )
+
+    @property
+    def ranks(self) -> dict[str, np.ndarray] | None:
+        """Columns of each rank of clades, where blocks are these."""
+        return ranks_among(self.blocks, self.n_bins)
 
     @property
     def takes_margins(self) -> bool:
@@ -100,6 +111,18 @@ class SampleTraits:
     def compares_pairs(self) -> bool:
         """Whether the min-max kernel is worth its time, as it compares rows pair by pair and bin by bin."""
         return not self.is_signed and (self.is_few or (self.is_counted and self.density * self.n_bins < _MOST_FILLED))
+
+
+def ranks_among(blocks: Blocks | None, n_bins: int) -> dict[str, np.ndarray] | None:
+    """Return the columns of each rank, the highest first, of blocks that are ranks of clades; None for others.
+
+    >>> ranks_among({"genus": slice(0, 2), "phylum": [2]}, 3)
+    {'phylum': array([2]), 'genus': array([0, 1])}
+    """
+    if blocks is None or not isinstance(blocks, Mapping) or not are_ranks(blocks):
+        return None
+    parts = dict(zip(*check_blocks(blocks, n_bins), strict=True))
+    return {rank: parts[rank] for rank in by_rank(parts)}
 
 
 def are_shares(values: np.ndarray, sums: np.ndarray, has_zeros: bool, has_tail: bool) -> bool:

@@ -16,6 +16,8 @@ from chimap._messages import Message
 from chimap._types import Columns, Parameters
 from chimap._validation import DataError, check_choice
 from chimap.data.arrays import ArraySource
+from chimap.data.clade_sums import over_ranks
+from chimap.data.clades import ALL_RANKS
 from chimap.data.frames import FrameSource
 from chimap.data.gaps import MISSING_COUNTS, gaps_kept, without_gaps
 from chimap.data.label_kinds import is_real
@@ -26,7 +28,7 @@ from chimap.data.reading import Reading
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, places_of, words_of
 from chimap.data.totals import without_margins
-from chimap.data.views import WithLabels, matched, select_columns
+from chimap.data.views import WithLabels, select_columns
 from chimap.models.schema import RowSchema, schema_of
 from chimap.readers.arrow_files import IPC, PARQUET, find_parts, may_be_classes
 from chimap.readers.batches import BatchSource, stream_columns
@@ -99,7 +101,8 @@ def open_source(
         text table, whether samples are columns, and lines are bins or metadata, as in tables of MetaPhlAn,
         featureCounts and mothur; None finds out, and ``notes`` tell.
     rank : str, default=None
-        For bins that are clades, such as ``k__Bacteria|p__Firmicutes``, the rank to keep: "s__", "s" or "species".
+        For bins that are clades, such as ``k__Bacteria|p__Firmicutes``, the rank to keep: "s__", "s" or "species";
+        "all" sums the bins over the clades of each rank, a block of columns for each (``data.clade_sums``).
     encoding : str, default=None
         The encoding of text files, such as "cp1252": of the data, and of tables and files that hold labels. None is
         UTF-8, or UTF-16 where a file begins with its mark.
@@ -157,7 +160,7 @@ def open_source(
     if isinstance(path_or_array, Source):
         if labels is not None:
             raise InputError("labels must be None for a Source, because a source brings its labels.")
-        return _matched(path_or_array, schema, missing_columns)
+        return path_or_array if schema is None else schema.matched(path_or_array, missing_columns)
     aside_names = () if aside is None else tuple(map(str, words_of(aside)))
     given = ColumnChoice(id, columns, exclude, missing, aside=aside_names, rank=rank)
     choice = replace(given, transpose=transpose, encoding=encoding)
@@ -174,8 +177,10 @@ def open_source(
     with text_in(encoding), gaps_kept(missing_counts), missing_in_files(missing):
         source = opening.with_labels(labels) if words is None else opening.with_tasks(words)
     source = without_gaps(source, missing_counts)
-    source = _matched(source, schema, missing_columns)
+    source = source if schema is None else schema.matched(source, missing_columns)
     source = without_margins(source, keeps_columns=columns is not None or schema is not None)
+    if rank == ALL_RANKS and schema is None:
+        source = over_ranks(source)
     source = without_unlabelled(source, missing)
     if source.unread and labels is not IGNORE_LABELS:
         source.notes = (*source.notes, f"{note_on_unread(source)}. Their rows are empty.")
@@ -201,13 +206,6 @@ def _with_words(reading: Reading | None, schema: RowSchema | None, **settings: o
     if reading is not None and not isinstance(reading, WordCounts):
         raise InputError(f"{names}: for texts, but {type(reading).__name__} reads none. Leave them out.")
     return replace(reading or WordCounts(), **given)
-
-
-def _matched(source: Source, schema: RowSchema | None, missing_columns: str | None) -> Source:
-    """Return the source with the columns of a model; unchanged for None, and for what was fitted on no columns."""
-    if schema is None:
-        return source
-    return matched(source, schema.names, schema.n_features, schema.owner, schema.mass, missing_columns)
 
 
 def _check_target(source: Source) -> None:
