@@ -26,7 +26,7 @@ print(found)
 # %%
 # The values are attributes. More rows would hardly help, and the cells that matter most are in the middle.
 curve, metrics = found.insight.curve, found.metrics
-print(f"accuracy {metrics.accuracy:.3f}, of a linear model {found.insight.linear:.3f}")
+print(f"accuracy {metrics.accuracy:.3f}, of a linear model {found.insight.linear.score:.3f}")
 print(f"macro F1 {np.nanmean(metrics.f1):.3f}; probabilities off by {found.reliability.error:.3f}")
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
 left.plot(curve.rows, curve.scores, "o-")

@@ -133,6 +133,31 @@ def measure_in_words(measure: str) -> str:
     return " ".join(_MEASURES.get(name.lower(), name.replace("_", " ")) for name in measure.split())
 
 
+def is_share(measure: str) -> bool:
+    """Return whether a score is a share of rows: an accuracy."""
+    return measure.endswith("accuracy")
+
+
+def score_in_words(value: float, measure: str) -> str:
+    """Return a score as every page and terminal shows it: shares of rows in percent, others with three decimals.
+
+    >>> score_in_words(0.9312, "accuracy"), score_in_words(0.9312, "roc_auc"), score_in_words(-0.5, "r2")
+    ('93.1 %', '0.931', '−0.500')
+    """
+    if not _is_number(value):
+        return "–"
+    return f"{100 * value:.1f} %" if is_share(measure) else f"{value:.3f}".replace("-", "−")
+
+
+def error_in_words(error: float, measure: str) -> str:
+    """Return the error of a score in the digits of ``score_in_words``, without a unit.
+
+    >>> error_in_words(0.0123, "accuracy"), error_in_words(0.0123, "r2")
+    ('1.2', '0.012')
+    """
+    return score_in_words(error, measure).removesuffix(" %")
+
+
 def words(value: object) -> str:
     """Format any JSON value for a table cell."""
     if value is None:

@@ -78,7 +78,7 @@ def test_a_linear_truth_gets_a_linear_machine_of_all_rows(blocks, monkeypatch):
     assert result.n_held_out == 300
     last = {trial.candidate.name for trial in result.trials if trial.round == 1}
     assert {"gaussian, raw rows", "linear ridge, raw rows", "linear logistic, raw rows"} <= last
-    assert result.baseline.round == 1
+    assert result.linear.round == 1
     assert len({trial.candidate.name for trial in result.trials}) == len(result.trials)
     alike = HistogramClassifier(random_state=0, **model.chosen_).fit(COUNTS[:N], LINEAR[:N])
     np.testing.assert_array_equal(model.decision_function(COUNTS[N:]), alike.decision_function(COUNTS[N:]))

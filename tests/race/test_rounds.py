@@ -20,7 +20,8 @@ ROUNDS = [10, 20, 40]
 
 
 def candidates(*names: str, baselines: tuple[str, ...] = ()) -> list[Candidate]:
-    return [Candidate(name, ASKED, name in baselines) for name in names]
+    linear = ASKED.with_raced(kernel="linear")
+    return [Candidate(name, linear if name in baselines else ASKED, name in baselines) for name in names]
 
 
 def run_of(scores: dict[str, float], calls: list[tuple[str, int]] | None = None):
@@ -53,7 +54,7 @@ def test_the_better_half_goes_on_and_the_best_wins():
 
 def test_baselines_run_to_the_end_and_take_no_place_of_a_rival():
     result = halved({"linear": 0.1, "a": 0.3, "b": 0.4}, candidates("linear", "a", "b", baselines=("linear",)))
-    assert result.baseline.n_rows == 40
+    assert result.linear.n_rows == 40
     assert result.winner.name == "b"
     assert {row["name"]: row["n_rows"] for row in result.rows()} == {"b": 40, "linear": 40, "a": 10}
 
@@ -79,6 +80,7 @@ def test_one_that_fails_leaves_with_its_reason():
         "round": 0,
         "is_winner": False,
         "is_baseline": False,
+        "linear": None,
         "error": "no",
     }
     assert result.failures.startswith("1 of the 2 candidates")

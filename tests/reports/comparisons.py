@@ -16,7 +16,8 @@ ASKED = Recipe("HistogramClassifier", True)
 def rival(name="exp-chi2, raw rows", value=0.9, **given) -> RacedCandidate:
     """By default it ran two rounds. ``raced_rows`` are those of its last, ``error`` the standard error of its score."""
     n_rows, error = given.pop("raced_rows", 3000), given.pop("error", 0.01)
-    candidate = Candidate(name, ASKED.with_raced(kernel=name.partition(",")[0]), given.pop("is_linear", False))
+    recipe = ASKED.with_raced(kernel="linear" if given.pop("is_linear", False) else "exp-chi2")
+    candidate = Candidate(name, recipe)
     trial = Trial(candidate, n_rows // 1500 - 1, n_rows, value, n_rows / 1000, deviations=(error,))
     usual = {"machine": "blocks of rows", "seconds": 38.2, "n_bytes": 2**30, "n_rows": 60_000}
     return RacedCandidate(trial, candidate.settings, **(usual | given))

@@ -92,7 +92,7 @@ def test_bad_input():
 def test_the_winner_its_score_and_that_of_the_linear_machine():
     best, linear = rival("exp-chi2, raw rows", 0.95), rival("linear ridge, raw rows", 0.8, is_linear=True)
     found = comparison(best, linear)
-    assert found.sentence == "Use exp-chi2, raw rows: 95.0 % accuracy; linear 80.0 %."
+    assert found.sentence == "Use exp-chi2, raw rows: 95.0 % accuracy; linear on raw rows 80.0 %."
     assert found.note == ""
     expected = comparison(best, linear, expected=(0.94, 0.01)).sentence
     assert expected.endswith("Expect 94.0 % ± 2.0 of unseen rows.")

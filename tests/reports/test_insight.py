@@ -38,7 +38,7 @@ def test_a_regression_names_its_worst_rows_and_a_linear_model():
     page = page_of("regression, few rows")
     for told in ("Would more rows help?", "Most important bins", "Worst mistakes", "Absolute error"):
         assert page.count(told) == 1
-    assert "Linear model on 1,000 training rows: 0.75" in page
+    assert "Best linear model: linear on raw rows 0.750 (learned from 1,000 rows)" in page
     assert "Margin" not in page
 
 
@@ -48,7 +48,7 @@ def test_two_classes_have_roc_and_reliability_in_place_of_curves_a_class():
         assert page.count(told) == 1
     assert "Precision and recall" not in page
     assert "&lt;bit&gt; 17" in page
-    assert "Linear model on 1,000 training rows: 80.0" in page
+    assert "Best linear model: linear on l1 rows ROC AUC 0.800; a tie, the difference is within its error" in page
 
 
 def test_the_most_surely_wrong_come_first():
@@ -70,7 +70,8 @@ def test_probabilities_that_are_right_lie_on_the_line():
 
 def test_json_holds_it():
     plain = json.loads(json.dumps(unequal().as_dict()["insight"]))
-    assert plain["linear"] == 0.8
+    assert (plain["linear"], plain["linear_measure"]) == (0.8, "ROC AUC")
+    assert plain["linear_model"]["ties"]
     assert plain["learning_curve"]["rows"] == [250, 500, 1000]
     assert plain["worst_mistakes"][0]["row"].startswith("m")
 

@@ -31,7 +31,7 @@ def test_values_are_attributes_and_text_shows_them(model, flowers):
     found = chimap.report(model, unseen, "species", training=(training, "species"))
     assert found.metrics.n_rows == 50
     assert found.metrics.accuracy == model.score(unseen, "species")
-    assert found.insight.linear_rows == 100
+    assert found.insight.linear.n_rows == 100
     assert found.insight.importance
     text = repr(found)
     assert "50 rows" in text
@@ -69,8 +69,8 @@ def test_regressions():
     model = chimap.HistogramRegressor("chi2", alpha=0.01).fit(X[:300], y[:300])
     found = chimap.report(model, X[300:], y[300:], training=(X[:300], y[:300]))
     assert found.metrics.r2 == pytest.approx(model.score(X[300:], y[300:]))
-    assert found.insight.linear_measure == "R²"
-    assert f"R²        {found.metrics.r2:.4g}" in repr(found)
+    assert found.insight.linear.measure == "r2"
+    assert f"R²           {found.metrics.r2:.4g}" in repr(found)
 
 
 def test_what_cannot_be_reported_is_refused(model, flowers):

@@ -35,21 +35,25 @@ if TYPE_CHECKING:
     from chimap.diagnostics.shortcuts import ShortcutScore
     from chimap.images import ImageHistograms
     from chimap.images.table import PartFolder
+    from chimap.reports.linear import LinearModel
     from chimap.reports.score import Score
 
 
 @dataclasses.dataclass(frozen=True)
 class FittedModel:
-    """A model, the source it was fitted on, the reason for its task, and its score on held-out rows or None.
+    """A model, the source it was fitted on, its parts, the reason for the task, and the score on held-out rows or None.
 
-    ``shortcuts`` are what tells the labels besides the counts.
+    ``shortcuts`` are what tells the labels besides the counts, and ``linear`` is the best linear model on the held-out
+    rows.
     """
 
     model: BaseEstimator
     source: Source
+    parts: Parts
     task_reason: str
     held_out: Score | None
     shortcuts: Sequence[ShortcutScore] = ()
+    linear: LinearModel | None = None
 
 
 def train(
@@ -125,17 +129,17 @@ def train(
             groups=parts.groups,
             learning_curve=learning_curve,
         )
-        model.remember(
-            histograms=histograms,
-            stage_seconds=clock.seconds | model.stage_seconds_,
-            training=_remembered(source, parts, labels, settings, task) | {"table": table.given()},
-        )
+        about = _remembered(source, parts, labels, settings, task) | {"table": table.given()}
+        model.remember(histograms=histograms, stage_seconds=clock.seconds | model.stage_seconds_, training=about)
         shortcuts = _shortcuts(parts, task)
-        result = None
+        result = linear = None
         if parts.held_out is not None:
-            from chimap.reports.score import score_of  # loads what half of the fits do not need
+            from chimap.reports.linear import linear_model  # loads what half of the fits do not need
+            from chimap.reports.score import score_of
 
             result = score_of(model.fitted, parts.held_out, show.progress(silent), groups=parts.held_out_groups)
+            linear = linear_model(model, parts.training, parts.held_out, result, parts.held_out_groups)
+            model.remember(training=about | {"linear": linear and linear.as_dict()})
     except DataError:
         # names the row of the file, not that of a sample or part
         data_rows.check_every_row(source, settings.precision)
@@ -146,7 +150,7 @@ def train(
     if described is not None:
         described.remove()
     messages.written.append(str(output))
-    return FittedModel(model, source, reason, result, shortcuts)
+    return FittedModel(model, source, parts, reason, result, shortcuts, linear)
 
 
 def _shortcuts(parts: Parts, task: TaskName) -> Sequence[ShortcutScore]:

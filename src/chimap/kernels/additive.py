@@ -49,6 +49,8 @@ class AdditiveKernel(Kernel):
         Whether bins may be negative.
     is_analytic : bool, default=False
         Whether S has no kink and no singularity at abs(Im l) < pi; feature maps are then made faster.
+    linear_in : str or None, default=None
+        What the kernel is a product of, if S = 1.
 
     References
     ----------
@@ -71,6 +73,7 @@ class AdditiveKernel(Kernel):
     gamma: float = 1.0
     is_signed: bool = False
     is_analytic: bool = False
+    linear_in: str | None = None
 
     @property
     def inner(self) -> Self:
@@ -361,7 +364,14 @@ jensen_shannon = AdditiveKernel(
 )
 """The Jensen-Shannon kernel, k(x, y) = x/2 log2((x+y)/x) + y/2 log2((x+y)/y)."""
 
-hellinger = AdditiveKernel("hellinger", _hellinger_signature, _hellinger_spectrum, _loops.HELLINGER, is_analytic=True)
+hellinger = AdditiveKernel(
+    "hellinger",
+    _hellinger_signature,
+    _hellinger_spectrum,
+    _loops.HELLINGER,
+    is_analytic=True,
+    linear_in="square roots of rows",
+)
 """The Hellinger (Bhattacharyya) kernel, k(x, y) = sqrt(xy); its map sqrt(x) is exact."""
 
 

@@ -43,6 +43,7 @@ class Kernel(ABC):
 
     name: str
     is_signed = False  # whether bins may be negative
+    linear_in: str | None = None  # what machines with this kernel are linear in, such as "rows"; None for others
 
     @property
     def degree(self) -> float | None:

@@ -27,6 +27,7 @@ class Linear(Kernel):
     degree = 2.0
     name = "linear"
     is_signed = True
+    linear_in = "rows"
 
     @property
     def inner(self) -> Self:

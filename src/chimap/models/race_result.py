@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._formatting import measure_in_words
+from chimap._formatting import error_in_words, measure_in_words, score_in_words
 from chimap._messages import Message
 from chimap._types import JSON, Parameters
+from chimap.kernels import Kernel, as_kernel
 from chimap.model_files import register
 from chimap.recipe import Recipe
-from chimap.selection.jackknife import standard_error
+from chimap.selection.jackknife import error_between, standard_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,7 @@ class Candidate:
     recipe : Recipe
         The settings of its fits.
     is_baseline : bool, default=False
-        Whether it is a linear machine, which runs to the last round whatever its score, for comparison.
+        Whether it runs to the last round whatever its score, for comparison.
     shares : str, default=""
         Candidates with the same key share work and run one after the other; empty if there is none to share.
     family : str, default=""
@@ -62,11 +63,36 @@ class Candidate:
         """Whether it runs in every round: a baseline, or a kernel on rows that labels weigh, as few tell little."""
         return self.is_baseline or (self.recipe.is_exact and self.recipe.normalizes_by_labels)
 
+    @property
+    def linear_name(self) -> str | None:
+        """What it is called as a linear machine, such as "linear SVM on tf-idf rows"; None for others."""
+        words = linear_in_words(**{name: self.settings.get(name) for name in ("kernel", "normalize", "loss")})
+        return None if words is None else words + (", learned bins" if "bin_weights" in self.settings else "")
+
     def __repr__(self) -> str:
         return f"Candidate({self.name!r}, {self.settings})"
 
     def __getstate__(self) -> JSON:
         return {name: value for name, value in vars(self).items() if name != "recipe"}
+
+
+_LINEAR_MACHINES = {"squared_hinge": "linear SVM", "logistic": "logistic regression"}  # by loss; others are "linear"
+
+
+def linear_in_words(kernel: object, normalize: object = None, loss: object = None) -> str | None:
+    """Return what the field calls a machine that is linear in normalised rows; None if it is not linear.
+
+    >>> linear_in_words("linear", "log-cp10k"), linear_in_words("hellinger", None, "squared_hinge")
+    ('linear on log-cp10k rows', 'linear SVM on square roots of raw rows')
+    >>> linear_in_words("exp-chi2", "l1") is None
+    True
+    """
+    linear_in = as_kernel(kernel).linear_in if isinstance(kernel, str | Kernel) else None
+    if linear_in is None:
+        return None
+    machine = _LINEAR_MACHINES.get(loss, "linear") if isinstance(loss, str) else "linear"
+    rows = f"{normalize or 'raw'} rows"
+    return f"{machine} on {linear_in.replace('rows', rows)}"
 
 
 @dataclass(frozen=True)
@@ -163,10 +189,16 @@ class RaceResult:
         return self.trials[0].candidate
 
     @property
-    def baseline(self) -> Trial | None:
+    def linear(self) -> Trial | None:
         """The best trial of a linear machine in the last round that had one; None if none could be fitted."""
-        linear = [t for t in self.trials if t.candidate.is_baseline and not t.error]
+        linear = [t for t in self.trials if t.candidate.linear_name is not None and not t.error]
         return max(linear, key=lambda t: (t.round, t.score)) if linear else None
+
+    @property
+    def linear_ties(self) -> bool:
+        """Whether the best linear machine is another one than the winner, and as good within the error of the lead."""
+        first, linear = self.trials[0], self.linear
+        return linear not in (None, first) and bool(abs(first.score - linear.score) <= error_between(first, linear))
 
     @property
     def luck(self) -> float:
@@ -232,6 +264,7 @@ class RaceResult:
                 "round": t.round,
                 "is_winner": t is self.trials[0],
                 "is_baseline": t.candidate.is_baseline,
+                "linear": t.candidate.linear_name,
                 "error": t.error,
             }
             for t in self.ranked
@@ -248,17 +281,39 @@ class RaceResult:
     @property
     def sentence(self) -> str:
         """What won, by how much over the best linear machine, and how many were tried."""
-        first, linear = self.trials[0], self.baseline
-        measure = measure_in_words(self.measure)
-        told = f"{first.candidate.name}: {measure} {_with_error(first)} on {self.n_held_out:,} left-out rows"
-        if linear is not None and linear is not first:
-            told += f"; {linear.candidate.name} {_with_error(linear)}"
-        return f"{told}; best of {len(self.trials)} candidates in {self.seconds:.2g} s"
+        first, measure = self.trials[0], measure_in_words(self.measure)
+        told = f"{first.candidate.name}: {measure} {self.with_error(first)} on {self.n_held_out:,} left-out rows"
+        return f"{told}{self.against_linear}; best of {len(self.trials)} candidates in {self.seconds:.2g} s"
+
+    @property
+    def against_linear(self) -> str:
+        """The best linear machine and its score, after a semicolon; empty if it won, or if there is none."""
+        linear = self.linear
+        if linear is None or linear is self.trials[0]:
+            return ""
+        tie = "a tie with " if self.linear_ties else ""
+        return f"; {tie}{linear.candidate.linear_name} {score_in_words(linear.score, self.measure)}"
+
+    def with_error(self, trial: Trial) -> str:
+        """Return the score of a trial with its standard error, or that it failed.
+
+        Parameters
+        ----------
+        trial : Trial
+            The trial.
+        """
+        if trial.error:
+            return "failed"
+        score, error = score_in_words(trial.score, self.measure), trial.standard_error
+        if np.isnan(error):
+            return score
+        unit = " %" if score.endswith("%") else ""
+        return f"{score.removesuffix(unit)} ± {error_in_words(error, self.measure)}{unit}"
 
     def __repr__(self) -> str:
         """Return the sentence and the first ten of ``ranked``, the winner marked."""
         ranked = self.ranked[:_SHOWN]
-        cells = [(_with_error(t), f"{t.n_rows:,}", f"{t.seconds:.1f}", t.candidate.name) for t in ranked]
+        cells = [(self.with_error(t), f"{t.n_rows:,}", f"{t.seconds:.1f}", t.candidate.name) for t in ranked]
         cells.insert(0, (measure_in_words(self.measure), "rows", "seconds", "candidate"))
         widths = [max(len(line[i]) for line in cells) for i in range(3)]
         marks = [" ", *(">" if t is self.trials[0] else " " for t in ranked)]
@@ -269,14 +324,6 @@ class RaceResult:
         if (more := len(self.trials) - _SHOWN) > 0:
             shown.append(f"  and {more} more: table()")
         return "\n".join([self.sentence, *shown])
-
-
-def _with_error(trial: Trial) -> str:
-    """Return the score of a trial with its standard error, or why it has none."""
-    if trial.error:
-        return "failed"
-    error = trial.standard_error
-    return f"{trial.score:.3f}" if np.isnan(error) else f"{trial.score:.3f} ± {error:.3f}"
 
 
 def rank_key(trial: Trial) -> float:

@@ -104,6 +104,11 @@ class ClassificationMetrics(Metrics):
         return bool(self.support.max() > _UNEQUAL_RATIO * max(1, self.support.min()))
 
     @property
+    def leads_with_auc(self) -> bool:
+        """Whether headlines begin with the area under the ROC curve: of two classes, one of which is to be found."""
+        return self.auc is not None and (self.is_unequal or self.positive is not None)
+
+    @property
     def rarer(self) -> int:
         """Index of the class with the fewest rows; ties go to the last."""
         return int(self.support.size - 1 - np.argmin(self.support[::-1]))
@@ -191,7 +196,7 @@ class ClassificationMetrics(Metrics):
         """Return the leading measures and the baseline on one line."""
         against = f"{baseline.name}: {self.in_words(baseline.value)}"
         accuracy, balanced = share_in_words(self.accuracy), share_in_words(self.balanced_accuracy)
-        if (self.is_unequal or self.positive is not None) and self.auc is not None:
+        if self.leads_with_auc:
             return (
                 f"ROC AUC {self.auc:.3f}, average precision {self.average_precision:.3f}, balanced accuracy "
                 f"{balanced}; {self._class_of_interest()}; accuracy {accuracy} on {self.rows_in_words}; {against}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from chimap._errors import InputError
-from chimap._formatting import measure_in_words, microseconds, number, one_line, plain, seconds
+from chimap._formatting import error_in_words, measure_in_words, microseconds, one_line, plain, score_in_words, seconds
 from chimap._memory import budgets, format_bytes
 from chimap._messages import Message
 from chimap._threads import threads
@@ -28,7 +28,6 @@ from chimap.recipe.task import Task
 from chimap.reports.figures import CURVE_SIZE, LINES, MARKERS, RULE, drawing, legend_below, to_svg
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.section import Figure, Section, Table, folded
-from chimap.selection.jackknife import error_between
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -94,7 +93,7 @@ class RacedCandidate:
         return {
             "name": self.name,
             "settings": plain(self.settings),
-            "is_linear": trial.candidate.is_baseline,
+            "is_linear": trial.candidate.linear_name is not None,
             "score": None if trial.error else trial.score,
             "standard_error": plain(trial.standard_error),
             "n_rows": trial.n_rows,
@@ -167,22 +166,21 @@ class Comparison(Page):
     @property
     def sentence(self) -> str:
         """The winner, its score and that of the best linear machine."""
-        linear, expected = self.result.baseline, self.result.expected
-        against = "" if linear is None or linear is self.winner.trial else f"; linear {self.score(linear.score)}"
-        unseen = ""
+        expected, unseen = self.result.expected, ""
         if expected is not None:
             unseen = f" Expect {self.score(expected[0])} ± {self._half(2 * expected[1])} of unseen rows."
-        return f"Use {self.winner.name}: {self.score(self.winner.trial.score)} {self.metric}{against}.{unseen}"
+        score = self.score(self.winner.trial.score)
+        return f"Use {self.winner.name}: {score} {self.metric}{self.result.against_linear}.{unseen}"
 
     @property
     def note(self) -> str:
         """A caveat, if there is one."""
-        first, linear = self.winner.trial, self.result.baseline
+        first = self.winner.trial
         best = max(rival.trial.score for rival in self.ranked if rival.trial.n_rows == first.n_rows)
         notes = []
-        if first.candidate.is_baseline:
+        if first.candidate.linear_name is not None:
             notes.append("No candidate beats the linear ones: these rows may not need a kernel.")
-        elif linear is not None and first.score - linear.score <= error_between(first, linear):
+        elif self.result.linear_ties:
             notes.append("A linear machine scores as well within one standard error: these rows may not need a kernel.")
         if best > first.score:
             notes.append("Others lead by no more than chance, and tables of the kind mostly prefer the winner.")
@@ -198,14 +196,14 @@ class Comparison(Page):
         return f"{won.time} and {format_bytes(won.n_bytes)} for {rows} ({won.machine})"
 
     def score(self, value: float) -> str:
-        """Return a score as text: '93.1 %' for accuracy, '0.931' for any other measure.
+        """Return a score as text: '93.1 %' for an accuracy, '0.931' for any other measure.
 
         Parameters
         ----------
         value : float
             The score.
         """
-        return f"{100 * value:.1f} %" if self.result.measure == "accuracy" else number(value, 3)
+        return score_in_words(value, self.result.measure)
 
     def interval(self, trial: Trial) -> str:
         """Return half the width of the 95 % interval of a score as text: '1.9' points, or '0.019'.
@@ -219,7 +217,7 @@ class Comparison(Page):
         return self._half(half) if half == half else "–"
 
     def _half(self, half: float) -> str:
-        return f"{100 * half:.1f}" if self.result.measure == "accuracy" else f"{half:.3f}"
+        return error_in_words(half, self.result.measure)
 
     def details(self) -> dict[str, Mapping[str, object]]:
         """Return facts about the rows, the settings, and the versions."""

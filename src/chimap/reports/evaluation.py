@@ -21,6 +21,7 @@ from chimap.readers import open_source
 from chimap.reports.calibration import Reliability
 from chimap.reports.classification import ClassificationMetrics
 from chimap.reports.insight import Insight, insight_of
+from chimap.reports.linear import LinearModel
 from chimap.reports.measures import Baseline, Metrics
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.pictures import Examples, examples
@@ -81,6 +82,8 @@ class Evaluation(Page, Generic[M]):
         Rows that are like none of the classes, if they were asked for.
     covariates : dict or None, default=None
         What covariates and counts add to each other; see ``Covariates.describe``.
+    linear_of_fit : LinearModel or None, default=None
+        The best linear model as the fit found it on the same rows, for evaluations without ``insight``.
     created : datetime, optional
         Time of the evaluation, with its time zone; by default now.
     """
@@ -103,6 +106,7 @@ class Evaluation(Page, Generic[M]):
     reliability: Reliability | None = None
     unassigned: UnassignedRows | None = None
     covariates: JSON | None = None
+    linear_of_fit: LinearModel | None = None
     created: datetime = field(default_factory=now)
 
     kind: ClassVar[str] = "evaluation"
@@ -111,6 +115,11 @@ class Evaluation(Page, Generic[M]):
     def subject(self) -> str:
         """The name of the estimator."""
         return self.model_name
+
+    @property
+    def linear(self) -> LinearModel | None:
+        """The best linear model on the same rows, if it is known."""
+        return self.linear_of_fit if self.insight is None else self.insight.linear
 
     @property
     def listed(self) -> str:
@@ -137,7 +146,7 @@ class Evaluation(Page, Generic[M]):
             lines |= section.lines
         known = self.baseline
         lines["baseline"] = None if known is None else f"{metrics.in_words(known.value)}, {known.name}"
-        return lines
+        return lines | {"best linear": None if self.linear is None else self.linear.line}
 
     def __repr__(self) -> str:
         return text_of(self.title, self.summary())
@@ -157,6 +166,7 @@ class Evaluation(Page, Generic[M]):
             "reliability": self.reliability and self.reliability.as_dict(),
             "unassigned": self.unassigned and plain(self.unassigned._asdict()),
             "covariates": plain(self.covariates),
+            "linear": self.linear and plain(self.linear.as_dict()),
             "baseline": self.baseline and self.baseline.as_dict(),
             "curve": self.curve and self.curve.as_dict(),
             "components": self.components and self.components.as_dict(),
@@ -232,7 +242,7 @@ def report(
     >>> X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), random_state=0)
     >>> model = chimap.HistogramClassifier("chi2", alpha=1.0).fit(X, y)
     >>> found = chimap.report(model, X_test, y_test, training=(X, y))
-    >>> found.metrics.accuracy > 0.9, found.insight.linear < found.metrics.accuracy
+    >>> found.metrics.accuracy > 0.9, found.insight.linear.score < found.metrics.accuracy
     (True, True)
     >>> found.save("digits.html")  # doctest: +SKIP
     """
@@ -247,7 +257,7 @@ def report(
     if insight:
         with progress:
             progress.stage("explaining", None, "fits")
-            found = insight_of(fitted, source, score, model, training)
+            found = insight_of(fitted, source, score, model, training, of_rows)
     evaluation = _evaluation(fitted, source, score, which or f"all {source.n_rows:,} rows", found)
     return replace(evaluation, splits=splits, studies=studies)
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from chimap._formatting import measure_in_words, number, plain
+from chimap._formatting import measure_in_words, plain
 from chimap._types import JSON
 from chimap.data.source import choose_rows
 from chimap.reports.calibration import TwoClasses
 from chimap.reports.classification import ClassificationMetrics
 from chimap.reports.importance import importance_of
+from chimap.reports.linear import LinearModel, linear_model, measure_of
 from chimap.reports.regression import RegressionMetrics
 from chimap.reports.rows import row_names, sample_of, taken
 from chimap.reports.score import Score
@@ -59,12 +60,8 @@ class Insight:
 
     Parameters
     ----------
-    linear : float or None, default=None
-        Score of a linear model on the same rows.
-    linear_rows : int or None, default=None
-        Number of rows the linear model was fitted on.
-    linear_measure : str, default="accuracy"
-        Name of that score.
+    linear : LinearModel or None, default=None
+        The best linear model, on the same rows.
     curve : LearningCurve or None, default=None
         Held-out scores over the number of training rows.
     importance : sequence of tuple of str and float, default=()
@@ -75,35 +72,25 @@ class Insight:
         Labels and scores, if there are two classes.
     """
 
-    linear: float | None = None
-    linear_rows: int | None = None
-    linear_measure: str = "accuracy"
+    linear: LinearModel | None = None
     curve: LearningCurve | None = None
     importance: Sequence[tuple[str, float]] = ()
     mistakes: Sequence[Mistake] = field(default_factory=tuple)
     two: TwoClasses | None = None
 
-    def linear_in_words(self, share: Callable[[float], str] | None = None) -> str:
-        """Return the score of the linear model on one line, or "" if it is unknown.
-
-        Parameters
-        ----------
-        share : callable or None, default=None
-            Formats shares of rows, of classes; None for numbers.
-        """
+    @property
+    def linear_line(self) -> str:
+        """The best linear model on a line of a headline; empty if it is unknown."""
         if self.linear is None:
             return ""
-        score = number(self.linear, 3)
-        if share is not None:
-            measure = self.linear_measure
-            score = f"ROC AUC {score}" if measure == "ROC AUC" else f"{share(self.linear)} {measure}"
-        return f"Linear model on {self.linear_rows:,} training rows: {score}"
+        return f"Best linear model: {self.linear.line_with_rows}"
 
     def as_dict(self) -> JSON:
         """Return the insight as JSON types, without the rows of ``two``."""
         return {
-            "linear": plain(self.linear),
-            "linear_measure": None if self.linear is None else self.linear_measure,
+            "linear": self.linear and plain(self.linear.score),
+            "linear_measure": self.linear and measure_in_words(self.linear.measure),
+            "linear_model": self.linear and plain(self.linear.as_dict()),
             "learning_curve": self.curve and plain(vars(self.curve)),
             "top_bins": [{"name": name, "importance": value} for name, value in self.importance],
             "worst_mistakes": [plain(vars(mistake)) for mistake in self.mistakes],
@@ -178,7 +165,7 @@ def worst_errors(names: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray) -> l
     return [Mistake(str(names[i]), float(y_true[i]), float(y_pred[i]), float(errors[i])) for i in order]
 
 
-_MOST_ROWS_LEARNED, _MOST_ROWS_SCORED = (10_000, 5000)  # most rows that a linear model is fitted to and scored on
+_MOST_ROWS_SCORED = 5000  # most rows that a learning curve is scored on
 _MOST_ROWS_OF_CURVE = 1500  # most rows of a learning curve, whose fits run one after the other
 _MOST_ENTRIES = 2**25  # most entries in these rows
 _FEWEST_ROWS_OF_CURVE = 60  # fewest training rows for a learning curve
@@ -188,11 +175,17 @@ _OF_THE_MACHINE = ("kernel", "normalize", "loss")
 
 
 def insight_of(
-    model: Predictor, source: Source, score: Score, estimator: BaseEstimator, training: Source | None
+    model: Predictor,
+    source: Source,
+    score: Score,
+    estimator: BaseEstimator,
+    training: Source | None,
+    groups: np.ndarray | None = None,
 ) -> Insight:
     """Return what an evaluation on ``source`` shows besides the score.
 
     Copies of ``estimator``, whose model it is, are fitted to ``training``: rows that it learned from, None if unknown.
+    groups: of the rows (n,), which the error of the lead over the linear model counts.
     """
     exact = model.exact
     importance, curve = [], None
@@ -200,26 +193,23 @@ def insight_of(
         curve = exact.learned.learning_curve
         sample, _ = sample_of(source, 300)
         importance = importance_of(exact, sample, None, "auto").top(_MOST_BINS)
-    names, two, measure = row_names(source), None, "accuracy"
+    names, two, measure = row_names(source), None, measure_of(score)
+    if measure is None:
+        return Insight(importance=importance, curve=curve)
     if isinstance(score.metrics, RegressionMetrics):
-        y, measure = score.metrics.targets, "r2"
+        y = score.metrics.targets
         mistakes = worst_errors(names, y, score.metrics.predictions)
-    elif score.outcome is not None:
+    else:
+        assert score.outcome is not None
         y, predicted, scores = score.outcome
         metrics = cast("ClassificationMetrics", score.metrics)
         two = _two(model, y, scores, metrics.classes)
-        if metrics.is_unequal:
-            measure = "balanced_accuracy" if two is None else "roc_auc"
-            # accuracy hides rare classes
-            curve = curve if curve is None or curve.measure != "accuracy" else None
+        if measure != "accuracy" and curve is not None and curve.measure == "accuracy":  # which hides rare classes
+            curve = None
         mistakes = worst_mistakes(names, y, predicted, scores, metrics.classes)
-    else:
-        return Insight(importance=importance, curve=curve)
     nested = _Nested.of(estimator, training, source, y, measure)
     return Insight(
-        linear=None if nested is None else nested.linear(),
-        linear_rows=None if nested is None else nested.n_rows,
-        linear_measure=measure_in_words(measure),
+        linear=linear_model(estimator, training, source, score, groups),
         curve=nested.curve() if curve is None and nested is not None else curve,
         importance=importance,
         mistakes=mistakes,
@@ -266,20 +256,16 @@ class _Nested:
         if model.histograms_ is not None:  # images would have to be described again
             return None
         most = max(_FEWEST_ROWS_OF_CURVE, _MOST_ENTRIES // source.n_features)
-        learned, places = sample_of(training, min(_MOST_ROWS_LEARNED, most))
+        learned, places = sample_of(training, min(_MOST_ROWS_OF_CURVE, most))
         labels = training.labels()
         assert labels is not None
         order = np.random.default_rng(0).permutation(places.size)
         held = choose_rows(source.n_rows, min(_MOST_ROWS_SCORED, most, source.n_rows), 0)
         return cls(model, taken(learned, order), labels[places][order], taken(source, held), y[held], measure)
 
-    def linear(self) -> float:
-        """Return the score of a linear model fitted to the whole sample."""
-        return self._score(type(self.model)("linear", normalize=self.model.normalize_, random_state=0), self.n_rows)
-
     def curve(self) -> LearningCurve | None:
         """Return the learning curve of the same kind of model on growing parts of the sample."""
-        last = min(_MOST_ROWS_OF_CURVE, self.n_rows)
+        last = int(self.labels.size)
         sizes = np.unique(
             np.geomspace(
                 max(_FEWEST_ROWS_OF_CURVE // 2, last / 2 ** (_POINTS_OF_CURVE - 1)), last, _POINTS_OF_CURVE
@@ -288,11 +274,6 @@ class _Nested:
         machine = self._chosen()
         points = [(n, self._score(machine, n)) for n in sizes if np.unique(self.labels[:n]).size > 1]
         return curve_of(self.measure, points)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows to learn from."""
-        return int(self.labels.size)
 
     def _chosen(self) -> BaseEstimator:
         """Return an unfitted model with the settings of the race or the user; only the strength is chosen again."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from chimap._types import Rows
     from chimap.cli import training
-    from chimap.data.split import PartSource
+    from chimap.data import Source
     from chimap.reports import Evaluation
 
 ABOUT = (
@@ -55,8 +55,9 @@ def demo(*, output: Path = Path("chimap-demo"), seed: int = 0, overwrite: bool =
     settings = dataclasses.replace(Settings(), kernel="exp-chi2", test_fraction=0.3, seed=seed)
     fitted = training.train(str(data), None, model, settings, overwrite=True, silent=json)
     evaluated = evaluate.measure(model, str(data), None, report, overwrite=True, silent=json)
-    with show.busy("fitting a linear ridge and an exact kernel machine"):
-        others = _others(data, settings, float(fitted.model.kernel_.gamma))
+    others = {} if evaluated.linear is None else {evaluated.linear.name: evaluated.linear.score}
+    with show.busy("fitting an exact kernel machine of scikit-learn"):
+        others |= _exact(fitted)
     seconds = time.perf_counter() - began
     if json:
         show.as_json(
@@ -119,28 +120,19 @@ def _write_digits(path: Path) -> None:
     messages.written.append(str(path))
 
 
-def _others(data: Path, settings: Settings, gamma: float) -> dict[str, float]:
-    """Return the held-out accuracy of a linear ridge and of the exact kernel machine, by name, on the same rows."""
+def _exact(fitted: training.FittedModel) -> dict[str, float]:
+    """Return the held-out accuracy of scikit-learn's machine with the exact kernel, by name, on the same rows."""
     import numpy as np
-    from sklearn.linear_model import RidgeClassifierCV
     from sklearn.svm import SVC
 
-    from chimap import open_source
-    from chimap.data.split import split_source
-    from chimap.kernels import as_kernel
-
-    parts = split_source(open_source(data), settings.test_fraction, settings.seed)
-    (train, y_train), (test, y_test) = (_arrays_of(part) for part in parts)
-    linear = RidgeClassifierCV(alphas=np.logspace(-3, 6, 19)).fit(train, y_train)
-    kernel = as_kernel(settings.kernel, gamma)
+    kernel = fitted.model.kernel_
+    assert fitted.parts.held_out is not None
+    (train, y_train), (test, y_test) = (_arrays_of(part) for part in (fitted.parts.training, fitted.parts.held_out))
     exact = SVC(kernel="precomputed", C=10.0).fit(kernel(train), y_train)
-    return {
-        "linear ridge": float(np.mean(linear.predict(test) == y_test)),
-        f"exact {settings.kernel} SVM": float(np.mean(exact.predict(kernel(test, train)) == y_test)),
-    }
+    return {f"exact {kernel.name} SVM": float(np.mean(exact.predict(kernel(test, train)) == y_test))}
 
 
-def _arrays_of(part: PartSource) -> tuple[Rows, np.ndarray | None]:
+def _arrays_of(part: Source) -> tuple[Rows, np.ndarray | None]:
     chunk = next(iter(part.chunks(part.n_rows)))
     return chunk.X, chunk.y
 
@@ -151,8 +143,6 @@ def _summary(
     metrics: Any = evaluated.metrics
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)
     model = fitted.model
-    # The report compares with a linear model of its own, so these say whose they are.
-    others = {f"{name} of scikit-learn": value for name, value in others.items()}
     if evaluated.baseline is not None:
         others[evaluated.baseline.name] = evaluated.baseline.value
     lines: dict[str, str | None] = {

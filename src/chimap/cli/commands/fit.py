@@ -220,6 +220,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "threshold": threshold_line(model),
         "depth": depth_line(model),
         "held out": fitted.held_out and fitted.held_out.line,
+        "linear": None if fitted.linear is None else fitted.linear.line,
         "shortcuts": shortcuts_line(fitted),
         "time": show.stages(model.stage_seconds_),
         "prediction": prediction_line(model, source),
@@ -289,17 +290,16 @@ def race_lines(model: BaseEstimator) -> str | None:
     result = model.fitted.learned.race
     if result is None:
         return None
-    from chimap._formatting import measure_in_words
+    from chimap._formatting import measure_in_words, score_in_words
     from chimap.models.race_result import SAME
 
-    best, linear = result.trials[0], result.baseline
+    best = result.trials[0]
     lines = [
-        f"{t.score:.3f}  {t.candidate.name} ({t.n_rows:,} rows, {show.duration(t.seconds)})"
+        f"{score_in_words(t.score, result.measure)}  {t.candidate.name} ({t.n_rows:,} rows, {show.duration(t.seconds)})"
         for t in result.trials[:_CANDIDATES_LISTED]
     ]
-    against = "" if linear is None or linear is best else f"; linear {linear.score:.3f}"
     verdict = (
-        f"{best.candidate.name} {best.score:.3f}{against} "
+        f"{best.candidate.name} {score_in_words(best.score, result.measure)}{result.against_linear} "
         f"({measure_in_words(result.measure)} on {result.n_held_out:,} held-out rows)"
     )
     if result.expected is not None:
@@ -401,6 +401,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "cross_validated_r2": cross_validated_r2(model),
         "shortcuts": [vars(line) for line in fitted.shortcuts],
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},
+        "linear": fitted.linear and fitted.linear.as_dict(),
         "seconds": model.stage_seconds_,
         "peak_memory_bytes": show.peak_memory(),
         "settings": model.training_["settings"],

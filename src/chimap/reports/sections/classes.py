@@ -22,8 +22,7 @@ def headline(evaluation: Evaluation[ClassificationMetrics]) -> Section:
 
     rows, accuracy, balanced = f"{metrics.n_rows:,}", share(metrics.accuracy), share(metrics.balanced_accuracy)
     label, score, about = f"Accuracy on {rows} rows", accuracy, ""
-    names_one = metrics.is_unequal or metrics.positive is not None
-    if names_one and metrics.auc is not None:
+    if metrics.leads_with_auc:
         k = metrics.of_interest
         name, support = one_line(metrics.classes[k]), int(metrics.support[k])
         label = f"ROC AUC on {rows} rows, {percent(support / metrics.n_rows)} of class {name}"
@@ -39,7 +38,7 @@ def headline(evaluation: Evaluation[ClassificationMetrics]) -> Section:
         about = f"The bar shows the accuracy, {accuracy}:"
     low, high = metrics.interval
     keys = [f"{number(100 * metrics.confidence)} % confidence interval: {share(low)} to {share(high)}"]
-    linear = evaluation.insight and evaluation.insight.linear_in_words(share)
+    linear = evaluation.insight and evaluation.insight.linear_line
     facts = [
         ("Right", f"{metrics.n_correct:,}", f"of {rows} rows"),
         ("Wrong", f"{metrics.n_rows - metrics.n_correct:,}", f"in {len(metrics.classes):,} classes"),
@@ -50,7 +49,7 @@ def headline(evaluation: Evaluation[ClassificationMetrics]) -> Section:
     if ranking is not None:
         mean = share(ranking.mean_average_precision)
         facts.append(("Mean average precision", mean, f"over the classes, method “{ranking.method}”"))
-    if metrics.auc is not None and not names_one:
+    if metrics.auc is not None and not metrics.leads_with_auc:
         first, second = (one_line(name) for name in metrics.classes)
         said = f"probability that a row of class {second} scores above one of class {first}"
         facts.append(("ROC AUC", f"{metrics.auc:.4f}", said))

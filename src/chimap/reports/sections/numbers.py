@@ -21,7 +21,7 @@ def headline(evaluation: Evaluation[RegressionMetrics]) -> Section:
     """Return R², and the errors in the unit of the target."""
     metrics, baseline = evaluation.metrics, evaluation.baseline
     confidence = f"{number(100 * metrics.confidence)} %"
-    linear = evaluation.insight and evaluation.insight.linear_in_words()
+    linear = evaluation.insight and evaluation.insight.linear_line
     keys = [
         f"{confidence} confidence interval: {_between(metrics.r2_interval, 3)}",
         "R² is the share of the variance of the target that the model explains.",
