@@ -158,6 +158,16 @@ def error_in_words(error: float, measure: str) -> str:
     return score_in_words(error, measure).removesuffix(" %")
 
 
+def interval_in_words(interval: tuple[float, float], measure: str) -> str:
+    """Return an interval of a score in the digits of ``score_in_words``.
+
+    >>> interval_in_words((0.7573, 1.0), "accuracy"), interval_in_words((0.7573, 0.9), "r2")
+    ('75.7 to 100.0 %', '0.757 to 0.900')
+    """
+    low, high = (score_in_words(end, measure) for end in interval)
+    return f"{low.removesuffix(' %')} to {high}"
+
+
 def words(value: object) -> str:
     """Format any JSON value for a table cell."""
     if value is None:

@@ -1,13 +1,22 @@
-"""A split depends on the seed and on the index of the row, and on nothing else."""
+"""A split depends on the seed, on the number of rows, and on which of them are of one class, and on nothing else."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from chimap._arrays import to_dense
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.data.split import held_out_groups, held_out_structures, split_by, split_source
+from chimap.data.split import (
+    drawn_for_test,
+    held_out_groups,
+    held_out_rows,
+    held_out_structures,
+    split_by,
+    split_source,
+)
 
 N = 10_000
 INDEX = np.arange(N, dtype=np.float64)[:, None]
@@ -30,7 +39,7 @@ def test_parts_are_complementary_and_exact(source):
         assert part.n_rows == rows.size
         np.testing.assert_array_equal(part.labels(), rows)
         np.testing.assert_array_equal(np.diff(rows) > 0, True)
-    assert 0.18 * N < test.n_rows < 0.22 * N
+    assert test.n_rows == 0.2 * N
 
 
 @pytest.mark.parametrize("chunk_rows", [1, 3, 4096, 4097, N])
@@ -43,14 +52,39 @@ def test_chunk_borders_do_not_matter(source, chunk_rows):
         np.testing.assert_array_equal(np.concatenate([to_dense(c.X)[:, 0] for c in chunks]), rows_of(part))
 
 
-def test_rows_keep_their_part_when_more_rows_come():
-    short = split_source(ArraySource(INDEX[:5000]), 0.3, seed=1)[1]
-    long = split_source(ArraySource(INDEX), 0.3, seed=1)[1]
-    np.testing.assert_array_equal(rows_of(short), rows_of(long)[: short.n_rows])
+@given(
+    sizes=st.lists(st.integers(1, 60), min_size=1, max_size=8),
+    fraction=st.sampled_from([0.05, 0.2, 1 / 3, 0.5, 0.9]),
+    seed=st.integers(0, 9),
+)
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_of_every_class_its_share_is_held_out_and_of_all_rows_exactly_theirs(sizes, fraction, seed):
+    classes = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    is_test = held_out_rows(classes.size, fraction, seed, classes)
+    assert is_test.sum() == np.floor(fraction * classes.size + 0.5)
+    assert (held_out_rows(classes.size, fraction, seed)).sum() == is_test.sum()
+    exact = np.array(sizes) * is_test.sum() / classes.size
+    held_out = np.bincount(classes[is_test], minlength=len(sizes))
+    assert (np.abs(held_out - exact) < 1).all()
+    # largest remainders: who was rounded up is no nearer to the whole number below than who was rounded down
+    rest = np.round(exact - np.floor(exact), 9)
+    up = held_out > np.floor(exact)
+    assert not up.any() or up.all() or rest[up].min() >= rest[~up].max()
+    names = np.array([f"class {9 - k}" for k in classes])
+    np.testing.assert_array_equal(held_out_rows(classes.size, fraction, seed, names), is_test)
 
 
-def test_membership_is_the_documented_draw():
-    test = split_source(ArraySource(INDEX), 0.25, seed=9)[1]
+def test_every_row_is_as_likely_to_be_held_out():
+    classes = np.repeat(["a", "b", "c"], [4, 6, 8])
+    drawn = np.array([held_out_rows(18, 0.25, seed, classes) for seed in range(600)])
+    assert set(drawn.sum(axis=1)) == {5}
+    for name, share in (("a", 1 / 4), ("b", 1 / 3), ("c", 1 / 4)):
+        assert np.abs(drawn.mean(axis=0)[classes == name] - share).max() < 0.08
+    assert len({row.tobytes() for row in drawn}) > 300
+
+
+def test_rows_of_older_files_are_those_of_the_draw_of_each_row():
+    test = split_by(ArraySource(INDEX), drawn_for_test(0, N, 0.25, 9))[1]
     keys = [np.random.SeedSequence(9, spawn_key=(0x5B117, block)) for block in range(3)]
     draws = np.concatenate([np.random.default_rng(key).random(4096) for key in keys])[:N]
     np.testing.assert_array_equal(rows_of(test), np.flatnonzero(draws < 0.25))

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from chimap.data import ArraySource
-from chimap.data.split import drawn_for_test, split_source
+from chimap.data.split import drawn_for_test, split_by
 from chimap.readers import (
     ArrowSource,
     BatchSource,
@@ -222,7 +222,7 @@ def parts_of(X):
     is_test = is_test[:n_rows]
     take = np.zeros(n_rows, int)
     take[is_test] = np.arange(N_ROWS)
-    return split_source(ArraySource(X[take], LABELS[take]), 0.3, seed)[1]
+    return split_by(ArraySource(X[take], LABELS[take]), is_test)[1]
 
 
 SOURCES = {

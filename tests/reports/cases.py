@@ -27,7 +27,7 @@ from chimap.reports import (
     worst_errors,
     worst_mistakes,
 )
-from chimap.reports.linear import LinearModel
+from chimap.reports.linear import LinearRival
 from chimap.selection.learning_curve import LearningCurve
 
 STAGES = {"read": 0.4, "map": 1.2, "features": 2.5, "moments": 4.0, "choose alpha": 0.3, "solve": 0.05}
@@ -76,7 +76,7 @@ def explained_regression(n_rows: int = 50) -> Evaluation:
     names, y = np.array([f"m{i}" for i in range(n_rows)]), plain.metrics.targets
     curve = LearningCurve("r2", np.array([250, 500, 1000]), np.array([0.7, 0.8, 0.9]))
     insight = Insight(
-        linear=LinearModel("linear on raw rows", 0.75, "r2", 1000, 0.2, 0.05),
+        linear=LinearRival("linear on raw rows", 0.75, "r2", 1000, 0.2, 0.05),
         curve=curve,
         importance=[("bit 17", 0.5), ("bit 4", 0.25)],
         mistakes=worst_errors(names, y, plain.metrics.predictions),
@@ -161,7 +161,7 @@ def unequal(n_rows: int = 400) -> Evaluation:
     metrics = classification_metrics(y, predicted, classes=classes, scores=scores)
     both = np.stack([-scores, scores], axis=1)
     insight = Insight(
-        linear=LinearModel("linear on l1 rows", 0.8, "roc_auc", 1000, 0.02, 0.05),
+        linear=LinearRival("linear on l1 rows", 0.8, "roc_auc", 1000, 0.02, 0.05),
         curve=LearningCurve("roc_auc", np.array([250, 500, 1000]), np.array([0.7, 0.8, 0.9])),
         importance=[("<bit> 17", 0.5), ("bit 4", 0.25)],
         mistakes=worst_mistakes(np.array([f"m{i}" for i in range(n_rows)]), y, predicted, both, classes.tolist()),

@@ -95,7 +95,7 @@ def test_the_winner_its_score_and_that_of_the_linear_machine():
     assert found.sentence == "Use exp-chi2, raw rows: 95.0 % accuracy; linear on raw rows 80.0 %."
     assert found.note == ""
     expected = comparison(best, linear, expected=(0.94, 0.01)).sentence
-    assert expected.endswith("Expect 94.0 % ± 2.0 of unseen rows.")
+    assert expected.endswith("Expect 94.0 % (91.7 to 95.7 %) of unseen rows.")
 
 
 def test_notes():

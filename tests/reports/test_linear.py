@@ -9,7 +9,7 @@ import chimap
 from chimap.data import ArraySource
 from chimap.models.race_result import Candidate, RaceResult, Trial, linear_in_words
 from chimap.recipe import Recipe
-from chimap.reports.linear import LinearModel, linear_model, rows_to_learn_from
+from chimap.reports.linear import LinearRival, linear_model, rows_to_learn_from
 from chimap.reports.score import score_of
 from tests.histograms import classes
 
@@ -115,7 +115,7 @@ def test_numbers_and_json():
     model = chimap.HistogramRegressor("chi2", alpha=1e-3).fit_source(source)
     found = linear_model(model, source, source, score_of(model.fitted, source))
     assert found.measure == "r2"
-    assert LinearModel.of(found.as_dict()) == found
-    assert LinearModel("linear on raw rows", 0.5, "r2", 9, 0.01, 0.02).line == (
+    assert LinearRival.of(found.as_dict()) == found
+    assert LinearRival("linear on raw rows", 0.5, "r2", 9, 0.01, 0.02).line == (
         "linear on raw rows 0.500; a tie, the difference is within its error"
     )

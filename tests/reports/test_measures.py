@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy.stats import norm, t
+from scipy.stats import binomtest, norm, t
 from sklearn import metrics as sk
 
 from chimap._validation import DataError
@@ -23,6 +23,7 @@ from chimap.reports import (
     wilson_interval,
 )
 from chimap.reports.measures import share_interval
+from chimap.selection.jackknife import independent_rows, wilson
 
 from .cases import CASES
 
@@ -263,3 +264,18 @@ def test_measures_of_tasks_are_scikit_learns_on_the_rows_that_have_a_label():
     there = task_metrics(f, f + 2, ["a", "b", "c"], is_classification=False)
     assert there.measures["MAE"] == pytest.approx([2, 2, 2])
     assert there.measures["RMSE"] == pytest.approx([2, 2, 2])
+
+
+def test_wilson_with_an_error_is_that_of_as_many_rows_and_never_has_width_0():
+    for successes, n in [(0, 12), (12, 12), (9, 10), (47, 93)]:
+        share = successes / n
+        by_scipy = binomtest(successes, n).proportion_ci(0.95, method="wilson")
+        for error in (0.0, float("nan"), np.sqrt(share * (1 - share) / n)):
+            assert wilson(share, error, n) == pytest.approx(tuple(by_scipy), abs=1e-7)
+    narrow, wide = wilson(0.8, 0.04, 100), wilson(0.8, 0.08, 100)
+    assert wide == pytest.approx(wilson(0.8, 0.0, 25))
+    assert wide[0] < narrow[0] < 0.8 < narrow[1] < wide[1]
+    assert wilson(1.0, 0.3, 40) == wilson(1.0, 0.0, 40)
+    assert wilson(1.02, 0.0, 40)[1] == 1.0
+    assert independent_rows(np.repeat([0, 1, 2], [2, 2, 2]), 6) == 3
+    assert independent_rows(None, 6) == 6

@@ -24,7 +24,7 @@ from chimap.data.doubts import doubts_of_groups, repeated_rows
 from chimap.data.label_kinds import as_targets, check_binary, is_number, is_text, texts_of, why_text
 from chimap.data.labelled import NoLabelsError
 from chimap.data.labels import IGNORE_LABELS
-from chimap.data.split import held_out_structures, split_by, split_source
+from chimap.data.split import drawn_for_test, held_out_rows, held_out_structures, split_by, split_source
 from chimap.data.table import NoColumnError
 from chimap.readers import MoleculeBlocks, open_source
 from chimap.readers.image_names import holds_images
@@ -316,8 +316,15 @@ class Parts:
     held_out_groups: np.ndarray | None = None
 
     @classmethod
-    def of(cls, source: Source, test_fraction: float, seed: int, table: TableOptions = AS_IT_IS) -> Parts:
-        """Split the rows by --split, or by --test-fraction and --groups.
+    def of(
+        cls,
+        source: Source,
+        test_fraction: float,
+        seed: int,
+        table: TableOptions = AS_IT_IS,
+        classes: np.ndarray | None = None,
+    ) -> Parts:
+        """Split the rows by --split, or by --test-fraction and --groups, or else of each of the ``classes`` (n_rows,).
 
         Raise ValueError if both flags are given, and DataError if the columns do not allow a split.
         """
@@ -334,6 +341,9 @@ class Parts:
         is_held_out = np.zeros(source.n_rows, dtype=bool)
         if about is None:
             return cls(source, None, groups, is_held_out, None)
+        if "column" not in about and groups is None:
+            drawn = held_out_rows(source.n_rows, test_fraction, seed, classes)
+            about["held_out"] = np.packbits(drawn)  # other files of labels, or none, then give the same rows
         training, held_out = _divided(source, about, groups)
         is_held_out[held_out.places] = True
         of_parts = (None, None) if groups is None else (groups[~is_held_out], groups[is_held_out])
@@ -442,6 +452,10 @@ def _divided(source: Source, split: JSON, groups: np.ndarray | None) -> tuple[Pa
     if "split" in split and groups is not None:
         is_test = held_out_structures(groups, split["test_fraction"], split["seed"], source.name)
         return split_by(source, is_test)
+    if "held_out" in split:
+        return split_by(source, np.unpackbits(split["held_out"], count=source.n_rows).astype(bool))
+    if groups is None:  # a file that was written before
+        return split_by(source, drawn_for_test(0, source.n_rows, split["test_fraction"], split["seed"]))
     return split_source(source, split["test_fraction"], split["seed"], groups)
 
 
@@ -461,7 +475,7 @@ def choose_rows(model: Predictor, source: Source, all_rows: bool, table: TableOp
     if training is None:
         which = f"all {source.n_rows:,} rows; the model does not say what it was trained on"
         return Chosen(source, which, None)
-    if not same_rows(training["fingerprint"], source.fingerprint()):
+    if not same_rows(training["fingerprint"], source.fingerprint()) or training["rows_in_file"] != source.n_rows:
         which = f"all {source.n_rows:,} rows; the model was trained on {training['file']}"
         return Chosen(source, which, None)
     split: JSON | None = training["split"]

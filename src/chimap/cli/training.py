@@ -21,7 +21,7 @@ from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
 from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.data.labelled import labels_of, with_numbers
-from chimap.data.split import drawn_for_test
+from chimap.data.split import held_out_rows
 from chimap.engines import Stopwatch
 from chimap.fit.checkpoint import Checkpoint
 from chimap.readers.image_names import holds_images
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from chimap.diagnostics.shortcuts import ShortcutScore
     from chimap.images import ImageHistograms
     from chimap.images.table import PartFolder
-    from chimap.reports.linear import LinearModel
+    from chimap.reports.linear import LinearRival
     from chimap.reports.score import Score
 
 
@@ -53,7 +53,7 @@ class FittedModel:
     task_reason: str
     held_out: Score | None
     shortcuts: Sequence[ShortcutScore] = ()
-    linear: LinearModel | None = None
+    linear: LinearRival | None = None
 
 
 def train(
@@ -96,13 +96,14 @@ def train(
                 "Write their histograms first: chimap features IMAGES --output FILE."
             )
         image_set, y = image_rows.readable_set(data, labels, images, silent, clock)
-        is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
         task, reason = _decide(y, image_set.name, settings)
+        classes = y if task == "classify" else None
+        is_held_out = held_out_rows(y.size, settings.test_fraction, settings.seed, classes)
         _check_classes(y, image_set.name, task, is_held_out)
         source, histograms, described = image_rows.training_rows(
             image_set, images, is_held_out, settings.seed, settings.jobs, silent, clock, checkpoint
         )
-        parts = Parts.of(source, settings.test_fraction, settings.seed)
+        parts = Parts.of(source, settings.test_fraction, settings.seed, classes=classes)
     else:
         images.check_unused(data)
         source = data_rows.open_data(data, labels, table=table, reading=reading)
@@ -110,7 +111,8 @@ def train(
         y = labels_of(source)
         task, reason = _decide(y, source.name, settings)
         source = with_numbers(source) if task == "regress" else source
-        parts = Parts.of(source, settings.test_fraction, settings.seed, table)
+        classes = y if task == "classify" and y.ndim == 1 else None
+        parts = Parts.of(source, settings.test_fraction, settings.seed, table, classes)
         _check_classes(y, source.name, task, parts.is_held_out)
         warn_of_repeats(parts.training, parts.held_out)
     model = settings.estimator(task).set_params(**settings.weighing(task, y))

@@ -21,23 +21,30 @@ _STREAM = 0x5B117
 
 
 def split_source(
-    source: Source, test_fraction: float, seed: int, groups: np.ndarray | None = None
+    source: Source,
+    test_fraction: float,
+    seed: int,
+    groups: np.ndarray | None = None,
+    *,
+    classes: np.ndarray | None = None,
 ) -> tuple[PartSource, PartSource]:
     """Return the training part and the test part of a source.
 
-    Each row goes to the test part with probability ``test_fraction``. The draw depends on ``seed`` and the index of
-    the row alone. Nothing is copied: both parts read the source.
+    The test part has exactly round(``test_fraction`` n) of n rows, drawn by ``seed``; of each class its share, see
+    ``held_out_rows``. Nothing is copied: both parts read the source.
 
     Parameters
     ----------
     source : Source
         The rows to split.
     test_fraction : float
-        Probability of a row to be a test row, or share of the rows to hold out by groups; in (0, 1).
+        Share of the rows to hold out, in (0, 1).
     seed : int
         Seed of the draw, >= 0.
     groups : ndarray of shape (n_rows,), default=None
         Groups of the rows: whole groups are held out, see ``held_out_groups``.
+    classes : ndarray of shape (n_rows,), default=None
+        Classes of the rows, each of which is held out in its share; not used with groups.
 
     Returns
     -------
@@ -54,8 +61,8 @@ def split_source(
     --------
     >>> from chimap.data.arrays import ArraySource
     >>> train, test = split_source(ArraySource(np.eye(100)), 0.25, seed=0)
-    >>> train.n_rows + test.n_rows
-    100
+    >>> train.n_rows, test.n_rows
+    (75, 25)
     """
     if not isinstance(test_fraction, numbers.Real) or not 0 < test_fraction < 1:
         raise ParameterError("test_fraction", test_fraction, "between 0 and 1, both excluded")
@@ -63,9 +70,37 @@ def split_source(
         raise ParameterError("seed", seed, "a whole number >= 0")
     about = {"test_fraction": float(test_fraction), "seed": int(seed)}
     if groups is None:
-        return _parts(source, drawn_for_test(0, source.n_rows, float(test_fraction), int(seed)), about)
+        is_test = held_out_rows(source.n_rows, float(test_fraction), int(seed), classes)
+        return _parts(source, is_test, about | {"rows": digest(is_test)})
     is_test = held_out_groups(groups, test_fraction, seed, source.name)
     return _parts(source, is_test, about | {"groups": digest(np.unique(groups, return_inverse=True)[1])})
+
+
+def held_out_rows(n_rows: int, test_fraction: float, seed: int, classes: np.ndarray | None = None) -> np.ndarray:
+    """Hold out round(f n) of n rows at random, and of each class its share; return them as a bool mask.
+
+    Of a class of n_k rows, the whole part of n_k m / n are held out, where m are held out in all. The rest goes to the
+    classes with the largest remainders, of equal ones to those that come first in the random order. The draw depends on
+    which rows are of one class, not on the names of the classes.
+
+    >>> y = np.repeat(["a", "b"], [12, 6])
+    >>> is_test = held_out_rows(18, 0.2, 0, y)
+    >>> (y[is_test] == "a").sum(), (y[is_test] == "b").sum()
+    (3, 1)
+    """
+    order = _draws(seed).permutation(n_rows)
+    number = np.zeros(n_rows, dtype=np.intp)
+    if classes is not None:
+        _, first, number = np.unique(classes[order], return_index=True, return_inverse=True)
+        number = np.argsort(np.argsort(first))[number]  # in order of appearance
+    sizes, n_test = np.bincount(number), int(np.floor(test_fraction * n_rows + 0.5))
+    taken, remainders = np.divmod(sizes * n_test, n_rows)
+    taken[np.argsort(-remainders, kind="stable")[: n_test - int(taken.sum())]] += 1
+    by_class = np.argsort(number, kind="stable")
+    place = np.arange(n_rows) - (np.cumsum(sizes) - sizes)[number[by_class]]  # of each row within its class
+    is_held_out = np.zeros(n_rows, dtype=bool)
+    is_held_out[order[by_class[place < taken[number[by_class]]]]] = True
+    return is_held_out
 
 
 def split_by(source: Source, is_test: np.ndarray) -> tuple[PartSource, PartSource]:
@@ -195,7 +230,10 @@ def _draws(seed: int, *place: int) -> np.random.Generator:
 
 
 def drawn_for_test(start: int, stop: int, test_fraction: float, seed: int) -> np.ndarray:
-    """Return whether ``split_source`` puts the rows from ``start`` up to ``stop`` in the test part, as bool."""
+    """Return whether rows from ``start`` up to ``stop`` are held out, each with probability ``test_fraction``, as bool.
+
+    Models of older files have not learned from rows that were drawn so.
+    """
     first = start // BLOCK_ROWS
     drawn = [_draws(seed, block).random(BLOCK_ROWS) < test_fraction for block in range(first, -(-stop // BLOCK_ROWS))]
     return np.concatenate(drawn)[start - first * BLOCK_ROWS : stop - first * BLOCK_ROWS]

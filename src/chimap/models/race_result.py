@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._formatting import error_in_words, measure_in_words, score_in_words
+from chimap._formatting import error_in_words, interval_in_words, is_share, measure_in_words, score_in_words
 from chimap._messages import Message
 from chimap._types import JSON, Parameters
 from chimap.kernels import Kernel, as_kernel
 from chimap.model_files import register
 from chimap.recipe import Recipe
-from chimap.selection.jackknife import error_between, standard_error
+from chimap.selection.jackknife import error_between, standard_error, wilson
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,6 +160,8 @@ class RaceResult:
         Rows of the sample that have an identical copy which is not held out with them.
     n_sampled : int, default=0
         Rows of the sample.
+    n_independent : float or None, default=None
+        How many independent rows the scored ones are worth, if they are in groups; None for all.
 
     Examples
     --------
@@ -182,6 +184,26 @@ class RaceResult:
     expected: tuple[float, float] | None = None
     n_repeated: int = 0
     n_sampled: int = 0
+    n_independent: float | None = None
+
+    @property
+    def promise(self) -> tuple[float, tuple[float, float]]:
+        """The score of the winner on unseen rows, as far as is known, and its 95 % confidence interval.
+
+        Of shares of rows and areas under ROC curves it is Wilson's, of as many rows as have the standard error and no
+        more than were left out; of other scores it is the score +- 1.96 standard errors.
+        """
+        first = self.trials[0]
+        score, error = self.expected or (first.score, first.standard_error)
+        if is_share(self.measure) or self.measure.endswith("roc_auc"):
+            return score, wilson(score, error, self.n_independent or self.n_held_out)
+        return score, (score - 1.96 * error, min(1.0, score + 1.96 * error))
+
+    @property
+    def promise_in_words(self) -> str:
+        """The promise: '79.9 % (75.7 to 83.5 %)'."""
+        score, interval = self.promise
+        return f"{score_in_words(score, self.measure)} ({interval_in_words(interval, self.measure)})"
 
     @property
     def winner(self) -> Candidate:

@@ -55,7 +55,7 @@ from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.climb import Setting
-from chimap.selection.jackknife import deviations_of, is_behind, parts_of_rows
+from chimap.selection.jackknife import deviations_of, independent_rows, is_behind, parts_of_rows
 from chimap.selection.scoring import OutputScore
 
 FEWEST_SAMPLED = 200  # rows of a sample, if there are as many
@@ -335,7 +335,14 @@ class Race:
             expected=expected_score(compared, self.n_errors),
             n_repeated=n_repeated(self.rows, self.groups),
             n_sampled=self.rows.shape[0],
+            n_independent=self._n_independent(result.n_held_out),
         )
+
+    def _n_independent(self, n_held_out: int) -> float | None:
+        """Return how many independent rows those scored are worth; None without groups."""
+        if self.groups is None:
+            return None
+        return n_held_out * independent_rows(self.groups, self.groups.size) / self.groups.size
 
     def improved(self, result: RaceResult) -> RaceResult:
         """Return the result after searching the settings of the winner again with the rows of its round."""

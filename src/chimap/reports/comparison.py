@@ -166,9 +166,7 @@ class Comparison(Page):
     @property
     def sentence(self) -> str:
         """The winner, its score and that of the best linear machine."""
-        expected, unseen = self.result.expected, ""
-        if expected is not None:
-            unseen = f" Expect {self.score(expected[0])} ± {self._half(2 * expected[1])} of unseen rows."
+        unseen = "" if self.result.expected is None else f" Expect {self.result.promise_in_words} of unseen rows."
         score = self.score(self.winner.trial.score)
         return f"Use {self.winner.name}: {score} {self.metric}{self.result.against_linear}.{unseen}"
 

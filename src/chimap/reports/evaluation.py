@@ -21,7 +21,7 @@ from chimap.readers import open_source
 from chimap.reports.calibration import Reliability
 from chimap.reports.classification import ClassificationMetrics
 from chimap.reports.insight import Insight, insight_of
-from chimap.reports.linear import LinearModel
+from chimap.reports.linear import LinearRival
 from chimap.reports.measures import Baseline, Metrics
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.pictures import Examples, examples
@@ -82,7 +82,7 @@ class Evaluation(Page, Generic[M]):
         Rows that are like none of the classes, if they were asked for.
     covariates : dict or None, default=None
         What covariates and counts add to each other; see ``Covariates.describe``.
-    linear_of_fit : LinearModel or None, default=None
+    linear_of_fit : LinearRival or None, default=None
         The best linear model as the fit found it on the same rows, for evaluations without ``insight``.
     created : datetime, optional
         Time of the evaluation, with its time zone; by default now.
@@ -106,7 +106,7 @@ class Evaluation(Page, Generic[M]):
     reliability: Reliability | None = None
     unassigned: UnassignedRows | None = None
     covariates: JSON | None = None
-    linear_of_fit: LinearModel | None = None
+    linear_of_fit: LinearRival | None = None
     created: datetime = field(default_factory=now)
 
     kind: ClassVar[str] = "evaluation"
@@ -117,7 +117,7 @@ class Evaluation(Page, Generic[M]):
         return self.model_name
 
     @property
-    def linear(self) -> LinearModel | None:
+    def linear(self) -> LinearRival | None:
         """The best linear model on the same rows, if it is known."""
         return self.linear_of_fit if self.insight is None else self.insight.linear
 

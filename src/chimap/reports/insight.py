@@ -15,7 +15,7 @@ from chimap.data.source import choose_rows
 from chimap.reports.calibration import TwoClasses
 from chimap.reports.classification import ClassificationMetrics
 from chimap.reports.importance import importance_of
-from chimap.reports.linear import LinearModel, linear_model, measure_of
+from chimap.reports.linear import LinearRival, linear_model, measure_of
 from chimap.reports.regression import RegressionMetrics
 from chimap.reports.rows import row_names, sample_of, taken
 from chimap.reports.score import Score
@@ -60,7 +60,7 @@ class Insight:
 
     Parameters
     ----------
-    linear : LinearModel or None, default=None
+    linear : LinearRival or None, default=None
         The best linear model, on the same rows.
     curve : LearningCurve or None, default=None
         Held-out scores over the number of training rows.
@@ -72,7 +72,7 @@ class Insight:
         Labels and scores, if there are two classes.
     """
 
-    linear: LinearModel | None = None
+    linear: LinearRival | None = None
     curve: LearningCurve | None = None
     importance: Sequence[tuple[str, float]] = ()
     mistakes: Sequence[Mistake] = field(default_factory=tuple)

@@ -35,7 +35,7 @@ _MEMORY_SHARE = 8  # no more than an eighth of the memory budget
 
 
 @dataclass(frozen=True)
-class LinearModel:
+class LinearRival:
     """The best linear model, beside a model that is scored on the same rows.
 
     Parameters
@@ -65,7 +65,7 @@ class LinearModel:
     is_own: bool = False
 
     @classmethod
-    def of(cls, about: JSON) -> LinearModel:
+    def of(cls, about: JSON) -> LinearRival:
         """Return the value of ``as_dict``.
 
         Parameters
@@ -101,7 +101,7 @@ class LinearModel:
 
 def linear_model(
     estimator: BaseEstimator, training: Source | None, source: Source, score: Score, groups: np.ndarray | None = None
-) -> LinearModel | None:
+) -> LinearRival | None:
     """Fit the best linear model to the rows that a model learned from, and score it on rows that neither has seen.
 
     It is the best linear candidate of the race. Without a race it is the best of linear models on the rows as the model
@@ -122,7 +122,7 @@ def linear_model(
 
     Returns
     -------
-    LinearModel or None
+    LinearRival or None
         None for models of images, several tasks or quantiles, and of other estimators, and where memory holds none.
     """
     from chimap import HistogramClassifier, HistogramRegressor
@@ -132,7 +132,7 @@ def linear_model(
         return None
     own, all_rows = _scored(measure, _outcome(score)), np.arange(source.n_rows)
     if (name := _own_name(estimator)) is not None:
-        return LinearModel(name, own(all_rows), measure, int(estimator.n_rows_), is_own=True)
+        return LinearRival(name, own(all_rows), measure, int(estimator.n_rows_), is_own=True)
     rows, settings = rows_to_learn_from(training, parse_memory(estimator.fitted.recipe.memory)), _settings(estimator)
     rival = type(estimator)(**settings, memory=estimator.memory, n_jobs=estimator.n_jobs, random_state=0)
     try:
@@ -148,7 +148,7 @@ def linear_model(
     lead = [deviations_of(scores_without(of_rows, parts)) for of_rows in (own, linear)]
     error = standard_error(np.subtract(*lead)) if lead[0].size == lead[1].size else float("nan")
     found = linear(all_rows)
-    return LinearModel(str(name), found, measure, rows.n_rows, own(all_rows) - found, error)
+    return LinearRival(str(name), found, measure, rows.n_rows, own(all_rows) - found, error)
 
 
 def measure_of(score: Score) -> str | None:

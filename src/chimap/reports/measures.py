@@ -14,7 +14,7 @@ from chimap._errors import InputError
 from chimap._formatting import NARROW_SPACE, percent, plain
 from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError
-from chimap.selection.jackknife import error_of_mean
+from chimap.selection.jackknife import error_of_mean, independent_rows, wilson
 
 if TYPE_CHECKING:
     from chimap.reports.ranking import RankingMetrics
@@ -136,14 +136,12 @@ def share_interval(is_so: np.ndarray, confidence: float, groups: np.ndarray | No
     """
     if groups is None:
         return wilson_interval(int(is_so.sum()), is_so.size, confidence)
-    sizes = np.unique(groups, return_counts=True)[1]
-    if sizes.size < 2:
+    n_groups = np.unique(groups).size
+    if n_groups < 2:
         return 0.0, 1.0
     share, error = float(is_so.mean()), error_of_mean(is_so.astype(float), groups)
-    n = share * (1 - share) / error**2 if error > 0 else sizes.sum() ** 2 / np.square(sizes).sum()
-    reach = stdtrit(sizes.size - 1, (1 + confidence) / 2) ** 2 / min(n, is_so.size)
-    middle, half = share + reach / 2, np.sqrt(reach * share * (1 - share) + reach**2 / 4)
-    return float((middle - half) / (1 + reach)), float((middle + half) / (1 + reach))
+    most = is_so.size if error > 0 else independent_rows(groups, is_so.size)
+    return wilson(share, error, most, float(stdtrit(n_groups - 1, (1 + confidence) / 2)))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from chimap._formatting import is_share, measure_in_words, score_in_words
 from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import AUTO, ParameterError, check_choice, check_positive
@@ -149,7 +150,9 @@ class SelectionResult:
         """Return the method and the score of the choice: 'cross-validated over 5 folds: R² 0.881'."""
         if self.baseline > 0:
             return f"{self.method}: R² {self.r2[self.chosen]:.3f}"
-        return f"{self.method}: {self.measure} {self.means[self.chosen]:.3g}"
+        score = self.means[self.chosen]
+        shown = score_in_words(score, self.measure) if is_share(self.measure) else f"{score:.3g}"
+        return f"{self.method}: {measure_in_words(self.measure)} {shown}"
 
     def of(self, candidates: np.ndarray) -> SelectionResult:
         """Keep some of the candidates and choose the best of these; ties go to the former choice.

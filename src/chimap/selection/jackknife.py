@@ -109,3 +109,57 @@ def error_of_mean(values: np.ndarray, groups: np.ndarray | None) -> float:
         deviations = np.bincount(np.unique(groups, return_inverse=True)[1], deviations)
     k = deviations.size
     return float(np.sqrt(np.square(deviations).sum() * k / (k - 1)) / values.size) if k > 1 else float("inf")
+
+
+def independent_rows(groups: np.ndarray | None, n_rows: int) -> float:
+    """Return how many independent rows those of groups are worth at least: (sum of sizes)^2 / sum of squared sizes.
+
+    It is Kish's effective size where the rows of a group are all right or all wrong, and n without groups.
+
+    >>> independent_rows(np.array(["a", "a", "b", "b"]), 4)
+    2.0
+    """
+    if groups is None:
+        return float(n_rows)
+    sizes = np.unique(groups, return_counts=True)[1]
+    return float(sizes.sum() ** 2 / np.square(sizes).sum())
+
+
+def wilson(share: float, error: float, most: float, quantile: float = 1.959964) -> tuple[float, float]:
+    """Return Wilson's interval of a share p with a standard error s, which never has width 0.
+
+    It is that of p in n = p (1 - p) / s^2 rows, as many as have this error, and ``most`` at most, which are also taken
+    where s tells nothing: it is 0 or not known, or p is 0 or 1.
+
+        (p + z^2 / 2n  +-  z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n)
+
+    Parameters
+    ----------
+    share : float
+        The share p, within [0, 1].
+    error : float
+        Its standard error s, or NaN.
+    most : float
+        Most rows that the share may count, such as those of ``independent_rows``.
+    quantile : float, default=1.959964
+        The quantile z; by default that of 95 %.
+
+    References
+    ----------
+    Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927). Korn and Graubard,
+    Confidence intervals for proportions with small expected number of positive counts, Survey Methodology 24 (1998)
+    (the effective number of rows).
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson(1.0, 0.0, 12)]
+    [0.758, 1.0]
+    """
+    share, n = min(max(share, 0.0), 1.0), most
+    variance = share * (1 - share)
+    if error > 0 and variance > 0:
+        n = min(max(1.0, variance / error**2), most)
+    reach = quantile**2 / n
+    half = np.sqrt(reach * variance + reach**2 / 4)
+    low, high = (share + reach / 2 - half) / (1 + reach), (share + reach / 2 + half) / (1 + reach)
+    return max(0.0, float(low)), min(1.0, float(high))

@@ -175,7 +175,7 @@ def measure(
     from chimap.cli import data_rows
     from chimap.data.labelled import present
     from chimap.reports import report
-    from chimap.reports.linear import LinearModel
+    from chimap.reports.linear import LinearRival
     from chimap.reports.score import as_answers, true_answers
     from chimap.reports.splits import check_splits, splits_of
     from chimap.reports.studies import check_studies
@@ -230,7 +230,7 @@ def measure(
             progress=progress,
         )
         known = None if chosen.training is None else fitted.training.get("linear")
-        evaluated = dataclasses.replace(evaluated, linear_of_fit=known and LinearModel.of(known))
+        evaluated = dataclasses.replace(evaluated, linear_of_fit=known and LinearRival.of(known))
     except DataError:
         # names the row of the file, not that of a part of it
         data_rows.check_every_row(source, fitted.precision)
