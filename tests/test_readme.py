@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from chimap.cli.commands import demo
+
 from .cli.terminal import run_many
 from .docs.files import FEW_WORDS, write_all
 
@@ -58,6 +60,7 @@ def table_commands() -> list[list[str]]:
 
 def test_commands(tmp_path):
     write_all(tmp_path)
+    demo.write_plots(tmp_path / "plots.csv", tmp_path / "new-plots.csv")  # the table that the README begins with
     calls = [call for block in commands() for call in block] + table_commands()
     small = ["--kernel", "exp-chi2", "--components", "64", "--overwrite"]
     called = [[*call, *small] if call[0] == "fit" else call for call in calls]

@@ -1,4 +1,4 @@
-"""chimap trains kernel machines on histograms, at a cost linear in the rows.
+"""chimap predicts from tables of counts: kernel machines for histograms, chosen and scored on held-out rows.
 
 The path of the data, with the folders of the package along it::
 

@@ -331,7 +331,11 @@ def test_demo_twice(tmp_path):
     linear, exact = found["reference_accuracy"].values()
     assert linear + 0.02 < found["metrics"]["accuracy"]
     assert found["metrics"]["accuracy"] > exact - 0.02
-    assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == ["digits.model", "digits.npz", "report.html"]
+    files = ["digits.model", "digits.npz", "new-plots.csv", "plots.csv", "report.html"]
+    assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == files
+    labelled, new = (pd.read_csv(tmp_path / "demo" / name) for name in ("plots.csv", "new-plots.csv"))
+    assert [*labelled] == [*new, "site"]
+    assert (len(labelled), len(new)) == (500, 20)
     (tmp_path / "demo" / "digits.npz").write_text("mine")
     [kept] = run_many([command], tmp_path)
     assert kept.code == 2

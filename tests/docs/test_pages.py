@@ -83,6 +83,19 @@ def test_every_page_has_an_example(page):
     assert ">>> " in text or ":::" in text
 
 
+def test_the_home_is_the_first_screen_of_the_readme(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "hooks"))
+    home = importlib.import_module("home")
+    shown = home.on_page_markdown(PAGES["index.md"])
+    assert home.PLACE not in shown
+    assert "## Is it for you?" in shown
+    assert "## Install" not in shown
+    linked = re.findall(r"\]\(([\w/]+\.\w+)\)", shown)
+    assert "assets/by_rows.png" in linked
+    made = [path for path in linked if not path.startswith("gallery/")]  # by another hook
+    assert [path for path in made if not (DOCS / path).exists()] == []
+
+
 FOLDERS = (TOP, TOP / "src" / "chimap", TOP / "benchmarks")  # that texts name files from
 TEXTS = sorted([*TOP.glob("*.md"), *DOCS.rglob("*.md"), TOP / "benchmarks" / "README.md"])
 

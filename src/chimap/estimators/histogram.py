@@ -37,7 +37,9 @@ def keeps_moments(model: HistogramModel) -> bool:
 
 
 class HistogramClassifier(ClassTargets, HistogramModel):
-    """Kernel classifier for histograms at linear cost, with one machine per class against the rest.
+    """Predict classes from rows of counts, without settings, from a hundred rows to millions.
+
+    It is a kernel machine for histograms, one per class against the rest:
 
         minimise over w, b:  sum_n loss(y_n, w'z(x_n) + b) + alpha/2 |w|^2,   y_n = 1 for the class and -1 otherwise,
 
@@ -429,7 +431,9 @@ class HistogramClassifier(ClassTargets, HistogramModel):
 
 
 class HistogramRegressor(RealTargets, HistogramModel):
-    """Kernel ridge regression for histograms at linear cost, with the settings of ``HistogramClassifier``.
+    """Predict numbers from rows of counts, without settings, from a hundred rows to millions.
+
+    It is kernel ridge regression for histograms, or a machine with another loss:
 
         minimise over w, b:  sum_n loss(y_n, w'z(x_n) + b) + alpha/2 |w|^2,
 

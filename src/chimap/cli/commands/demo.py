@@ -23,14 +23,22 @@ ABOUT = (
     "1797 scans of handwritten digits; each row holds the amount of ink in 8 x 8 blocks of 16 pixels (UCI Optical "
     "Recognition of Handwritten Digits, test part, as in scikit-learn's load_digits). Written by 'chimap demo'."
 )
-FILES = ("digits.npz", "digits.model", "report.html")
+FILES = ("digits.npz", "digits.model", "report.html", "plots.csv", "new-plots.csv")
+SITES = ("bog", "heath", "meadow", "wood")
+PLANTS = (
+    "bilberry,bracken,bramble,clover,cotton-grass,cowslip,daisy,dogwood,fescue,foxglove,heather,ivy,knapweed,moss,"
+    "nettle,oak,orchid,plantain,primrose,rush,sedge,sorrel,sphagnum,sundew,thyme,vetch,violet,yarrow"
+)
+N_NEW_PLOTS = 20
 
 
 def demo(*, output: Path = Path("chimap-demo"), seed: int = 0, overwrite: bool = False, json: bool = False) -> None:
     """Run a complete example on handwritten digits.
 
     The demo fits and evaluates a model on 1797 scans, and compares it with a linear model and an exact kernel machine.
-    It writes digits.npz, digits.model and report.html to FOLDER; a second run replaces them.
+    It writes digits.npz, digits.model and report.html to FOLDER, and beside them a table to try other commands on:
+    plots.csv, 500 made-up plots of land with counts of plants, and new-plots.csv, whose sites are to be predicted. A
+    second run replaces them.
 
     Parameters
     ----------
@@ -49,9 +57,10 @@ def demo(*, output: Path = Path("chimap-demo"), seed: int = 0, overwrite: bool =
 
     began = time.perf_counter()
     flag_values.check_least(seed, "--seed", 0)
-    data, model, report = (output / name for name in FILES)
+    data, model, report, plots, new_plots = (output / name for name in FILES)
     _check_folder(output, overwrite)
     _write_digits(data)
+    write_plots(plots, new_plots)
     settings = dataclasses.replace(Settings(), kernel="exp-chi2", test_fraction=0.3, seed=seed)
     fitted = training.train(str(data), None, model, settings, overwrite=True, silent=json)
     evaluated = evaluate.measure(model, str(data), None, report, overwrite=True, silent=json)
@@ -64,7 +73,7 @@ def demo(*, output: Path = Path("chimap-demo"), seed: int = 0, overwrite: bool =
             {
                 "command": "demo",
                 "folder": str(output),
-                "files": [str(data), str(model), str(report)],
+                "files": [str(output / name) for name in FILES],
                 "seconds": seconds,
                 "fit_seconds": sum(fitted.model.stage_seconds_.values()),
                 "reference_accuracy": others,
@@ -74,9 +83,9 @@ def demo(*, output: Path = Path("chimap-demo"), seed: int = 0, overwrite: bool =
         return
     show.facts(f"Handwritten digits in {show.duration(seconds)}", _summary(evaluated, fitted, others, report))
     show.next_commands(
-        "Next, try your own data:",
-        "chimap fit data.npz --test-fraction 0.2 --output my.model",
-        "chimap evaluate my.model data.npz --output report.html",
+        "Next, a table as yours may be (open it in a spreadsheet):",
+        f"chimap fit {plots} --labels site --test-fraction 0.2 --output plots.model",
+        f"chimap evaluate plots.model {plots} --labels site --output report.html",
     )
 
 
@@ -118,6 +127,33 @@ def _write_digits(path: Path) -> None:
     with replacing(path) as unfinished, unfinished.open("wb") as file:
         np.savez_compressed(file, X=X.astype(np.uint8), y=y, about=ABOUT)
     messages.written.append(str(path))
+
+
+def write_plots(labelled: Path, new: Path) -> None:
+    """Write made-up plots of land as CSV: counts of plants, and the site of all but the new ones.
+
+    Each site has three kinds of vegetation, so that no single plant tells it, and plots differ in how many plants were
+    counted. Shares of plants are drawn around those of a kind, and counts from the shares.
+    """
+    import numpy as np
+
+    from chimap._files import replacing
+
+    rng = np.random.default_rng(0)
+    kinds = rng.dirichlet(np.full(len(PLANTS.split(",")), 0.5), (len(SITES), 3))
+    lines = []
+    for site, kind in rng.integers((len(SITES), 3), size=(500 + N_NEW_PLOTS, 2)):
+        shares = rng.dirichlet(12 * kinds[site, kind] + 0.05)
+        counts = rng.multinomial(20 + rng.geometric(1 / 150), shares)
+        lines.append((",".join(map(str, counts)), SITES[site]))
+    tables = {
+        labelled: [f"{PLANTS},site", *map(",".join, lines[N_NEW_PLOTS:])],
+        new: [PLANTS, *(counts for counts, _ in lines[:N_NEW_PLOTS])],
+    }
+    for path, texts in tables.items():
+        with replacing(path) as unfinished:
+            unfinished.write_text("\n".join(texts) + "\n", encoding="utf-8")
+        messages.written.append(str(path))
 
 
 def _exact(fitted: training.FittedModel) -> dict[str, float]:
