@@ -27,7 +27,7 @@ def rows(tmp_path_factory):
 
 
 def test_weights_are_learned_and_shown_by_name(rows):
-    fit = [*FIT, "-o", "a.model", "--kernel", "exp-chi2", "--bin-weights", "learn"]
+    fit = [*FIT, "-o", "a.model", "--kernel", "exp-chi2", "--bin-weights", "learn", "--verbose"]
     fitted, info, told, explained = run_many(
         [fit, ["info", "a.model"], ["info", "a.model", "--json"], ["explain", "a.model", "rows.csv"]], cwd=rows
     )

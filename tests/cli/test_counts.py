@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-FIT = ["--kernel", "exp-chi2", "--columns", "a:f", "--test-fraction", "0.25"]
+FIT = ["--kernel", "exp-chi2", "--columns", "a:f", "--test-fraction", "0.25", "--verbose"]
 OF_SIZE = ["fit", "plots.csv", "--labels", "size", "--loss", "quantile", *FIT]
 
 

@@ -36,7 +36,7 @@ def test_a_fit_says_what_they_add_and_new_rows_bring_theirs(folder):
     results = run_many(
         [
             ["fit", "all.csv", *columns, *FIT, "--test-fraction", "0.3", "-o", "a.model", "--json"],
-            ["fit", "all.csv", *columns, *FIT, "-o", "c.model"],
+            ["fit", "all.csv", *columns, *FIT, "-o", "c.model", "--verbose"],
             ["fit", "counts.csv", *joined, *FIT, "-o", "b.model", "--json"],
             ["predict", "a.model", "all.csv", "-o", "a.csv"],
             ["predict", "c.model", "all.csv", "-o", "c.csv"],

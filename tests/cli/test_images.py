@@ -60,7 +60,7 @@ def results(folder):
     commands = {
         "features": ["features", "photos", "-o", "photos.parquet", *QUICK, "--json"],
         "like": ["features", "photos.tar", "--like", "photos.words", "-o", "again.zarr"],
-        "fit": ["fit", "photos", "-o", "photos.model", *FIT, "--test-fraction", "0.3"],
+        "fit": ["fit", "photos", "-o", "photos.model", *FIT, "--test-fraction", "0.3", "--verbose"],
         "two": [
             "fit",
             "photos.tar",

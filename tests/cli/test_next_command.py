@@ -47,7 +47,7 @@ def test_it_runs_on_other_data(where, tmp_path):
     }[where]
     [fitted] = run_many([["fit", data, *labels, *FIT]], tmp_path)
     assert fitted.code == 0, fitted.err
-    words = shlex.split(fitted.out.partition("Next, evaluate on new rows:")[2])
+    words = shlex.split(fitted.out.splitlines()[-1].removeprefix("next "))
     assert words[:3] == ["chimap", "evaluate", "my.model"]
     [evaluated] = run_many([words[1:]], tmp_path)
     assert evaluated.code == 0, evaluated.err
@@ -63,7 +63,7 @@ def test_after_a_report_it_explains_and_notes_are_told_once(tmp_path):
     [fitted] = run_many([["fit", "train.csv", *labels, *FIT, *flags]], tmp_path)
     assert fitted.code == 0, fitted.err
     assert fitted.err.count("names the rows") == 1
-    words = shlex.split(fitted.out.partition("Next, explain its predictions:")[2])
+    words = shlex.split(fitted.out.splitlines()[-1].removeprefix("next "))
     assert words[:3] == ["chimap", "explain", "my.model"]
     [explained] = run_many([words[1:]], tmp_path)
     assert explained.code == 0, explained.err

@@ -14,8 +14,8 @@ from chimap import AutomaticFeatures, FourierFeatures, HistogramClassifier
 from chimap._messages import Message, Parameter, Setting
 from chimap._progress import LineProgress
 from chimap.cli import commands, data_rows, flag_values, machine, messages
-from chimap.cli.commands.fit import bin_weights_line, choice_of_alpha, of_budget
 from chimap.cli.fit_settings import Settings
+from chimap.cli.fitted import bin_weights_line, choice_of_alpha, of_budget
 from chimap.data.table import readings_of
 from chimap.solvers.findings import Findings
 

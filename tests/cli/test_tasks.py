@@ -44,7 +44,18 @@ def folder(tmp_path_factory):
     results = run_many(
         [
             ["fit", "tox.csv", "--labels", "task_*", "-o", "tox.model", *fit, "--test-fraction", "0.3", "--json"],
-            ["fit", "tox.parquet", "--labels", "dose,potency", "-o", "doses.model", *fit, "--test-fraction", "0.3"],
+            [
+                "fit",
+                "tox.parquet",
+                "--labels",
+                "dose,potency",
+                "-o",
+                "doses.model",
+                *fit,
+                "--test-fraction",
+                "0.3",
+                "--verbose",
+            ],
             ["fit", "tox.csv", "--labels", "dose", "-o", "dose.model", *fit],
             ["fit", "kinds.csv", "--labels", "kind", "-o", "kind.model", *fit],
             ["fit", "tox.npz", "--labels", "::Y", "-o", "matrix.model", "--kernel", "chi2"],

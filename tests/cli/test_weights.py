@@ -195,7 +195,7 @@ def test_a_regression_has_no_flags_of_classes(hits, flags, message):
 def test_what_leads_where_classes_are_unequal(hits):
     said, evaluated, plain = run_many(
         [
-            fit("hits.csv", "--exclude", "times", "--split", "part", output="split.model"),
+            fit("hits.csv", "--exclude", "times", "--split", "part", "--verbose", output="split.model"),
             ["evaluate", "split.model", "hits.csv", "--labels", "kind", "--output", "page.html"],
             ["evaluate", "split.model", "hits.csv", "--labels", "kind", "--json"],
         ],

@@ -48,7 +48,7 @@ def test_two_classes_have_roc_and_reliability_in_place_of_curves_a_class():
         assert page.count(told) == 1
     assert "Precision and recall" not in page
     assert "&lt;bit&gt; 17" in page
-    assert "Best linear model: linear on l1 rows ROC AUC 0.800; a tie, the difference is within its error" in page
+    assert "Best linear model: linear on l1 rows ROC AUC 0.800; a tie within the error" in page
 
 
 def test_the_most_surely_wrong_come_first():

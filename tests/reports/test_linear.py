@@ -117,5 +117,5 @@ def test_numbers_and_json():
     assert found.measure == "r2"
     assert LinearRival.of(found.as_dict()) == found
     assert LinearRival("linear on raw rows", 0.5, "r2", 9, 0.01, 0.02).line == (
-        "linear on raw rows 0.500; a tie, the difference is within its error"
+        "linear on raw rows 0.500; a tie within the error"
     )

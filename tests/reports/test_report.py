@@ -70,7 +70,7 @@ def test_regressions():
     found = chimap.report(model, X[300:], y[300:], training=(X[:300], y[:300]))
     assert found.metrics.r2 == pytest.approx(model.score(X[300:], y[300:]))
     assert found.insight.linear.measure == "r2"
-    assert f"R²           {found.metrics.r2:.4g}" in repr(found)
+    assert f"R²           {found.metrics.r2:.3f}" in repr(found)
 
 
 def test_what_cannot_be_reported_is_refused(model, flowers):

@@ -333,7 +333,7 @@ def model(path: Path) -> Described:
     facts = header_of(path)
     training, tables = facts["training"], facts["tables"]
     features, alpha = facts["features"], facts["alpha"]
-    return facts, {
+    lines = {
         "model": facts["estimator"],
         "kernel": kernel_in_words(facts["kernel"], facts["gamma"]),
         "bins": f"{facts['bins']:,}" + _normalised(facts["normalize"]),
@@ -356,6 +356,8 @@ def model(path: Path) -> Described:
         "version": f"chimap {facts['version']}",
         "size": show.size(facts["bytes"]),
     }
+    kept = {name: line for name, line in ((training or {}).get("lines") or {}).items() if name not in ("data", "bins")}
+    return facts, {"model": lines.pop("model"), **kept, **{n: line for n, line in lines.items() if n not in kept}}
 
 
 def _normalised(name: str | None) -> str:

@@ -34,6 +34,20 @@ def facts(title: str, lines: Mapping[str, str | None]) -> None:
             out.print(Text.assemble((head, "cyan"), piece), soft_wrap=True)
 
 
+def answer(lines: Mapping[str, str | None], command: str) -> None:
+    """Print named lines, the first of which is the answer, and the command to go on with, of any length."""
+    from rich.text import Text
+
+    out = console()
+    shown = {name: line for name, line in lines.items() if line is not None}
+    margin = max(map(len, (*shown, "next"))) + 2
+    for place, (name, line) in enumerate(shown.items()):
+        for i, piece in enumerate(_wrapped(line, out.width - margin)):
+            head = f"{name if i == 0 else '':<{margin}}"
+            out.print(Text.assemble((head, "cyan"), (piece, "" if place else "bold")), soft_wrap=True)
+    out.print(Text.assemble((f"{'next':<{margin}}", "cyan"), (command, "green")), soft_wrap=True)
+
+
 def _wrapped(line: str, width: int) -> list[str]:
     """Wrap a line at this width without breaking file names."""
     return textwrap.wrap(line, max(20, width), break_long_words=False, break_on_hyphens=False) or [""]

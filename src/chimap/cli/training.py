@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from chimap.diagnostics.shortcuts import ShortcutScore
     from chimap.images import ImageHistograms
     from chimap.images.table import PartFolder
-    from chimap.reports.linear import LinearRival
+    from chimap.reports.linear import LeadingScore, LinearRival
     from chimap.reports.score import Score
 
 
 @dataclasses.dataclass(frozen=True)
 class FittedModel:
-    """A model, the source it was fitted on, its parts, the reason for the task, and the score on held-out rows or None.
+    """A model, the source it was fitted on, its parts, the reason for its task, and its score on held-out rows or None.
 
-    ``shortcuts`` are what tells the labels besides the counts, and ``linear`` is the best linear model on the held-out
-    rows.
+    ``shortcuts`` are what tells the labels besides the counts, ``linear`` is the best linear model on the held-out
+    rows, and ``lead`` the score there by which the two are compared.
     """
 
     model: BaseEstimator
@@ -54,6 +54,7 @@ class FittedModel:
     held_out: Score | None
     shortcuts: Sequence[ShortcutScore] = ()
     linear: LinearRival | None = None
+    lead: LeadingScore | None = None
 
 
 def train(
@@ -72,12 +73,15 @@ def train(
     table: TableOptions = AS_IT_IS,
     reading: Reading | None = None,
     learning_curve: bool = False,
+    lines_to_keep: Callable[[FittedModel], Mapping[str, str]] = lambda fitted: {},
+    verbose: bool = False,
 ) -> FittedModel:
     """Fit on a file or on images, score on the held-out rows, and write the model.
 
     The caller has checked the path ``output``. ``unlabelled`` names rows without labels to include in the principal
     components, ``scheduler`` is the address of a Dask cluster, ``checkpoint`` the file to save progress to and to
-    resume from, and ``reading`` makes rows from a column of text or molecules.
+    resume from, and ``reading`` makes rows from a column of text or molecules. ``lines_to_keep`` are those that the
+    model file holds for 'chimap info', by name. With ``verbose``, notes of the stages are shown.
     """
     keep_no_large_blocks()
     images = images or ImageSettings()
@@ -134,25 +138,27 @@ def train(
         about = _remembered(source, parts, labels, settings, task) | {"table": table.given()}
         model.remember(histograms=histograms, stage_seconds=clock.seconds | model.stage_seconds_, training=about)
         shortcuts = _shortcuts(parts, task)
-        result = linear = None
+        result = linear = lead = None
         if parts.held_out is not None:
-            from chimap.reports.linear import linear_model  # loads what half of the fits do not need
+            from chimap.reports.linear import leading_score, linear_model  # loads what half of the fits do not need
             from chimap.reports.score import score_of
 
             result = score_of(model.fitted, parts.held_out, show.progress(silent), groups=parts.held_out_groups)
+            lead = leading_score(result, parts.held_out_groups)
             linear = linear_model(model, parts.training, parts.held_out, result, parts.held_out_groups)
-            model.remember(training=about | {"linear": linear and linear.as_dict()})
     except DataError:
         # names the row of the file, not that of a sample or part
         data_rows.check_every_row(source, settings.precision)
         raise
+    fitted = FittedModel(model, source, parts, reason, result, shortcuts, linear, lead)
+    model.remember(training=about | {"linear": linear and linear.as_dict(), "lines": dict(lines_to_keep(fitted))})
     model.save(output, overwrite=overwrite)
     if log is not None:
         log.remove()
     if described is not None:
         described.remove()
     messages.written.append(str(output))
-    return FittedModel(model, source, parts, reason, result, shortcuts, linear)
+    return fitted
 
 
 def _shortcuts(parts: Parts, task: TaskName) -> Sequence[ShortcutScore]:

@@ -15,7 +15,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from chimap._formatting import plain
+from chimap._formatting import plain, score_in_words
 from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError
 from chimap.data.label_kinds import is_text, label_type
@@ -176,14 +176,16 @@ class ClassificationMetrics(Metrics):
             **{measure.name: f"{measure.text}, {measure.about}" for measure in self.of_structure},
             "balanced": f"{share_in_words(self.balanced_accuracy)}, mean accuracy over classes",
             "mAP": mean_precision and f"{mean_precision}, mean average precision",
-            "ROC AUC": None if self.auc is None else f"{self.auc:.4f}",
+            "ROC AUC": None if self.auc is None else score_in_words(self.auc, "roc_auc"),
             "worst classes": self._worst_classes(),
         }
         if not self.is_unequal and self.positive is None:
             return found
         if self.average_precision is None:
             return {"balanced": found.pop("balanced"), **found}
-        precision = f"{self.average_precision:.4f}, for class {self.classes[self.of_interest]}"
+        precision = (
+            f"{score_in_words(self.average_precision, 'average_precision')}, for class {self.classes[self.of_interest]}"
+        )
         headline: dict[str, str | None] = {
             "ROC AUC": found.pop("ROC AUC"),
             "average precision": precision,

@@ -1,27 +1,34 @@
-"""The linear model that every headline compares with: the best one of the race, on the rows of the headline."""
+"""What headlines lead with: a score beside guessing, and the best linear model of the race on the same rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score
 
-from chimap._formatting import measure_in_words, score_in_words
+from chimap._formatting import interval_in_words, score_in_words
 from chimap._memory import parse_memory
 from chimap._types import JSON, Parameters
 from chimap._validation import MemoryBudgetError
 from chimap.data.source import choose_rows
 from chimap.models.answers import class_scores
-from chimap.models.race_result import linear_in_words
+from chimap.models.race_result import linear_in_words, linear_line
 from chimap.reports.classification import ClassificationMetrics
 from chimap.reports.regression import RegressionMetrics
 from chimap.reports.rows import taken
 from chimap.reports.score import Score, predictions
-from chimap.selection.jackknife import deviations_of, parts_of_rows, scores_without, standard_error
+from chimap.selection.jackknife import (
+    deviations_of,
+    independent_rows,
+    parts_of_rows,
+    scores_without,
+    standard_error,
+    wilson,
+)
 from chimap.selection.scoring import area_under_curve, r_squared
 
 if TYPE_CHECKING:
@@ -83,11 +90,7 @@ class LinearRival:
     @property
     def line(self) -> str:
         """Name and score, and whether the models tie: 'linear on log-cp10k rows 85.4 %'."""
-        if self.is_own:
-            return f"{self.name}, which is the model itself"
-        measure = "" if self.measure in ("accuracy", "r2") else f"{measure_in_words(self.measure)} "
-        told = f"{self.name} {measure}{score_in_words(self.score, self.measure)}"
-        return told + ("; a tie, the difference is within its error" if self.ties else "")
+        return linear_line(self.name, self.score, self.measure, self.is_own, self.ties)
 
     @property
     def line_with_rows(self) -> str:
@@ -161,6 +164,43 @@ def measure_of(score: Score) -> str | None:
     if metrics.leads_with_auc:
         return "roc_auc"
     return "balanced_accuracy" if metrics.is_unequal else "accuracy"
+
+
+class LeadingScore(NamedTuple):
+    """The score that a headline leads with, its 95 % confidence interval, and that of guesses."""
+
+    measure: str
+    value: float
+    interval: tuple[float, float]
+    guess: float
+
+    @property
+    def in_words(self) -> str:
+        """Score and interval: '81.7 % (72.7 to 88.3 %)'."""
+        return f"{score_in_words(self.value, self.measure)} ({interval_in_words(self.interval, self.measure)})"
+
+
+def leading_score(score: Score, groups: np.ndarray | None = None) -> LeadingScore | None:
+    """Return the score that the headline leads with; None for several targets.
+
+    The interval of an accuracy and of R2 is that of the measures. That of an area under the ROC curve and of a balanced
+    accuracy is Wilson's with the jackknife's error: of at most k^2 / sum 1 / n_c rows, for k classes of n_c rows, and
+    fewer by the share that ``groups`` (n,) are worth.
+    """
+    measure, metrics = measure_of(score), score.metrics
+    if measure is None:
+        return None
+    if isinstance(metrics, RegressionMetrics):
+        return LeadingScore(measure, metrics.r2, metrics.r2_interval, 0.0)
+    assert isinstance(metrics, ClassificationMetrics)
+    if measure == "accuracy":
+        return LeadingScore(measure, metrics.accuracy, metrics.interval, score.baseline.value)
+    of_rows, n_rows = _scored(measure, _outcome(score)), metrics.n_rows
+    value = of_rows(np.arange(n_rows))
+    error = standard_error(deviations_of(scores_without(of_rows, parts_of_rows(n_rows, groups, 0))))
+    sizes = metrics.support[metrics.support > 0]
+    worth = sizes.size**2 / np.sum(1 / sizes) * independent_rows(groups, n_rows) / n_rows
+    return LeadingScore(measure, value, wilson(value, error, worth), 0.5 if measure == "roc_auc" else 1 / sizes.size)
 
 
 _Outcome = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # labels, predictions and scores of classes, of each row

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.metrics import mean_absolute_error, mean_squared_error
 
-from chimap._formatting import plain
+from chimap._formatting import interval_in_words, plain, score_in_words
 from chimap._types import JSON, ArrayLike
 from chimap.losses import Loss
 from chimap.reports.measures import (
@@ -94,13 +94,17 @@ class RegressionMetrics(Metrics):
 
     def lines(self, ranking: RankingMetrics | None = None) -> dict[str, str | None]:
         """Return the measures in lines of text."""
-        sizes = {"R²": (self.r2, self.r2_interval), "RMSE": (self.rmse, self.rmse_interval)}
-        sizes["MAE"] = (self.mae, self.mae_interval)
+        r2 = f"{score_in_words(self.r2, 'r2')}  ({interval_in_words(self.r2_interval, 'r2')} at 95 % confidence)"
+        sizes = {"RMSE": (self.rmse, self.rmse_interval), "MAE": (self.mae, self.mae_interval)}
         of_loss: dict[str, str | None] = {_OF_LOSS[name]: f"{value:.4g}" for name, value in self.of_loss.items()}
-        return of_loss | {
-            name: f"{value:.4g}  ({low:.4g} to {high:.4g} at 95 % confidence)"
-            for name, (value, (low, high)) in sizes.items()
-        }
+        return (
+            of_loss
+            | {"R²": r2}
+            | {
+                name: f"{value:.4g}  ({low:.4g} to {high:.4g} at 95 % confidence)"
+                for name, (value, (low, high)) in sizes.items()
+            }
+        )
 
     def line(self, baseline: Baseline) -> str:
         """Return the leading measures and the baseline on one line."""

@@ -47,7 +47,7 @@ class UnassignedRows(NamedTuple):
     accuracy: float
 
     def __str__(self) -> str:
-        return f"{self.rate:.1%} of the rows at {self.share:g}; accuracy of the others {self.accuracy:.4f}"
+        return f"{self.rate:.1%} of the rows at {self.share:g}; accuracy of the others {self.accuracy:.1%}"
 
 
 class Score(NamedTuple):

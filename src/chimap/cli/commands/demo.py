@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from chimap.cli import flag_values, messages, outputs, show
 from chimap.cli.commands import evaluate
 from chimap.cli.fit_settings import Settings
+from chimap.cli.fitted import lines_to_keep
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +63,7 @@ def demo(*, output: Path = Path("chimap-demo"), seed: int = 0, overwrite: bool =
     _write_digits(data)
     write_plots(plots, new_plots)
     settings = dataclasses.replace(Settings(), kernel="exp-chi2", test_fraction=0.3, seed=seed)
-    fitted = training.train(str(data), None, model, settings, overwrite=True, silent=json)
+    fitted = training.train(str(data), None, model, settings, overwrite=True, silent=json, lines_to_keep=lines_to_keep)
     evaluated = evaluate.measure(model, str(data), None, report, overwrite=True, silent=json)
     others = {} if evaluated.linear is None else {evaluated.linear.name: evaluated.linear.score}
     with show.busy("fitting an exact kernel machine of scikit-learn"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chimap._formatting import number, one_line, percent
+from chimap._formatting import number, one_line, percent, score_in_words
 from chimap.reports.classification import ClassificationMetrics
 from chimap.reports.evaluation import Evaluation
 from chimap.reports.section import ROWS_LISTED, Headline, ScoreBar, Section, folded
@@ -15,12 +15,7 @@ MOST_CLASSES_NAMED = 60  # largest number of classes for which the axes of figur
 def headline(evaluation: Evaluation[ClassificationMetrics]) -> Section:
     """Return the leading measures: of classes of unequal size those that do not depend on the sizes."""
     metrics, baseline = evaluation.metrics, evaluation.baseline
-    digits = 2 if metrics.n_rows >= 10_000 else 1
-
-    def share(value: float) -> str:
-        return percent(value, digits)
-
-    rows, accuracy, balanced = f"{metrics.n_rows:,}", share(metrics.accuracy), share(metrics.balanced_accuracy)
+    rows, accuracy, balanced = f"{metrics.n_rows:,}", percent(metrics.accuracy), percent(metrics.balanced_accuracy)
     label, score, about = f"Accuracy on {rows} rows", accuracy, ""
     if metrics.leads_with_auc:
         k = metrics.of_interest
@@ -30,14 +25,14 @@ def headline(evaluation: Evaluation[ClassificationMetrics]) -> Section:
         about = (
             f"The average precision of class {name} is {metrics.average_precision:.3f}. The balanced accuracy is "
             f"{balanced}. {metrics.confusion[k, k]:,} of the {support:,} rows of class {name} are found (recall "
-            f"{share(metrics.recall[k])}), with {metrics.confusion[1 - k, k]:,} false positives (precision "
-            f"{share(metrics.precision[k])}). The bar shows the accuracy, {accuracy}:"
+            f"{percent(metrics.recall[k])}), with {metrics.confusion[1 - k, k]:,} false positives (precision "
+            f"{percent(metrics.precision[k])}). The bar shows the accuracy, {accuracy}:"
         )
     elif metrics.is_unequal:
         label, score = f"Balanced accuracy on {rows} rows of classes of unequal size", balanced
         about = f"The bar shows the accuracy, {accuracy}:"
     low, high = metrics.interval
-    keys = [f"{number(100 * metrics.confidence)} % confidence interval: {share(low)} to {share(high)}"]
+    keys = [f"{number(100 * metrics.confidence)} % confidence interval: {percent(low)} to {percent(high)}"]
     linear = evaluation.insight and evaluation.insight.linear_line
     facts = [
         ("Right", f"{metrics.n_correct:,}", f"of {rows} rows"),
@@ -47,14 +42,14 @@ def headline(evaluation: Evaluation[ClassificationMetrics]) -> Section:
         facts.append(("Balanced accuracy", balanced, "mean recall over the classes (class recognition rate)"))
     ranking = evaluation.shown_ranking
     if ranking is not None:
-        mean = share(ranking.mean_average_precision)
+        mean = percent(ranking.mean_average_precision)
         facts.append(("Mean average precision", mean, f"over the classes, method “{ranking.method}”"))
     if metrics.auc is not None and not metrics.leads_with_auc:
         first, second = (one_line(name) for name in metrics.classes)
         said = f"probability that a row of class {second} scores above one of class {first}"
-        facts.append(("ROC AUC", f"{metrics.auc:.4f}", said))
+        facts.append(("ROC AUC", score_in_words(metrics.auc, "roc_auc"), said))
     facts += [(one.name.capitalize(), one.text, one.about) for one in metrics.of_structure]
-    facts.append(("Macro F1", share(metrics.macro_f1), "mean F1 over the classes"))
+    facts.append(("Macro F1", percent(metrics.macro_f1), "mean F1 over the classes"))
     is_no_better = baseline is not None and low <= baseline.value
     return Headline(
         "Accuracy",
@@ -63,7 +58,7 @@ def headline(evaluation: Evaluation[ClassificationMetrics]) -> Section:
         about=about,
         scale=ScoreBar(metrics.accuracy, metrics.interval, None if baseline is None else baseline.value),
         keys=(*keys, *([linear] if linear else [])),
-        baseline="" if baseline is None else f"Baseline, {one_line(baseline.name)}: {share(baseline.value)}",
+        baseline="" if baseline is None else f"Baseline, {one_line(baseline.name)}: {percent(baseline.value)}",
         facts=tuple(facts),
         note=""
         if baseline is None or not is_no_better

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._formatting import number, one_line
+from chimap._formatting import interval_in_words, number, one_line, score_in_words
 from chimap.reports.evaluation import Evaluation
 from chimap.reports.figures import BAD, GOOD, drawing, to_svg
 from chimap.reports.measures import Interval
@@ -23,7 +23,7 @@ def headline(evaluation: Evaluation[RegressionMetrics]) -> Section:
     confidence = f"{number(100 * metrics.confidence)} %"
     linear = evaluation.insight and evaluation.insight.linear_line
     keys = [
-        f"{confidence} confidence interval: {_between(metrics.r2_interval, 3)}",
+        f"{confidence} confidence interval: {interval_in_words(metrics.r2_interval, 'r2')}",
         "R² is the share of the variance of the target that the model explains.",
         *([linear] if linear else []),
     ]
@@ -38,7 +38,7 @@ def headline(evaluation: Evaluation[RegressionMetrics]) -> Section:
     return Headline(
         "Errors",
         label=f"R² on {metrics.n_rows:,} rows",
-        score=number(metrics.r2, 3),
+        score=score_in_words(metrics.r2, "r2"),
         scale=ScoreBar(metrics.r2, metrics.r2_interval) if metrics.r2 > 0 else None,
         keys=tuple(keys),
         facts=tuple(facts),
