@@ -45,6 +45,8 @@ def write_tables(folder: Path) -> None:
     parts = ["test" if i % 24 < 6 else "train" for i in range(len(sites))]
     marked = zip(rows, sites, together, parts, strict=True)
     write("visits.csv", f"{head},site,field,part", *map(",".join, marked))
+    days = [f"2024-{3 + i // 30:02}-{1 + i % 30:02}" for i in range(len(sites))]
+    write("seasons.csv", f"{head},site,field,date", *map(",".join, zip(rows, sites, together, days, strict=True)))
     rare = ["yes" if i % 8 < 2 and site == "bog" else "no" for i, site in enumerate(sites)]
     times = map(str, np.arange(len(sites)) % 3)
     write("hits.csv", f"{head},active,times", *map(",".join, zip(rows, rare, times, strict=True)))

@@ -135,7 +135,7 @@ def test_rounds_on_few_rows_have_few_candidates_and_baselines_are_among_them():
 @pytest.mark.parametrize("grouped", [False, True])
 def test_rows_are_held_out_once_and_by_group(rows, grouped):
     y, groups = np.arange(rows) % 2, np.arange(rows) // 2 if grouped else None
-    splits = held_out_rows(y, groups, True, seed=0)
+    splits = held_out_rows(np.arange(y.size), y, groups, True, seed=0)
     for train, test in splits:
         assert not set(train) & set(test)
         assert grouped is False or not set(groups[train]) & set(groups[test])
@@ -439,7 +439,7 @@ def test_a_fit_at_the_strength_of_the_race_calibrates_on_some_of_many_rows(monke
 
 
 def test_the_last_round_scores_more_rows_than_those_before():
-    splits = held_out_rows(np.arange(10_000) % 2, None, True, seed=0)
+    splits = held_out_rows(np.arange(10_000), np.arange(10_000) % 2, None, True, seed=0)
     rounds = rounds_of(splits)
     assert list(rounds) == [750, 1500, 3000]
     sizes = [[(train.size, test.size) for train, test in rows_of_round(splits, rounds, n)] for n in rounds]
@@ -447,7 +447,7 @@ def test_the_last_round_scores_more_rows_than_those_before():
 
 
 def test_rows_with_labels_of_several_tasks_are_scored_by_half_as_many():
-    (train, test), *_ = held_out_rows(np.zeros((10_000, 3)), None, True, seed=0)
+    (train, test), *_ = held_out_rows(np.arange(10_000), np.zeros((10_000, 3)), None, True, seed=0)
     assert (train.size, test.size) == (8000, 2000)
 
 

@@ -21,6 +21,7 @@ from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.cli.show import busy
 from chimap.data.covariates import beside, columns_aside, covariate_names, table_of_columns, unwrapped
 from chimap.data.doubts import doubts_of_groups, repeated_rows
+from chimap.data.forward import LATEST, ForwardSplits, ticks_of
 from chimap.data.label_kinds import as_targets, check_binary, is_number, is_text, texts_of, why_text
 from chimap.data.labelled import NoLabelsError
 from chimap.data.labels import IGNORE_LABELS
@@ -323,8 +324,9 @@ class Parts:
         seed: int,
         table: TableOptions = AS_IT_IS,
         classes: np.ndarray | None = None,
+        time: str | None = None,
     ) -> Parts:
-        """Split the rows by --split, or by --test-fraction and --groups, or else of each of the ``classes`` (n_rows,).
+        """Split the rows by --split, forward in ``time``, by --test-fraction and --groups, or of each of ``classes``.
 
         Raise ValueError if both flags are given, and DataError if the columns do not allow a split.
         """
@@ -335,13 +337,14 @@ class Parts:
         about: JSON | None = None
         if table.split is not None and not by_structure:
             about = {"column": table.split}
-        elif test_fraction:
-            about = {"test_fraction": test_fraction, "seed": seed}
+        elif test_fraction or time is not None:
+            about = {"test_fraction": test_fraction or LATEST}
+            about |= {"seed": seed} if time is None else {"time": time}
             about |= {} if groups is None else {"split" if by_structure else "groups": table.split or table.groups}
         is_held_out = np.zeros(source.n_rows, dtype=bool)
         if about is None:
             return cls(source, None, groups, is_held_out, None)
-        if "column" not in about and groups is None:
+        if "seed" in about and groups is None:
             drawn = held_out_rows(source.n_rows, test_fraction, seed, classes)
             about["held_out"] = np.packbits(drawn)  # other files of labels, or none, then give the same rows
         training, held_out = _divided(source, about, groups)
@@ -375,6 +378,14 @@ def structures_of(source: Source, split: str) -> np.ndarray:
     """Return the groups (n_rows,) of the rows by what they are, such as scaffolds of molecules."""
     reading: Reading = source.reading
     return reading.groups(split, source.column(reading.column))
+
+
+def forward_splits(
+    source: Source, time: str, n_splits: int | None = None, test_fraction: float | None = None
+) -> ForwardSplits:
+    """Return splits of the rows by the column --time. Raise DataError, naming the row, for a value that is no time."""
+    ticks = ticks_of(source.column(time), f"{source.name}, {time}", source.places_in_file())
+    return ForwardSplits(ticks, n_splits, test_fraction)
 
 
 def warn_of_groups(source: Source, table: TableOptions) -> None:
@@ -449,6 +460,10 @@ def _groups_of_split(source: Source, split: JSON) -> np.ndarray | None:
 def _divided(source: Source, split: JSON, groups: np.ndarray | None) -> tuple[PartSource, PartSource]:
     if "column" in split:
         return split_by(source, test_rows(source, split["column"]))
+    if "time" in split:
+        is_test = np.zeros(source.n_rows, dtype=bool)
+        is_test[next(forward_splits(source, split["time"], 1, split["test_fraction"]).split(groups=groups))[1]] = True
+        return split_by(source, is_test)
     if "split" in split and groups is not None:
         is_test = held_out_structures(groups, split["test_fraction"], split["seed"], source.name)
         return split_by(source, is_test)

@@ -186,6 +186,47 @@ class TableOptions:
 
 
 @dataclasses.dataclass(frozen=True)
+class ForwardOptions:
+    """Rows that are held out because they are the latest.
+
+    Parameters
+    ----------
+    splits : forward
+        How rows are held out: forward trains on rows before a cut in time, and scores those after it. They are the
+        latest fifth, or --test-fraction; rows of one time stay together. A group of --groups is as late as its last
+        row.
+    time : COLUMN
+        Column with the time of each row, for --splits forward: numbers, or dates such as 2024-03-09. Give a column or
+        array of DATA, or TABLE::COLUMN joined by id. It is not a bin.
+    """
+
+    splits: Literal["forward"] | None = None
+    time: str | None = None
+
+    def check(self, split: str | None = None) -> None:
+        """Raise InputError, naming the flag, where one flag is without the other, or --split holds out other rows."""
+        check_forward(self.splits is not None, self.time)
+        if self.time is not None and split is not None:
+            raise InputError(f"--splits forward holds out the latest rows, and --split {split} others: leave one out.")
+
+    def aside(self) -> list[str]:
+        """Return the column of times, if there is one, for ``open_data``."""
+        return [] if self.time is None else [self.time]
+
+    def given(self) -> JSON:
+        """Return the options that are set, by name."""
+        return {} if self.time is None else {"splits": self.splits, "time": self.time}
+
+
+def check_forward(is_forward: bool, time: str | None) -> None:
+    """Raise InputError where --splits forward is without --time, or --time without it."""
+    if is_forward and time is None:
+        raise InputError("--splits forward needs times: name their column with --time, such as --time date.")
+    if time is not None and not is_forward:
+        raise InputError("--time is the column of --splits forward: add --splits forward, or leave --time out.")
+
+
+@dataclasses.dataclass(frozen=True)
 class CountedColumn:
     """A column of text or molecules whose words or fingerprints are counted to form the bins.
 
@@ -303,3 +344,4 @@ class CountedColumn:
 
 
 AS_IT_IS = TableOptions()
+AT_RANDOM = ForwardOptions()

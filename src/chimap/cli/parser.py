@@ -26,7 +26,7 @@ Described: TypeAlias = dict[str, Description]  # by option
 # The options of each panel. Those that are not listed go to the last panel.
 PANELS = {
     "Data": """
-        labels task test_fraction unlabelled blocks normalize part all_rows splits per_class permutations rows id
+        labels task test_fraction unlabelled blocks normalize part all_rows splits time per_class permutations rows id
         columns exclude missing sample_weight groups split covariates metadata text tokens ngrams min_count
         formula strata between colour new
         smiles fingerprint salts

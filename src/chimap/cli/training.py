@@ -19,7 +19,7 @@ from chimap.cli import data_rows, flag_values, image_rows, messages, show
 from chimap.cli.data_rows import Parts, warn_of_repeats
 from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
-from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
+from chimap.cli.options import AS_IT_IS, AT_RANDOM, ForwardOptions, TableOptions, TaskName
 from chimap.data.labelled import labels_of, with_numbers
 from chimap.data.split import held_out_rows
 from chimap.engines import Stopwatch
@@ -71,6 +71,7 @@ def train(
     checkpoint_every: float = 60.0,
     images: ImageSettings | None = None,
     table: TableOptions = AS_IT_IS,
+    forward: ForwardOptions = AT_RANDOM,
     reading: Reading | None = None,
     learning_curve: bool = False,
     lines_to_keep: Callable[[FittedModel], Mapping[str, str]] = lambda fitted: {},
@@ -94,10 +95,10 @@ def train(
     described: PartFolder | None = None
     clock = Stopwatch()
     if is_images:
-        if {*table.asides().values(), table.covariates} != {None}:
+        if {*table.asides().values(), table.covariates, forward.time} != {None}:
             raise InputError(
-                "--groups, --split, --sample-weight and --covariates name columns of tables, but DATA holds images. "
-                "Write their histograms first: chimap features IMAGES --output FILE."
+                "--groups, --split, --time, --sample-weight and --covariates name columns of tables, but DATA holds "
+                "images. Write their histograms first: chimap features IMAGES --output FILE."
             )
         image_set, y = image_rows.readable_set(data, labels, images, silent, clock)
         task, reason = _decide(y, image_set.name, settings)
@@ -110,14 +111,14 @@ def train(
         parts = Parts.of(source, settings.test_fraction, settings.seed, classes=classes)
     else:
         images.check_unused(data)
-        source = data_rows.open_data(data, labels, table=table, reading=reading)
+        source = data_rows.open_data(data, labels, table=table, reading=reading, metadata=forward.aside())
         data_rows.weigh(source, table)
         y = labels_of(source)
         task, reason = _decide(y, source.name, settings)
         source = with_numbers(source) if task == "regress" else source
         classes = y if task == "classify" and y.ndim == 1 else None
-        parts = Parts.of(source, settings.test_fraction, settings.seed, table, classes)
-        _check_classes(y, source.name, task, parts.is_held_out)
+        parts = Parts.of(source, settings.test_fraction, settings.seed, table, classes, forward.time)
+        _check_classes(y, source.name, task, parts.is_held_out, forward.time)
         warn_of_repeats(parts.training, parts.held_out)
     model = settings.estimator(task).set_params(**settings.weighing(task, y))
     if (covariates := data_rows.covariates_of(table.covariates, table.metadata)) is not None:
@@ -193,7 +194,7 @@ def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[TaskName, str
     return task, reason
 
 
-def _check_classes(y: np.ndarray, name: str, task: TaskName, is_held_out: np.ndarray) -> None:
+def _check_classes(y: np.ndarray, name: str, task: TaskName, is_held_out: np.ndarray, time: str | None = None) -> None:
     """Raise DataError if there is a single class, or if all rows of a class are held out."""
     if task == "regress" or y.ndim == 2:
         return
@@ -204,9 +205,11 @@ def _check_classes(y: np.ndarray, name: str, task: TaskName, is_held_out: np.nda
 
     lost = np.setdiff1d(y, y[~is_held_out])
     if lost.size:
+        late = "" if time is None else f" as the latest by {time}"
+        remedy = "Use another --seed or a smaller --test-fraction" if time is None else "Use a smaller --test-fraction"
         raise DataError(
-            f"{name}: all rows of {counted(lost.size, 'class')}, such as {lost[0]!s}, are held out, so none is left to "
-            "learn from. Use another --seed or a smaller --test-fraction, or remove classes with so few rows."
+            f"{name}: all rows of {counted(lost.size, 'class')}, such as {lost[0]!s}, are held out{late}, so none is "
+            f"left to learn from. {remedy}, or remove classes with so few rows."
         )
 
 

@@ -73,7 +73,7 @@ def _standings(
     y = rows.labels()
     assert y is not None
     score = task.codec.score(y, scoring_of(recipe.scoring, recipe.is_classifier, y), rows.weights)
-    splits = held_out_rows(y, of_rows, recipe.is_classifier, recipe.seed)
+    splits = held_out_rows(np.arange(len(y)), y, of_rows, recipe.is_classifier, recipe.seed)
     scored = np.concatenate([test for _, test in splits])
     parts = parts_of_rows(scored.size, None if of_rows is None else of_rows[scored], recipe.seed)
     ridge = Recipe(

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,12 @@ from chimap.solvers.kernel_matrix import has_exact_machine
 Refusals = Mapping[str, Callable[[Recipe], Message]]
 """Settings that contradict a machine, each with the message of the error."""
 
+HoldOut: TypeAlias = Callable[
+    [np.ndarray, np.ndarray, np.ndarray | None, bool, int], list[tuple[np.ndarray, np.ndarray]]
+]
+"""Returns pairs (rows to learn from, rows to score) of a sample, given its places among all rows, labels and groups,
+whether labels are classes, and a seed."""
+
 _COUNTED_ROWS = 1000  # whose entries in each column are counted
 
 
@@ -56,6 +62,8 @@ class Request:
     races : bool, default=False
         Whether a race chooses what is open; distances of left-out rows to the others are then measured, too, for a
         model that is kept.
+    holds_out : callable or None, default=None
+        How a race holds rows out, see ``race.rows.held_out_rows``; None leaves it to the race.
     """
 
     can_keep: bool
@@ -64,11 +72,17 @@ class Request:
     has_curve: bool = False
     is_batch: bool = False
     races: bool = False
+    holds_out: HoldOut | None = None
 
     @property
     def may_keep_rows(self) -> bool:
         """Whether the fit may keep all rows, as exact machines do."""
         return self.can_keep and not self.has_unlabelled and not self.is_batch
+
+    @property
+    def may_leave_each_out(self) -> bool:
+        """Whether a race on few rows may leave each of them out of a machine of all others."""
+        return self.may_keep_rows and self.holds_out is None
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,7 @@ from chimap.race.candidates import (
     within_room,
 )
 from chimap.race.covariates import with_covariates
+from chimap.race.rows import held_out_rows
 from chimap.race.runner import Fit, Race
 from chimap.race.specs import Room
 from chimap.race.trials import trial_of
@@ -215,7 +216,8 @@ def _raced(
     asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit, progress: Progress, request: Request
 ) -> list[tuple[Recipe, RaceResult | None]]:
     facts = Facts.of(source, task, groups, request)
-    running = Race.on(asked, source, task, groups, fit, keeps_rows=request.may_keep_rows)
+    holds_out = request.holds_out or held_out_rows
+    running = Race.on(asked, source, task, groups, fit, leaves_out=request.may_leave_each_out, holds_out=holds_out)
     if running.traits.is_signed and asked.leaves_open("kernel"):
         say(
             [

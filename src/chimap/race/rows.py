@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import DataError
+from chimap.data.forward import LATEST, ForwardSplits
+from chimap.machines.base import HoldOut
 from chimap.selection.leave_one_out import parts_of
 from chimap.solvers.exact import is_shared
 
@@ -22,13 +25,33 @@ _MOST_TASKS = 3  # tasks with missing entries to compare on: together, about the
 _FEWEST_ENTRIES = 2  # entries of a task, both to learn from and to score
 
 
+def latest_rows(time: np.ndarray) -> HoldOut:
+    """Return how a race holds out the latest rows; ``time`` (n_rows,) is that of all rows that may be sampled."""
+
+    def hold_out(
+        places: np.ndarray, y: np.ndarray, groups: np.ndarray | None, is_classification: bool, seed: int
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        rng = np.random.RandomState(seed % 2**32)
+        ((train, test),) = ForwardSplits(time[places], 1, LATEST).split(y, y, groups)
+        lost = np.setdiff1d(y[test], y[train]) if is_classification and y.ndim == 1 else y[:0]
+        if lost.size:
+            raise DataError(
+                Message("{time}: all sampled rows of class {} are among the latest. Leave its rows out.", lost[0])
+            )
+        return [(rng.permutation(train), rng.permutation(test))]
+
+    return hold_out
+
+
 def held_out_rows(
-    y: np.ndarray, groups: np.ndarray | None, is_classification: bool, seed: int
+    places: np.ndarray, y: np.ndarray, groups: np.ndarray | None, is_classification: bool, seed: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return pairs (rows to learn from, rows to score), in random order if rounds take fewer of them.
 
-    Many rows have one split; few rows are all held out in turn. Raise DataError if there are too few rows or groups to
-    hold any out.
+    The sample are the rows at ``places`` of the source, with labels ``y`` and ``groups``.
+
+    Many rows have one split; few rows are all held out in turn. Raise DataError if there are too few rows or groups
+    to hold any out.
     """
     from sklearn.model_selection import (
         GroupKFold,
@@ -39,7 +62,7 @@ def held_out_rows(
         StratifiedShuffleSplit,
     )
 
-    n = y.shape[0]
+    n = places.size
     rng, test_size = np.random.RandomState(seed % 2**32), min(most_held_out(y), max(n // 3, n - ROUNDS[-1]))
     is_classification = is_classification and y.ndim == 1
     if groups is not None and np.unique(groups).size < 2:

@@ -22,6 +22,7 @@ from chimap.data.source import choose_rows
 from chimap.data.table import declared_blocks
 from chimap.engines import Progress
 from chimap.engines.rates import RATES
+from chimap.machines.base import HoldOut
 from chimap.models.model import Model
 from chimap.models.predict import outputs_of_source
 from chimap.models.race_result import Candidate, RaceResult
@@ -125,12 +126,14 @@ class Race:
         groups: np.ndarray | None,
         fit: Fit,
         most_rows: int | None = None,
-        keeps_rows: bool = True,
+        leaves_out: bool = True,
+        holds_out: HoldOut = held_out_rows,
     ) -> Race:
         """Return the race for a recipe on a sample of a source. Raise DataError as ``choose.race`` does.
 
-        most_rows: largest sample, if memory allows fewer rows than its share of it holds. keeps_rows: whether the fit
-        may keep all rows in memory; else it is not the machine that a race on few rows leaves rows out of.
+        most_rows: largest sample, if memory allows fewer rows than its share of it holds. leaves_out: whether few
+        rows may be left out of a machine of all others, as where the fit keeps all rows. holds_out: which rows are
+        scored else.
         """
         labels = source.labels()
         assert labels is not None
@@ -144,14 +147,14 @@ class Race:
         sampled = None if groups is None else np.asarray(groups)[places]
         weights = None if source.weights is None else of_rows(source.weights[places])
         shares_products = is_free(asked, or_named=True)
-        is_few = source.n_rows < FEW and places.size == source.n_rows and keeps_rows and shares_products
+        is_few = source.n_rows < FEW and places.size == source.n_rows and leaves_out and shares_products
         if is_few:  # rows that are left out together have to be adjacent
             order = in_groups(sampled, places.size, asked.seed)
             rows, y, places = _arrays.take_rows(rows, order), y[order], places[order]
             sampled = None if sampled is None else sampled[order]
             weights = None if weights is None else weights[order]
         scoring = scoring_of(asked.scoring, asked.is_classifier, labels, is_few)
-        splits = held_out_rows(y, sampled, asked.is_classifier, asked.seed)
+        splits = holds_out(places, y, sampled, asked.is_classifier, asked.seed)
         rounds = {places.size: len(splits)} if is_few else rounds_of(splits)
         y = shared_tasks(y, splits, min(rounds), asked.is_classifier)
         codec = task.codec_of(y)

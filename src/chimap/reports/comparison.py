@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,14 +15,16 @@ from chimap._formatting import error_in_words, measure_in_words, microseconds, o
 from chimap._memory import budgets, format_bytes
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._types import JSON, Parameters
+from chimap._types import JSON, ArrayLike, Parameters
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import Source
+from chimap.data.forward import ticks_of
 from chimap.engines import Progress
 from chimap.machines.base import Facts, Request
 from chimap.machines.catalogue import machine_for
 from chimap.models.race_result import RaceResult, Trial
 from chimap.race.choose import raced_recipes
+from chimap.race.rows import latest_rows
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
 from chimap.reports.figures import CURVE_SIZE, LINES, MARKERS, RULE, drawing, legend_below, to_svg
@@ -243,7 +245,12 @@ class Comparison(Page):
 
 
 def compare(
-    model: BaseEstimator, source: Source, *, groups: np.ndarray | None = None, progress: Progress | None = None
+    model: BaseEstimator,
+    source: Source,
+    *,
+    groups: np.ndarray | None = None,
+    time: ArrayLike | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Run the race of a fit without the fit, and plan the machines that all rows would get.
 
@@ -255,6 +262,9 @@ def compare(
         Rows with labels.
     groups : array of shape (n_rows,) or None, default=None
         Rows of one group are held out together.
+    time : array of shape (n_rows,) or None, default=None
+        The time of each row: candidates learn from earlier rows, and are scored on the latest fifth; see
+        ``ForwardSplits``.
     progress : Progress or None, default=None
         Informed of each stage and step.
 
@@ -287,6 +297,9 @@ def compare(
     if not source.has_labels:
         raise DataError(f"{source.name} has no labels to compare machines by. Name them.")
     asked, request = Recipe.of(model), Request(can_keep=True, races=True)
+    if time is not None:
+        counting = slice(None) if source.weights is None else source.weights > 0  # the rows that the task keeps
+        request = replace(request, holds_out=latest_rows(ticks_of(time)[counting]))
     source = with_settled_columns(source, asked, groups, progress or Progress())
     with threads(model.n_jobs), progress or Progress() as shown:
         shown.stage("reading", None)
@@ -307,6 +320,7 @@ def compare(
             "held-out rows": result.n_held_out,
             "bins": source.n_features,
             "groups": None if groups is None else int(np.unique(groups).size),
+            "forward in time": time is not None,
         },
         {"memory": str(model.memory), "random_state": str(model.random_state)},
     )

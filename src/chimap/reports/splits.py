@@ -1,4 +1,4 @@
-"""Repeated random splits, which show how much a score depends on the rows a model was trained on."""
+"""Repeated splits, which show how much a score depends on the rows a model was trained on."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.model_selection import BaseCrossValidator
 
+    from chimap.data.forward import ForwardSplits
     from chimap.models.predictor import Predictor
 
 _OF_CLASSES = {
@@ -54,12 +55,15 @@ class SplitScores:
         Number of test rows of the first split.
     note : str, default=""
         What the models of the splits know of their test rows; "" for nothing.
+    is_forward : bool, default=False
+        Whether the splits go forward in time, rather than at random.
     """
 
     scores: dict[str, np.ndarray]
     n_train: int
     n_test: int
     note: str = ""
+    is_forward: bool = False
 
     @property
     def n_splits(self) -> int:
@@ -117,17 +121,23 @@ def splits_of(
 
 
 def check_splits(
-    model: Predictor, y: np.ndarray, name: str, splits: BaseCrossValidator, groups: np.ndarray | None = None
+    model: Predictor,
+    y: np.ndarray,
+    name: str,
+    splits: BaseCrossValidator | ForwardSplits,
+    groups: np.ndarray | None = None,
+    remedy: str = "Name a column with more groups.",
 ) -> None:
-    """Raise DataError, which names the rows ``name``, if their labels and groups cannot be split."""
+    """Raise DataError, which names the rows ``name``, if their labels and groups cannot be split.
+
+    ``remedy`` is for a class that no training row of a split has.
+    """
     has_classes = model.answers.classes is not None and y.ndim == 1
     try:
         for train, test in splits.split(y, y, groups):
             lost = np.setdiff1d(y[test], y[train]) if has_classes else y[:0]
             if lost.size:
-                raise DataError(
-                    f"a split has all rows of class {lost[0]!s} in its test part. Name a column with more groups."
-                )
+                raise DataError(f"a split has all rows of class {lost[0]!s} in its test part. {remedy}")
     except ValueError as error:
         of_each = " of every class" if has_classes else ""
         if isinstance(error, DataError):
@@ -139,7 +149,7 @@ def repeated_splits(
     estimator: BaseEstimator,
     X: Rows,
     y: np.ndarray,
-    splits: BaseCrossValidator,
+    splits: BaseCrossValidator | ForwardSplits,
     groups: ArrayLike | None = None,
     covariates: CovariateTable | None = None,
 ) -> SplitScores:
@@ -154,7 +164,8 @@ def repeated_splits(
     y : ndarray of shape (n,) or (n, t)
         Labels or targets; a column per task for several, with NaN where one is missing.
     splits : cross-validator
-        A splitter of scikit-learn's interface, such as ``PerClassSplits(15)`` or ``ShuffleSplit()``.
+        A splitter of scikit-learn's interface, such as ``PerClassSplits(15)``, ``ForwardSplits(dates)`` or
+        ``ShuffleSplit()``.
     groups : array-like of shape (n,) or None, default=None
         The group of each row. The splitter, and the selection of settings within a split, keep groups together.
     covariates : CovariateTable or None, default=None

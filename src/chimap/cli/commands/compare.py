@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 from chimap.cli import messages, outputs, show
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import flag_of, in_flags
-from chimap.cli.options import CountedColumn, TableOptions
+from chimap.cli.options import CountedColumn, ForwardOptions, TableOptions
 from chimap.cli.parser import Only, Without
 
 if TYPE_CHECKING:
-    from chimap._types import Parameters
+    from chimap._types import ArrayLike, Parameters
     from chimap.cli.data_rows import Parts
     from chimap.engines import Progress
     from chimap.reports import Comparison
@@ -27,6 +27,7 @@ def compare(
     *,
     labels: str | None = None,
     roles: Annotated[TableOptions, Without("missing_columns", "covariates", "metadata")],
+    forward: ForwardOptions,
     counted: CountedColumn,
     output: Path | None = None,
     settings: Annotated[Settings, Only(*OF_FIT, "normalization", "time_limit", "jobs")],
@@ -49,6 +50,7 @@ def compare(
       chimap compare plots.csv --labels site
       chimap compare plots.csv --labels site --output comparison.html
       chimap compare samples.csv --labels site --groups subject
+      chimap compare samples.csv --labels site --splits forward --time date
       chimap compare molecules.csv --smiles smiles --labels toxic --split scaffold
       chimap compare data.npz --normalization none,l1,log-cpm
     """
@@ -58,19 +60,27 @@ def compare(
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
     settings.check()
-    source = data_rows.open_data(data, labels, table=roles, reading=counted.reading(settings.memory))
+    forward.check(roles.split)
+    source = data_rows.open_data(
+        data, labels, table=roles, reading=counted.reading(settings.memory), metadata=forward.aside()
+    )
     data_rows.weigh(source, roles)
     try:
         labels_of(source)  # without labels, its error says how to name them
         data_rows.warn_of_groups(source, roles)
         parts = data_rows.Parts.of(source, 0.0, settings.seed, roles)
-        result = _raced(parts, settings, show.progress(json))
+        time = None if forward.time is None else data_rows.forward_splits(source, forward.time).time
+        result = _raced(parts, settings, time, show.progress(json))
     except DataError:
         # names the row of the file, not that of a part of it
         data_rows.check_every_row(source, settings.precision)
         raise
     command = fit_command(
-        result.winner.settings, data, labels, (roles, counted), {name: getattr(settings, name) for name in OF_FIT}
+        result.winner.settings,
+        data,
+        labels,
+        (roles, forward, counted),
+        {name: getattr(settings, name) for name in OF_FIT},
     )
     if output is not None:
         with show.busy("drawing the page"):
@@ -84,7 +94,7 @@ def compare(
     show.next_commands("To fit it on all rows:", command)
 
 
-def _raced(parts: Parts, settings: Settings, progress: Progress) -> Comparison:
+def _raced(parts: Parts, settings: Settings, time: ArrayLike | None, progress: Progress) -> Comparison:
     """Run the race on the training rows."""
     import numpy as np
 
@@ -102,7 +112,7 @@ def _raced(parts: Parts, settings: Settings, progress: Progress) -> Comparison:
         )
     model = settings.estimator(task).set_params(**settings.weighing(task, y))
     source = with_numbers(source) if task == "regress" else source
-    return compare(model, source, groups=parts.groups, progress=progress)
+    return compare(model, source, groups=parts.groups, time=time, progress=progress)
 
 
 def _print(result: Comparison, page: str | None) -> None:
@@ -125,7 +135,7 @@ def _print(result: Comparison, page: str | None) -> None:
             "note": result.note or None,
             "a fit takes": result.cost or None,
             "rows": f"{data['training rows']:,} training rows in the last round; {data['held-out rows']:,} "
-            f"held out{groups}; {data['rows']:,} in total",
+            f"held out{groups}{', the latest' if data['forward in time'] else ''}; {data['rows']:,} in total",
             "not fitted": failures(result),
             "time": show.duration(result.result.seconds),
             "peak memory": show.size(show.peak_memory()),
@@ -135,7 +145,11 @@ def _print(result: Comparison, page: str | None) -> None:
 
 
 def fit_command(
-    settings: Parameters, data: str, labels: str | None, columns: tuple[TableOptions, CountedColumn], given: Parameters
+    settings: Parameters,
+    data: str,
+    labels: str | None,
+    columns: tuple[TableOptions | ForwardOptions | CountedColumn, ...],
+    given: Parameters,
 ) -> str:
     """Return the command on one line.
 

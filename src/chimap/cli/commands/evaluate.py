@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from chimap._errors import InputError
 from chimap.cli import flag_values, messages, outputs, show
-from chimap.cli.options import AS_IT_IS, TableOptions
+from chimap.cli.options import AS_IT_IS, TableOptions, check_forward
 from chimap.cli.parser import Without
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from chimap._types import JSON
     from chimap.data import Source
+    from chimap.data.forward import ForwardSplits
     from chimap.engines import Progress
     from chimap.models.predictor import Predictor
     from chimap.reports import Evaluation
@@ -31,10 +32,14 @@ class EvaluateSettings:
     ----------
     all_rows
         Also score the rows that the model was trained on.
-    splits : N | leave-one-group-out, common
-        Also train anew on N random parts of DATA, or without each group of --groups in turn. The mean and the standard
-        deviation of the scores are reported. With leave-one-group-out, such as one study at a time, the score of each
-        group stands beside that of models trained within it.
+    splits : N | forward | leave-one-group-out, common
+        Also train anew on N random parts of DATA, or forward in --time, or without each group of --groups in turn. The
+        mean and the standard deviation of the scores are reported. forward trains on rows before each of five cuts, and
+        scores those up to the next; forward:3 makes three. With leave-one-group-out, such as one study at a time, the
+        score of each group stands beside that of models trained within it.
+    time : COLUMN
+        Column with the time of each row, for --splits forward: numbers, or dates such as 2024-03-09. Rows of one time
+        stay together, and a group of --groups is as late as its last row. It is not a bin.
     per_class : N
         With --splits N: training rows of each class; the others are test rows. By default 70 % of the rows are training
         rows.
@@ -51,6 +56,7 @@ class EvaluateSettings:
     all_rows: bool = False
     part: str | None = None
     splits: str | None = None
+    time: str | None = None
     per_class: int | None = None
     permutations: int | None = None
     table: Path | None = None
@@ -62,15 +68,22 @@ class EvaluateSettings:
         return self.splits == "leave-one-group-out"
 
     @property
+    def is_forward(self) -> bool:
+        """Whether the splits go forward in time."""
+        return self.splits is not None and self.splits.partition(":")[0] == "forward"
+
+    @property
     def n_splits(self) -> int | None:
-        """The number of random splits; None for none. Raise InputError if --splits is neither a number nor the rule."""
-        if self.splits is None or self.by_study:
+        """The number of splits; None for none, or the usual ones. Raise InputError for other text of --splits."""
+        if self.splits in (None, "forward") or self.by_study:
             return None
-        if not self.splits.isdecimal() or int(self.splits) < 1:
+        given = str(self.splits).removeprefix("forward:")
+        if not given.isdecimal() or int(given) < 1:
             raise InputError(
-                f"--splits must be a number of random splits, 1 or more, or leave-one-group-out; got {self.splits}."
+                "--splits must be a number of random splits, 1 or more, or leave-one-group-out, forward, or forward:3 "
+                f"for three cuts; got {self.splits}."
             )
-        return int(self.splits)
+        return int(given)
 
     def check(self, roles: TableOptions) -> None:
         """Raise InputError, naming the flag, before any row is read, for settings that cannot work."""
@@ -88,7 +101,10 @@ class EvaluateSettings:
             raise InputError(f"--table holds a line for each group: add {by_group}, or leave --table out.")
         if self.table is not None and self.table.suffix.lower() != ".csv":
             raise InputError(f"--table must end in .csv; got {str(self.table)!r}.")
+        check_forward(self.is_forward, self.time)
         flag_values.check_least(self.per_class, "--per-class")
+        if self.per_class is not None and self.is_forward:
+            raise InputError("--per-class draws rows, but --splits forward takes them by time: leave one of them out.")
         if self.per_class is not None and self.n_splits is None:
             raise InputError("--per-class sets how --splits splits the rows: add --splits 5, or leave it out.")
         if roles.groups is not None and self.per_class is not None:
@@ -131,6 +147,7 @@ def evaluate(
       chimap evaluate my.model test.npz --output report.html
       chimap evaluate my.model rows.npy --labels labels.csv --json
       chimap evaluate my.model samples.csv --labels site --split part
+      chimap evaluate my.model samples.csv --splits forward --time date --groups subject
       chimap evaluate my.model samples.csv --splits leave-one-group-out --groups study --permutations 200
       chimap evaluate my.model samples.csv --splits leave-one-group-out --groups study --table studies.csv
       chimap evaluate photos.model photos/ --output report.html
@@ -151,6 +168,7 @@ def evaluate(
 
 
 _AS_USUAL = EvaluateSettings()
+_FEWER_CUTS = "It is later than a cut: make fewer, as with --splits forward:1, or leave its rows out."
 
 
 def measure(
@@ -186,7 +204,9 @@ def measure(
     fitted: Predictor = estimator.fitted
     by_group = roles.groups is not None or roles.splits_by_structure(fitted.schema.reading)
     n_splits, by_study = settings.n_splits, settings.by_study
-    drawn = None if n_splits is None else splits_of(fitted, n_splits, settings.per_class, by_group)
+    drawn: BaseCrossValidator | ForwardSplits | None = None
+    if n_splits is not None and not settings.is_forward:
+        drawn = splits_of(fitted, n_splits, settings.per_class, by_group)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
         y_true = as_answers(fitted, present(y, name, fitted.training.get("labels")), name)
@@ -194,13 +214,23 @@ def measure(
             check_splits(fitted, y_true, name, drawn)
 
     source = data_rows.open_data(
-        data, labels, fitted, part=settings.part, silent=silent, check_labels=check_labels, table=roles
+        data,
+        labels,
+        fitted,
+        part=settings.part,
+        silent=silent,
+        check_labels=check_labels,
+        table=roles,
+        metadata=[] if settings.time is None else [settings.time],
     )
     groups = data_rows.groups_of(source, roles)
+    if settings.time is not None:
+        drawn = data_rows.forward_splits(source, settings.time, n_splits)
     if drawn is not None:
         data_rows.warn_of_groups(source, roles)
-    if drawn is not None and groups is not None:
-        check_splits(fitted, true_answers(fitted, source), source.name, drawn, groups)
+    if drawn is not None and (groups is not None or settings.is_forward):
+        remedy = {"remedy": _FEWER_CUTS} if settings.is_forward else {}
+        check_splits(fitted, true_answers(fitted, source), source.name, drawn, groups, **remedy)
     if by_study and source.covariates is not None:
         raise InputError(
             "--splits leave-one-group-out takes counts alone, but the model was fitted with --covariates: use "
@@ -247,7 +277,7 @@ def measure(
 def _retrained(
     estimator: BaseEstimator,
     source: Source,
-    drawn: BaseCrossValidator | None,
+    drawn: BaseCrossValidator | ForwardSplits | None,
     groups: np.ndarray | None,
     settings: EvaluateSettings,
     progress: Progress,
@@ -263,14 +293,15 @@ def _retrained(
     if source.covariates is None and estimator.covariates is not None:  # of weight 0
         estimator.set_params(covariates=None)
     if drawn is not None:
-        with show.busy(f"training on {settings.n_splits} splits"):
+        with show.busy(f"training on {drawn.get_n_splits(y, y, groups)} splits"):
             splits = repeated_splits(estimator, rows, y, drawn, groups, source.covariates)
         reading = estimator.fitted.schema.reading
         known = "" if reading is None else reading.known_of_all
-        return {"splits": dataclasses.replace(splits, note=known and f"{known}, not by those of each split.")}
+        note = known and f"{known}, not by those of each split."
+        return {"splits": dataclasses.replace(splits, note=note, is_forward=settings.is_forward)}
     assert groups is not None
-    scores = study_scores(estimator, rows, y, groups, permutations=settings.permutations or 0, progress=progress)
+    studied = study_scores(estimator, rows, y, groups, permutations=settings.permutations or 0, progress=progress)
     if settings.table is not None:
-        save_table({type(estimator).__name__: scores}, settings.table)
+        save_table({type(estimator).__name__: studied}, settings.table)
         messages.written.append(str(settings.table))
-    return {"studies": scores}
+    return {"studies": studied}

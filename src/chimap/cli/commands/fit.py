@@ -11,7 +11,7 @@ from chimap.cli.commands import evaluate
 from chimap.cli.fit_settings import Settings
 from chimap.cli.fitted import details, fit_as_dict, fitted_line, headline, lines_to_keep
 from chimap.cli.image_rows import ImageSettings
-from chimap.cli.options import CountedColumn, TableOptions
+from chimap.cli.options import CountedColumn, ForwardOptions, TableOptions
 from chimap.cli.parser import Without
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def fit(
     output: Path,
     labels: str | None = None,
     table: Annotated[TableOptions, Without("missing_columns")],
+    forward: ForwardOptions,
     counted: CountedColumn,
     settings: Settings,
     scheduler: str | None = None,
@@ -66,6 +67,7 @@ def fit(
       chimap fit samples.csv --labels site --groups subject --test-fraction 0.3 --output samples.model
       chimap fit data.npz --test-fraction 0.2 --output my.model
       chimap fit rows.npy --labels labels.csv --kernel intersection --output my.model
+      chimap fit samples.csv --labels site --splits forward --time date --output samples.model
       chimap fit cells.h5ad --labels cell_type --output cells.model
       chimap fit data.npz --save-config fit.toml --output my.model
       chimap fit --config fit.toml --alpha 0.1 --output other.model
@@ -103,7 +105,8 @@ def fit(
     )
     reading = counted.reading(settings.memory)
     by_column = table.split is not None and not table.splits_by_structure(reading)
-    if report is not None and not settings.test_fraction and not by_column:
+    forward.check(table.split)
+    if report is not None and not settings.test_fraction and not by_column and forward.time is None:
         raise InputError("--report needs held-out rows: add --test-fraction 0.2 or --split, or leave --report out.")
     config.save(save_config)
     fitted = train(
@@ -119,6 +122,7 @@ def fit(
         checkpoint_every=checkpoint_every,
         images=images,
         table=table,
+        forward=forward,
         reading=reading,
         learning_curve=report is not None,
         lines_to_keep=lines_to_keep,
