@@ -24,6 +24,10 @@ def test_names():
     assert (chi2 * (chi2 + intersection)).name == "chi2*(chi2+intersection)"
     assert as_kernel("chi2 + exp-chi2") == Sum((chi2, Exponential(chi2)))
     assert as_kernel("chi2+hellinger*intersection") == chi2 + hellinger * intersection
+    assert as_kernel("0.5 * chi2+.25*hellinger*intersection") == Sum((0.5 * chi2, 0.25 * (hellinger * intersection)))
+    assert as_kernel("2*minmax")(np.eye(2)).tolist() == [[2, 0], [0, 2]]
+    with pytest.raises(ValueError, match=r"kernel must be one of .* '2\*' before one"):
+        as_kernel("0*chi2")
 
 
 def test_parts_are_fitted_to_the_data():

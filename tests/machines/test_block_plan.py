@@ -54,3 +54,18 @@ def test_dense_rows_and_csr_rows_of_the_same_numbers_have_one_plan(share, memory
     kept = KeptRows(sp.csr_matrix(X) if share < 0.5 else X.copy())
     n_bytes = kept.dense.nbytes + kept.data.nbytes + kept.rows.nbytes
     assert n_bytes < 1.01 * (dense.n_bytes - block_bytes(dense.block_rows, n_bytes / 6000, recipe.dtype))
+
+
+def test_min_max_of_small_counts_is_fast_whatever_its_weight():
+    X = sp.random(4000, 300, 0.1, format="csr", random_state=0, dtype=np.float32)
+    X.data = np.ceil(9 * X.data)
+    large = X.copy()
+    large.data *= 9
+
+    def seconds(rows, kernel="minmax", normalize=None):
+        source = ArraySource(rows, np.arange(4000.0))
+        recipe = Recipe.of(HistogramRegressor(kernel, normalize=normalize))
+        return block_plan(recipe, Facts.of(source, Task.of(source, recipe)[0], None, Request(can_keep=True))).seconds
+
+    assert seconds(X) == seconds(X, "2*minmax") < seconds(X, normalize="l1") == seconds(large)
+    assert seconds(X) < seconds(X / 2)

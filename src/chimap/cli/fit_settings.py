@@ -87,7 +87,7 @@ class Settings:
         Where to read the rows: on this computer (local) or on Dask workers (dask).
     blocks : SPEC
         Groups of columns that are of different kinds, such as sift=0:300,hog=hog_*. Each block is normalised for
-        itself, and --kernel may be a list with one kernel for each.
+        itself, and --kernel may be a list with one kernel for each, such as 2*minmax,minmax: the first counts twice.
     principal : N
         Keep this many principal components of each block. They are found by reading the rows once more. Of several,
         such as 500,1000,3000, the best by cross-validation is taken. The default is to keep all.

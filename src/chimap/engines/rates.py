@@ -17,7 +17,9 @@ class Rates(NamedTuple):
     factors: float = 3e11  # of Cholesky factors
     sums: float = 2e11  # of sums of features
     exponential_seconds: float = 1.5e-10  # of an exponential with its sum
-    entries_of_columns: float = 2e9  # of pairs of sparse rows that the min-max kernel compares, column by column
+    # of pairs of sparse rows that the min-max kernel compares
+    small_entries: float = 6.6e9  # entries of a row of small whole numbers, whose levels are bits
+    shared_entries: float = 5.5e8  # entries that two rows of other numbers share
     # of trials: kernel machines that share products
     trial_products: float = 1e11
     trial_factors: float = 5e10

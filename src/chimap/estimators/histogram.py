@@ -55,7 +55,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         rows (held out by group where groups are given); its work is counted and takes at most about 20 s on two cores.
         A name is "chi2", "intersection", "jensen_shannon", "hellinger", "exp-" followed by one of these, "gaussian",
         "skewed-chi2", "skewed-intersection", "dirichlet", "linear", "pq" or "jensen_shannon+pq". Kernel objects, their
-        sums and their products are accepted too. A list gives each of the ``blocks`` its own kernel.
+        sums and their products are accepted too. A list gives each of the ``blocks`` its own kernel, whose weight in
+        their sum is 1 unless its name begins with another, such as "2*minmax".
     features : str or unfitted features, default="auto"
         The explicit features. "additive" is the map of an additive kernel. "exact" makes every training row a landmark
         and solves on the kernel matrix itself (4 bytes per pair of rows), or on the matrices of blocks of rows, one

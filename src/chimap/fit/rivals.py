@@ -26,7 +26,7 @@ from chimap.fit.collecting.kernel import order_of
 from chimap.fit.improve import Learn, ModelAndOutputs
 from chimap.losses import Square
 from chimap.machines.base import Facts, Plan, Winner
-from chimap.machines.block_plan import block_seconds
+from chimap.machines.block_plan import block_seconds, sweep_columns
 from chimap.machines.catalogue import for_all_rows, machine_for
 from chimap.models.predict import outputs_of_source
 from chimap.models.race_result import Candidate, RaceResult, Trial
@@ -148,7 +148,7 @@ class Rivals:
         assert y is not None
         score = self.task.codec.score(y, scoring_of(asked.scoring, asked.is_classifier, y), source.weights)
         parts = parts_of_rows(watched.size, None if groups is None else groups[watched], self.plan.recipe.seed)
-        columns = self.plan.facts.filling.dense_columns
+        columns = sweep_columns(self.plan.recipe, self.plan.facts)
         return Contest(watched, score, parts, (), lambda n: block_seconds(n, 0, columns))
 
     def after(self, contest: Contest, before: Sequence[Standing], progress: Progress) -> Rivals:

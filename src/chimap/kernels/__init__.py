@@ -7,6 +7,8 @@ write its signature and spectrum in a file of this folder and add it to ``CATALO
 
 from __future__ import annotations
 
+import re
+
 from chimap._catalogue import Catalogue
 from chimap._validation import ParameterError
 from chimap.kernels.additive import AdditiveKernel, chi2, hellinger, intersection, jensen_shannon
@@ -42,6 +44,8 @@ STATIONARY = Catalogue[Kernel](
     }
 )
 """Kernels by name that are sums over the bins of a function of a difference, for bins of either sign."""
+
+_WEIGHTED = re.compile(r"(\d+\.?\d*|\.\d+) *\*([^+]+)")  # a product that begins with its weight
 
 __all__ = [
     "AdditiveKernel",
@@ -87,13 +91,13 @@ def names() -> list[str]:
 
 
 def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
-    """Return the kernel with the given name, such as "chi2", "exp-chi2", "gaussian" or "chi2 + pq".
+    """Return the kernel with the given name, such as "chi2", "exp-chi2", "gaussian", "chi2 + pq" or "2*minmax".
 
     Parameters
     ----------
     kernel : str or Kernel
-        A name from ``names``, or several names joined by "+" (a sum) or "*" (a product). Case does not matter, and "_"
-        is read as "-". A kernel object is returned unchanged.
+        A name from ``names``, or several names joined by "+" (a sum) or "*" (a product); a product may begin with a
+        number, its weight. Case does not matter, and "_" is read as "-". A kernel object is returned unchanged.
     gamma : float or str, default="mean"
         Bandwidth of the exponential forms, as in ``Exponential``; other kernels ignore it.
 
@@ -115,6 +119,9 @@ def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     text = str(kernel).lower().replace("_", "-").strip()
+    weighted = _WEIGHTED.fullmatch(text)
+    if weighted and float(weighted[1]) > 0:
+        return float(weighted[1]) * as_kernel(weighted[2], gamma)
     for sign, combined in (("+", Sum), ("*", Product)):
         if sign in text:
             return combined(tuple(as_kernel(term, gamma) for term in text.split(sign)))
@@ -127,6 +134,8 @@ def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
     base, is_exponential = (text[4:], True) if text.startswith("exp-") else (text, False)
     additive = CATALOGUE.get(base.replace("-", "_"))
     if additive is None:
-        wanted = f"one of {', '.join(names())}, several of these joined by '+' or '*', or a kernel object"
+        wanted = (
+            f"one of {', '.join(names())}, several of these joined by '+' or '*', '2*' before one, or a kernel object"
+        )
         raise ParameterError("kernel", kernel, wanted)
     return Exponential(additive, gamma) if is_exponential else additive

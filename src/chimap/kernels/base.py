@@ -44,6 +44,7 @@ class Kernel(ABC):
     name: str
     is_signed = False  # whether bins may be negative
     linear_in: str | None = None  # what machines with this kernel are linear in, such as "rows"; None for others
+    compares_entries = False  # whether values come from the entries that two rows share, and not from products
 
     @property
     def degree(self) -> float | None:
@@ -218,6 +219,11 @@ class _Combined(Kernel):
     def is_signed(self) -> bool:  # type: ignore[override]
         """Whether bins may be negative: only if every part allows it."""
         return all(kernel.is_signed for kernel in self.kernels)
+
+    @property
+    def compares_entries(self) -> bool:  # type: ignore[override]
+        """Whether values come from the entries that two rows share: of any part."""
+        return any(kernel.compares_entries for kernel in self.kernels)
 
     def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Self:
         """Return this kernel with every part fitted to X."""

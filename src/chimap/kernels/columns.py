@@ -53,6 +53,11 @@ class OnColumns(Kernel):
         return bool(self.kernel.is_signed)
 
     @property
+    def compares_entries(self) -> bool:  # type: ignore[override]
+        """Whether values come from the entries that two rows share."""
+        return bool(self.kernel.compares_entries)
+
+    @property
     def degree(self) -> float | None:
         return self.kernel.degree
 

@@ -41,6 +41,7 @@ class MinMax(Kernel):
 
     degree = 0.0  # a common factor changes nothing
     name = "minmax"
+    compares_entries = True
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m) of rows X (n, bins) and Y (m, bins), in their floating type."""

@@ -41,6 +41,10 @@ HoldOut: TypeAlias = Callable[
 whether labels are classes, and a seed."""
 
 _COUNTED_ROWS = 1000  # whose entries in each column are counted
+_SMALL, _MOST_LARGE = (
+    16,
+    0.05,
+)  # the largest small number, and the share of entries that may be others where rows are small
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ class Facts:
 def filling_of(source: Source) -> FilledShares:
     """Return how filled the columns of a source are, dense or CSR: by random rows where reading them is cheap."""
     n, size = min(source.n_rows, _COUNTED_ROWS), max(1, TAKEN_BYTES // (8 * source.n_features))
-    counts, n_counted = np.zeros(source.n_features, np.intp), 0
+    counts, n_counted, n_large = np.zeros(source.n_features, np.intp), 0, 0
     if source.can_seek and source.stored_rows <= _COUNTED_ROWS:
         places = choose_rows(source.n_rows, n, 0)
         pieces = (source.take(places[piece]) for piece in _arrays.slices(n, size))
@@ -159,7 +163,9 @@ def filling_of(source: Source) -> FilledShares:
         else:
             counts += np.count_nonzero(X, axis=0)
         n_counted += X.shape[0]
-    return FilledShares(counts / n_counted)
+        values = _arrays.stored_values(X)
+        n_large += int(np.count_nonzero((values > _SMALL) | (values != np.rint(values))))
+    return FilledShares(counts / n_counted, bool(n_large <= _MOST_LARGE * counts.sum()))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from chimap.backends import backend_of, on_host
 from chimap.data import Source
 from chimap.data.table import named_blocks
 from chimap.engines.rates import RATES
-from chimap.kernels import MinMax
 from chimap.machines.base import Cost, Facts
 from chimap.moments.kept_rows import FilledShares
 from chimap.recipe.recipe import Recipe
@@ -118,9 +117,8 @@ def block_plan(recipe: Recipe, facts: Facts) -> BlockPlan:
     seconds = recipe.time_limit or USUAL_SECONDS
     terms = terms_of(recipe, BLOCK_TERMS) * share_of_columns(recipe.blocks, source)
     stored = int(terms * source.n_features)
-    columns = terms * facts.filling.dense_columns if on_host(recipe.device) else stored
-    if compares_entries(recipe):
-        columns = float(facts.filling.shares.sum()) * RATES.products / (2 * RATES.entries_of_columns)
+    is_by_columns = on_host(recipe.device) or compares_entries(recipe)
+    columns = sweep_columns(recipe, facts) if is_by_columns else stored
     least = min(FEWEST_BLOCK_ROWS, source.n_rows)
 
     def of_blocks(block_rows: int) -> BlockPlan:
@@ -155,9 +153,21 @@ def block_plan(recipe: Recipe, facts: Facts) -> BlockPlan:
     return next((plan for plan in fitting if plan.n_rows >= enough), fitting[-1])
 
 
+def sweep_columns(recipe: Recipe, facts: Facts) -> float:
+    """Return the dense columns whose products take this machine as long as kernel values, in all blocks together."""
+    filling, share = facts.filling, share_of_columns(recipe.blocks, facts.source)
+    if not compares_entries(recipe):
+        return terms_of(recipe, BLOCK_TERMS) * share * filling.dense_columns
+    if filling.are_small and recipe.normalize is None and recipe.given_bin_weights is None:
+        seconds = float(filling.shares.sum()) / RATES.small_entries
+    else:
+        seconds = float(np.square(filling.shares).sum()) / RATES.shared_entries
+    return share * seconds * RATES.products / 2
+
+
 def compares_entries(recipe: Recipe) -> bool:
     """Whether values are computed entry by entry, and not from products: of the min-max kernel."""
-    return any(isinstance(kernel, MinMax) for kernel in recipe.exact_kernels)
+    return any(kernel.compares_entries for kernel in recipe.exact_kernels)
 
 
 def outputs_bytes(n_targets: int) -> int:

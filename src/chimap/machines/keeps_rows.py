@@ -10,7 +10,7 @@ from chimap._messages import Message, Setting
 from chimap.backends import on_host
 from chimap.features.exact import MOST_ROWS
 from chimap.features.families import AutomaticFeatures, has_number
-from chimap.kernels import Exponential, MinMax
+from chimap.kernels import Exponential
 from chimap.machines.base import Facts, Machine, Refusals, Winner
 from chimap.machines.block_plan import block_plan, choice_seconds, compares_entries, share_of_columns, terms_of
 from chimap.recipe import Recipe
@@ -130,7 +130,7 @@ def against_blocks(recipe: Recipe, facts: Facts, declined: str) -> str:
         return "blocks are solved by ridge"
     if not facts.is_shared:
         return "targets have rows or weights of their own, or there are none"
-    if not any(isinstance(kernel, Exponential | MinMax) for kernel in recipe.exact_kernels):
+    if not (compares_entries(recipe) or any(isinstance(kernel, Exponential) for kernel in recipe.exact_kernels)):
         return "the kernel is not exponential"
     if compares_entries(recipe) and not facts.filling.is_sparse:
         return "the min-max kernel takes long on dense rows"

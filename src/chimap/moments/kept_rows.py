@@ -53,9 +53,13 @@ class OtherRows:
 
 @dataclass(frozen=True, eq=False)
 class FilledShares:
-    """The share of rows in which each column is filled, (p,): it decides whether rows are kept dense or in CSR."""
+    """The share of rows in which each column is filled, (p,): it decides whether rows are kept dense or in CSR.
+
+    are_small: whether nearly all entries are small whole numbers, such as counts.
+    """
 
     shares: np.ndarray
+    are_small: bool = False
 
     @property
     def is_sparse(self) -> bool:
