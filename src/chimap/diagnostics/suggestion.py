@@ -1,4 +1,6 @@
-"""Which rows of a pool to label next: those that would tell the most about all of it.
+"""Which rows of a pool to label next: those that would tell the most about all of it; or to sequence deeper.
+
+What rows are worth is said by a rule, ``LabelNext`` here, or ``deeper.SequenceDeeper``.
 
 Outputs of the pool have the covariance of ridge as a Gaussian process, given the labelled rows l (Rasmussen and
 Williams, 2006, sec. 2.2),
@@ -22,14 +24,15 @@ process regression: active data selection and test point rejection, 2000.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from chimap import _arrays
+from chimap._catalogue import Catalogue
 from chimap._errors import InputError
 from chimap._formatting import number, percent, words
 from chimap._messages import Message
@@ -38,6 +41,7 @@ from chimap._types import ArrayLike, Rows
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.data.split import name_of_whole
+from chimap.data.views import ChosenRows
 from chimap.diagnostics.answer import Answer
 from chimap.diagnostics.audited import RowValues
 from chimap.models.answers import ClassAnswers, class_scores
@@ -54,9 +58,47 @@ _MOST_LABELLED, _MOST_OF_POOL = 4000, 2000  # rows whose kernel values are in me
 _FREE = 1e4  # variance of the intercept, which has no prior, over the scatter of a row
 
 
+class Words(NamedTuple):
+    """How a rule is told: what is asked, why rows are chosen, what they take away, and the axis of their number."""
+
+    title: str
+    about: str
+    removed: str
+    axis: str
+
+
+class Choice(NamedTuple):
+    """Places of the units that a rule chooses, the share removed by each and all before it, outputs and facts."""
+
+    order: Sequence[int]
+    removed: np.ndarray
+    outputs: np.ndarray
+    facts: Mapping[str, object]
+
+
+class Rule(Protocol):
+    """What rows of a pool are worth."""
+
+    words: ClassVar[Words]
+
+    def chosen(
+        self,
+        model: Model,
+        rows: Source,
+        units: Sequence[np.ndarray],
+        prices: np.ndarray,
+        n: int,
+        rng: np.random.Generator,
+    ) -> Choice:
+        """Return n units of the rows (m,) by what they are worth, of which each has a price."""
+        ...
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Suggestion(Answer):
-    """Rows or groups of a pool in the order in which to label them. See ``Answer`` for the other fields.
+    """Rows or groups of a pool in the order in which to label them, or to sequence them deeper.
+
+    See ``Answer`` for the other fields.
 
     Parameters
     ----------
@@ -65,11 +107,13 @@ class Suggestion(Answer):
     places : tuple of ndarray of int
         Places of their rows in the pool.
     removed : ndarray of shape (n,)
-        Share of the uncertainty about the pool that is gone once each and all before it are labelled.
+        Share of the uncertainty about the pool that is gone once each and all before it are labelled, or are deeper.
     answers : tuple
         What the model answers today; None for groups.
     are_groups : bool
         Whether groups are chosen.
+    words : Words
+        What was asked, in words.
     """
 
     kind: ClassVar[str] = "suggestion"
@@ -79,6 +123,7 @@ class Suggestion(Answer):
     removed: np.ndarray
     answers: tuple[object, ...]
     are_groups: bool
+    words: Words
 
     @property
     def noun(self) -> str:
@@ -88,7 +133,7 @@ class Suggestion(Answer):
     @property
     def sentence(self) -> str:
         """How much the suggestion tells."""
-        return f"{len(self.chosen)} {self.noun} remove {percent(self.removed[-1])} of what is uncertain in the pool"
+        return f"{len(self.chosen)} {self.noun} remove {percent(self.removed[-1])} of {self.words.removed}"
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Return heads and cells of the table."""
@@ -106,9 +151,10 @@ def suggest(
     groups: ArrayLike | str | None = None,
     cost: ArrayLike | str | None = None,
     labelled: object = None,
+    deeper: float | None = None,
     random_state: int = 0,
 ) -> Suggestion:
-    """Return the rows of a pool that are worth a label, the first one first; see the module.
+    """Return the rows of a pool that are worth a label, or more counts, the first one first; see the module.
 
     Parameters
     ----------
@@ -124,6 +170,8 @@ def suggest(
         What a label of each row costs, above 0, or the name of its column; a group costs the sum of its rows.
     labelled : rows as ``pool``, default=None
         Rows that have a label. None takes those that an exact machine keeps.
+    deeper : float, default=None
+        In place of labels, suggest rows of counts to sequence this many times as deep; see ``diagnostics.deeper``.
     random_state : int, default=0
         Seed of the rows that are drawn.
 
@@ -134,7 +182,8 @@ def suggest(
     Raises
     ------
     DataError
-        If the pool is smaller than n, a cost is not above 0, or the model keeps no rows and ``labelled`` is not given.
+        If the pool is smaller than n, a cost is not above 0, or the model keeps no rows and ``labelled`` is not given;
+        with ``deeper``, if rows are no counts.
 
     Examples
     --------
@@ -157,22 +206,21 @@ def suggest(
     if not 1 <= n <= len(units):
         raise DataError(Message("{n=}: {} has {:,} {} to choose from.", n, source.name, len(units), _noun(groups)))
     prices = _prices(source, cost, drawn)
-    X = _arrays.take_rows(fitted.schema.rows(source).take(np.arange(source.n_rows)), drawn)
-    with threads(fitted.n_jobs):
-        known = None if labelled is None else _some(rng, fitted, open_source(labelled, like=model))
-        square, n_known = _kernel(rng, fitted, X, known)
-        outputs = fitted.outputs_of_all(fitted.preparation(X, 0, source.name))
-        covariance = _posterior(square, n_known, float(fitted.learned.alpha or 1.0))
-        order, removed = greedy(
-            covariance, float(fitted.learned.alpha or 1.0), _weights(fitted, outputs), units, prices, n
+    if deeper is not None and labelled is not None:
+        raise InputError(
+            Message("{labelled} is for rows to label, and {deeper} for rows that have none: leave one out.")
         )
+    rule = RULES["label"](labelled) if deeper is None else RULES["deeper"](deeper)
+    rows = ChosenRows(fitted.schema.rows(source), drawn, None)
+    with threads(fitted.n_jobs):
+        order, removed, outputs, found = rule.chosen(fitted, rows, units, prices, n, rng)
     predicted = np.asarray(fitted.answers.predicted(outputs))
     are_groups = groups is not None
     facts = {
         "file": name_of_whole(source.name),
         "rows of the pool": source.n_rows,
         "rows looked at": drawn.size if drawn.size < source.n_rows else None,
-        "labelled rows": n_known,
+        **found,
         "model": f"{type(model).__name__} ({fitted.describe()['kernel']})",
     }
     return Suggestion(
@@ -181,9 +229,48 @@ def suggest(
         removed=removed,
         answers=tuple(None if are_groups else predicted[units[i][0]] for i in order),
         are_groups=are_groups,
+        words=rule.words,
         data={name: fact for name, fact in facts.items() if fact is not None},
-        settings={"n": n, "random_state": random_state},
+        settings={"n": n, "deeper": deeper, "random_state": random_state},
     )
+
+
+@dataclass(frozen=True)
+class LabelNext:
+    """Rows are worth what their labels tell about the pool; ``labelled`` are rows that have one, see ``suggest``."""
+
+    labelled: object
+    words: ClassVar[Words] = Words(
+        "What to label next",
+        "In this order: each is chosen for what it removes after all before it. Certain answers count less, and a copy "
+        "of a labelled row removes next to nothing.",
+        "what is uncertain in the pool",
+        "Labelled",
+    )
+
+    def chosen(
+        self,
+        model: Model,
+        rows: Source,
+        units: Sequence[np.ndarray],
+        prices: np.ndarray,
+        n: int,
+        rng: np.random.Generator,
+    ) -> Choice:
+        """See ``Rule``."""
+        X = rows.take(np.arange(rows.n_rows))
+        known = None if self.labelled is None else _some(rng, model, open_source(self.labelled, like=model))
+        square, n_known = _kernel(rng, model, X, known)
+        outputs = model.outputs_of_all(model.preparation(X, 0, rows.name))
+        alpha = float(model.learned.alpha or 1.0)
+        order, removed = greedy(_posterior(square, n_known, alpha), alpha, _weights(model, outputs), units, prices, n)
+        return Choice(order, removed, outputs, {"labelled rows": n_known})
+
+
+RULES: Catalogue[Callable[..., Rule]] = Catalogue(
+    {"label": LabelNext, "deeper": "chimap.diagnostics.deeper:SequenceDeeper"}
+)
+"""What rows may be suggested for."""
 
 
 def greedy(
@@ -316,9 +403,8 @@ def choices(suggestion: Suggestion) -> Section:
     """Return the suggestion as a curve and a table."""
     heads, cells = suggestion.table()
     return Section(
-        "What to label next",
-        "In this order: each is chosen for what it removes after all before it. Certain answers count less, and a copy "
-        "of a labelled row removes next to nothing.",
+        suggestion.words.title,
+        suggestion.words.about,
         (Figure(lambda: curve(suggestion)),),
         folded(heads, cells, suggestion.noun, ("number", "text", "text", "number"), listed=20),
         lead=suggestion.sentence,
@@ -326,11 +412,11 @@ def choices(suggestion: Suggestion) -> Section:
 
 
 def curve(suggestion: Suggestion) -> str:
-    """Draw the uncertainty that is removed by the number of labels."""
+    """Draw the uncertainty that is removed by the number of rows or groups."""
     removed = np.append(0, suggestion.removed)
     with drawing(330, 200) as (figure, axes):
         axes.plot(range(removed.size), 100 * removed, color=GOOD, marker="o", markersize=3)
-        axes.set(xlabel=f"Labelled {suggestion.noun}", ylabel="Uncertainty removed, %", ylim=(0, None))
+        axes.set(xlabel=f"{suggestion.words.axis} {suggestion.noun}", ylabel="Uncertainty removed, %", ylim=(0, None))
         axes.grid(axis="y")
         last = f"{len(suggestion.chosen)} {suggestion.noun} remove {number(100 * suggestion.removed[-1], 3)} %"
         return to_svg(figure, "suggestion", f"Uncertainty removed: {last}.")

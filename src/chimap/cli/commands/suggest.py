@@ -1,4 +1,4 @@
-"""``chimap suggest``: the rows of a pool that are worth a label."""
+"""``chimap suggest``: the rows of a pool that are worth a label, or more counts."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def suggest(
     n: int = 20,
     cost: str | None = None,
     labelled: str | None = None,
+    deeper: float | None = None,
     output: Path | None = None,
     report: Path | None = None,
     table: Annotated[TableOptions, Without("split", "sample_weight", "covariates")],
@@ -30,11 +31,12 @@ def suggest(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Suggest which rows of POOL to label next.
+    """Suggest which rows of POOL to label next, or to sequence deeper.
 
     A label tells about the rows that are like it. Rows are chosen one after the other for how much of what MODEL does
     not know about POOL each removes: uncertain answers count, and near copies are not chosen twice. With --groups,
-    whole groups are chosen, such as the donors whose cells to label.
+    whole groups are chosen, such as the donors whose cells to label. With --deeper, rows of counts are chosen for how
+    much the chance falls that their answer is not that of full depth.
 
     Parameters
     ----------
@@ -47,6 +49,8 @@ def suggest(
         their labels tell for it.
     labelled : DATA, common
         Rows with labels, for models that keep none of the rows they were fitted on.
+    deeper : TIMES, common
+        Suggest rows to sequence this many times as deep, such as 2, in place of rows to label.
     output : FILE, common
         File to write, .csv: the suggested rows or groups, the first one first.
     report : PAGE, common
@@ -55,8 +59,8 @@ def suggest(
     \b
     Examples:
       chimap suggest my.model unlabelled.csv --n 20
-      chimap suggest my.model unlabelled.csv --cost minutes --output next.csv
-      chimap suggest cells.model new.h5ad --n 3 --groups donor --report next.html
+      chimap suggest cells.model new.h5ad --n 3 --groups donor --cost minutes --output next.csv
+      chimap suggest samples.model table.biom --n 20 --deeper 2 --report next.html
     """
     from chimap import load
     from chimap import suggest as suggested
@@ -74,7 +78,7 @@ def suggest(
     known = None if labelled is None else data_rows.open_data(labelled, None, fitted.fitted, silent=json, table=table)
     groups = data_rows.groups_of(source, table)
     with show.busy("choosing rows"):
-        found = suggested(fitted, source, n, groups=groups, cost=cost, labelled=known, random_state=seed)
+        found = suggested(fitted, source, n, groups=groups, cost=cost, labelled=known, deeper=deeper, random_state=seed)
     if output is not None:
         _write(found, output)
     if report is not None:

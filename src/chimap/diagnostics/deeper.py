@@ -1,0 +1,106 @@
+"""Which rows of a pool to sequence deeper: those whose answers chance may have made, and more counts would settle.
+
+The margin of a row at full depth is taken to be normal, with the mean and the variance V of what a much deeper sample
+shows (``diagnostics.depth``). That at t times the counts has the variance V_t. It is what is then expected of full
+depth, a martingale, so that the two have the covariance V_t. A row is worth
+
+    P(answer now is not that of full depth) - P(answer at t times the counts is not that of full depth),
+
+which is small both where the answer is certain and where no number of counts in reach makes it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.stats import norm
+
+from chimap._errors import InputError
+from chimap._messages import Message
+from chimap.data import Source
+from chimap.diagnostics.depth import MarginSpread, Samples
+from chimap.diagnostics.suggestion import Choice, Words
+from chimap.models.model import Model
+
+_FULL = 32.0  # times the deeper counts: about all that a row would ever show
+_NODES = norm.ppf((np.arange(256) + 0.5) / 256)  # of a normal variable, each as probable as the others
+
+
+@dataclass(frozen=True)
+class SequenceDeeper:
+    """Rows are worth the answers that more counts settle; see the module.
+
+    Parameters
+    ----------
+    times : float
+        As how many times as deep a row is sequenced, above 1.
+    """
+
+    times: float
+    words: ClassVar[Words] = Words(
+        "What to sequence deeper",
+        "In this order: each is chosen for how much the chance falls that its answer is not that of full depth. "
+        "Answers that hold already are worth nothing, and those that so many counts would not settle are worth little.",
+        "the answers expected to differ at full depth",
+        "Deeper",
+    )
+
+    def __post_init__(self) -> None:
+        if not self.times > 1:
+            raise InputError(Message("{deeper} must be above 1, as many times as deep; got {!r}.", self.times))
+
+    def chosen(
+        self,
+        model: Model,
+        rows: Source,
+        units: Sequence[np.ndarray],
+        prices: np.ndarray,
+        n: int,
+        rng: np.random.Generator,
+    ) -> Choice:
+        """See ``suggestion.Rule``."""
+        samples, _ = Samples.read(model, rows)
+        now, later = changes(samples, self.times, rng)
+        worth = np.array([(now - later)[unit].sum() for unit in units])
+        order = np.argsort(-worth / [prices[unit].sum() for unit in units], kind="stable")[:n]
+        facts = {"counts a row": f"median {np.median(samples.totals):,.0f}", "answers to change": f"{now.sum():.1f}"}
+        return Choice(order.tolist(), np.cumsum(worth[order]) / max(float(now.sum()), 1e-300), samples.outputs, facts)
+
+
+def changes(rows: Samples, times: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probabilities (n,) that the answers now, and at ``times`` the counts, are not those of full depth.
+
+    Of several tasks, those of the least certain one. Empty rows have none to lose: 0.
+    """
+    now, later = np.zeros((2, rows.totals.size))
+    filled = np.flatnonzero(rows.totals)
+    totals = rows.totals[filled]
+    deeper, full = (
+        rows.deeper(filled, np.ceil(many * totals).astype(np.int64), rng, totals=totals)
+        for many in (times, _FULL * times)
+    )
+    tolerance = None if rows.tolerance is None else rows.tolerance[filled]
+    now[filled] = _differing(MarginSpread(rows.margins[filled], np.zeros_like(full.mean), full.held), full, tolerance)
+    later[filled] = np.minimum(now[filled], _differing(deeper, full, tolerance))
+    return now, later
+
+
+def _differing(known: MarginSpread, full: MarginSpread, tolerance: np.ndarray | None) -> np.ndarray:
+    """Return the probability (n,) that answers by known margins differ from those of full depth.
+
+    tolerance (n, k): how far predictions of numbers may be; None for classes.
+    """
+    shared = np.minimum(known.deviation, full.deviation)
+    left = np.sqrt(np.maximum(full.deviation**2 - shared**2, 0)) + 1e-12 + 1e-9 * np.abs(full.mean)
+    found = np.zeros(full.mean.shape)
+    for node in _NODES:
+        margin, expected = known.mean + node * known.deviation, full.mean + node * shared
+        if tolerance is None:
+            found += norm.cdf(-np.sign(margin) * expected / left)
+        else:
+            low, high = ((margin + sign * tolerance - expected) / left for sign in (-1, 1))
+            found += 1 - norm.cdf(high) + norm.cdf(low)
+    return np.asarray(found.max(axis=1) / _NODES.size)
