@@ -57,7 +57,7 @@ def curve(X: np.ndarray, y: np.ndarray, normalize: str, seed: int, is_random: bo
         known, left = np.append(known, left[places]), np.delete(left, places)
 
 
-SHALLOW = {"mlrepo_gevers_ileum": 60, "mlrepo_qin2014": 400, "cell_seg": 10, "cell_pbmc68k": 40}  # counts of a row
+SHALLOW = {"mlrepo_claesson": 60, "mlrepo_gevers_ileum": 60, "cell_seg": 10, "cell_pbmc68k": 40}  # counts of a row
 MOST_DEEPENED = 500  # rows of a table
 
 

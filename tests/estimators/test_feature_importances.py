@@ -10,7 +10,13 @@ from sklearn.datasets import load_digits
 from sklearn.feature_selection import RFE, RFECV, SelectFromModel
 from sklearn.pipeline import make_pipeline
 
-from chimap import FourierKernelLearner, HistogramClassifier, HistogramRegressor
+from chimap import (
+    FourierKernelLearner,
+    HistogramClassifier,
+    HistogramRegressor,
+    LookupClassifier,
+    OnlineIntersectionClassifier,
+)
 
 pd = pytest.importorskip("pandas")
 
@@ -54,6 +60,18 @@ def test_coef_is_there_only_where_a_bin_is_a_feature():
     with pytest.raises(AttributeError, match="feature_importances_"):
         curved.coef_  # noqa: B018
     assert not hasattr(FourierKernelLearner("exp-chi2", random_state=0, max_iter=2).fit(X, y), "coef_")
+
+
+@pytest.mark.parametrize("machine", [LookupClassifier(), OnlineIntersectionClassifier(random_state=0)])
+def test_machines_of_tables_have_the_movement_of_their_functions(machine):
+    found = SelectFromModel(machine).fit(X, y)
+    shares = found.estimator_.feature_importances_
+    assert shares.sum() == pytest.approx(1)
+    assert shares[0] == 0 < shares[36]
+    assert not found.get_support()[X.max(axis=0) == 0].any()
+    tables = found.estimator_.tables_
+    scores = np.hypot.reduce(tables.std(axis=2))
+    np.testing.assert_allclose(shares, scores / scores.sum())
 
 
 def test_a_compiled_model_has_that_of_its_own():

@@ -8,6 +8,7 @@ import pytest
 from chimap._onnx import Graph, Value
 from chimap.selection.calibration import Calibration
 from chimap.selection.conformal import Conformal
+from chimap.selection.scoring import HeldOutScore
 from chimap.selection.structures import STRUCTURES, Nominal
 
 CLASSES = np.array(["a", "b", "c", "d", "e"])
@@ -88,7 +89,7 @@ def test_scores_of_outputs_do_not_depend_on_the_order_of_rows_and_parts_are_left
     structure = KINDS[kind]
     classes = structure.arranged(CLASSES)
     for scoring in (None, "accuracy", *structure.scorers):
-        score = structure.score(classes[PLACES], classes, scoring, RNG.random(400), None)
+        score = structure.score(HeldOutScore(classes[PLACES], classes, scoring, RNG.random(400)))
         rows = RNG.permutation(400)
         assert score(OUTPUTS[rows], rows) == pytest.approx(score(OUTPUTS), abs=1e-12)
         without = score.without_each(OUTPUTS, np.arange(400), np.arange(400) % 4)

@@ -53,11 +53,11 @@ def test_optimum_on_the_expanded_features(psi, loss):
     X, y = classes(200, 8)
     model = LookupClassifier(psi, loss=loss, **SETTINGS).fit(X, y)
     Z = model.map_.transform(X)
-    assert model.coef_.shape == (3, Z.shape[1])
+    assert model.feature_coef_.shape == (3, Z.shape[1])
     for column in range(3):
         value = objective_of(model, Z, y, column)
         best = minimize(value, np.zeros(Z.shape[1] + 1), jac=True, method="BFGS", options={"gtol": 1e-7})
-        found = np.append(model.coef_[column], model.intercept_[column])
+        found = np.append(model.feature_coef_[column], model.intercept_[column])
         assert value(found)[0] <= best.fun * (1 + 1e-7)
         np.testing.assert_allclose(found, best.x, atol=1e-3 * np.abs(best.x).max())
 
@@ -67,10 +67,10 @@ def test_agrees_with_liblinear_and_logistic_regression():
     svm = LookupClassifier(fit_intercept=False, **SETTINGS).fit(X, y)
     Z = svm.map_.transform(X)
     peer = LinearSVC(C=20, fit_intercept=False, tol=1e-10, max_iter=100000, dual=False).fit(Z, y)
-    np.testing.assert_allclose(svm.coef_, peer.coef_, rtol=0, atol=2e-4 * np.abs(peer.coef_).max())
+    np.testing.assert_allclose(svm.feature_coef_, peer.coef_, rtol=0, atol=2e-4 * np.abs(peer.coef_).max())
     logistic = LookupClassifier(loss="logistic", **SETTINGS).fit(X, y)
     peer = LogisticRegression(C=20, tol=1e-9, max_iter=10000).fit(Z, y)
-    np.testing.assert_allclose(logistic.coef_, peer.coef_, rtol=0, atol=2e-4 * np.abs(peer.coef_).max())
+    np.testing.assert_allclose(logistic.feature_coef_, peer.coef_, rtol=0, atol=2e-4 * np.abs(peer.coef_).max())
     np.testing.assert_allclose(logistic.intercept_, peer.intercept_, rtol=1e-3)
 
 
@@ -79,7 +79,7 @@ def test_agrees_with_liblinear_and_logistic_regression():
 def test_decision_is_that_of_the_weights_on_the_features(psi, n_classes):
     X, y = classes(150, 10, n_classes)
     model = LookupClassifier(psi).fit(X, y)
-    expected = model.map_.transform(X) @ model.coef_.T + model.intercept_
+    expected = model.map_.transform(X) @ model.feature_coef_.T + model.intercept_
     expected = expected[:, 0] if n_classes == 2 else expected
     for rows in (X, sp.csr_matrix(X)):
         np.testing.assert_allclose(model.decision_function(rows), expected, rtol=1e-12, atol=1e-13)
@@ -92,8 +92,8 @@ def test_decision_is_that_of_the_weights_on_the_features(psi, n_classes):
 def test_sparse_as_dense(kind):
     X, y = classes(200, 12)
     dense, sparse = (LookupClassifier(**SETTINGS).fit(rows, y) for rows in (X, SPARSE_KINDS[kind](X)))
-    scale = np.abs(dense.coef_).max()
-    np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=0, atol=1e-5 * scale)
+    scale = np.abs(dense.feature_coef_).max()
+    np.testing.assert_allclose(sparse.feature_coef_, dense.feature_coef_, rtol=0, atol=1e-5 * scale)
 
 
 def test_signed_rows():
@@ -101,7 +101,7 @@ def test_signed_rows():
     y = np.sqrt(np.abs(X[:, 0])) * np.sign(X[:, 0]) - X[:, 1] > 0
     model = LookupClassifier(AnchorMap(chi2.signed()), alpha=0.01).fit(X, y)
     assert model.score(X, y) > 0.95
-    expected = model.map_.transform(X) @ model.coef_[0] + model.intercept_[0]
+    expected = model.map_.transform(X) @ model.feature_coef_[0] + model.intercept_[0]
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-12, atol=1e-13)
 
 
@@ -112,7 +112,7 @@ def test_codes_are_enough():
     codes = psi.transform(X)
     model = LookupClassifier().fit_codes(codes, labels, psi)
     whole = LookupClassifier(AnchorMap()).fit(X, labels)
-    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-12)
+    np.testing.assert_allclose(model.feature_coef_, whole.feature_coef_, rtol=1e-12)
     assert set(model.predict(X)) == {"a", "b", "c"}
     assert model.score(X, labels) > 0.9
     assert model.codes_bytes_ == codes.nbytes == 200 * 12
@@ -121,7 +121,7 @@ def test_codes_are_enough():
 def test_threads_and_copies_change_nothing():
     X, y = classes(3000, 30)
     one, two = (LookupClassifier(n_jobs=n).fit(X, y) for n in (1, 2))
-    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.feature_coef_, two.feature_coef_)
     again = pickle.loads(pickle.dumps(one))
     np.testing.assert_array_equal(again.decision_function(X), one.decision_function(X))
     assert clone(one).get_params()["alpha"] == 1.0

@@ -8,7 +8,7 @@ from sklearn.metrics import cohen_kappa_score, mean_absolute_error
 
 from chimap._errors import InputError
 from chimap.selection.ordered import OrderedClasses, mean_steps, medians, weighted_kappa
-from chimap.selection.scoring import best_temperature, probabilities
+from chimap.selection.scoring import HeldOutScore, best_temperature, probabilities
 
 RNG = np.random.default_rng(0)
 
@@ -46,7 +46,7 @@ def test_scores_are_those_of_scikit_learn(weights, n_classes):
     }
     for name, value in expected.items():
         classes = np.arange(n_classes)
-        score = OrderedClasses(classes).score(truth, classes, name, weights, None)
+        score = OrderedClasses(classes).score(HeldOutScore(truth, classes, name, weights))
         assert score(outputs) == pytest.approx(value, abs=1e-12)
 
 

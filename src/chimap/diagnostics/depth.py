@@ -170,44 +170,7 @@ def depth(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> Depth:
-    """Return whether rows of counts are deep enough for their answers, and from which depth on they would be.
-
-    Parameters
-    ----------
-    X : array, sparse matrix, data frame or source of n rows
-        Rows of counts, which are held in memory.
-    times : float, default=4.0
-        The depth of the deeper sample whose answer is meant, as a multiple of that of the row.
-    hold : float, default=0.9
-        The share of answers that is to hold.
-    depths : sequence of int or None, default=None
-        Depths of the curve, at most half of the counts of some rows; None spreads ten of them.
-    random_state : int, default=0
-        Seed of the draws.
-    progress : Progress or None, default=None
-        Receives the rows that are done.
-
-    Returns
-    -------
-    Depth
-
-    Raises
-    ------
-    DataError
-        If the rows are no counts: negative, or not whole.
-    ValueError
-        If ``times`` is not above 1, or a depth is above what rows have.
-
-    Examples
-    --------
-    >>> from chimap import HistogramClassifier
-    >>> rng = np.random.default_rng(0)
-    >>> shares, y = rng.dirichlet(np.ones(8), size=2), np.arange(80) % 2
-    >>> X = np.array([rng.multinomial(400, shares[label]) for label in y])
-    >>> found = HistogramClassifier("chi2", normalize="l1").fit(X, y).depth(X)
-    >>> found.is_exact, int(found.too_shallow.sum()), found.stability.shape
-    (True, 0, (80,))
-    """
+    """Return what ``HistogramClassifier.depth`` documents; ``progress`` receives the rows that are done."""
     if not times > 1:
         raise InputError(Message("{times} must be above 1, as many times as deep as the rows are; got {!r}.", times))
     if not 0 < hold < 1:

@@ -47,6 +47,7 @@ class Encoding:
 
     _codec: Sometimes[Codec]
     classes_: np.ndarray
+    tables_: np.ndarray
     class_weight_: Sometimes[np.ndarray | None]
     _calibration: Sometimes[Calibration | TaskCalibration]
     _conformal: Sometimes[Conformal | None]
@@ -66,6 +67,13 @@ class Encoding:
         """Learn how outputs become answers from outputs for rows that the machine has not seen."""
         answers = ClassAnswers.of(held_out, Task(self._codec, class_weight=self.class_weight_))
         self._calibration, self._conformal = answers.calibration, answers.conformal
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """How far the function of each bin moves over its table (the root mean square of all scores), with sum 1."""
+        moved = np.sqrt(np.square(self.tables_.std(axis=2)).sum(axis=0))
+        total = moved.sum()
+        return np.asarray(moved / total if total > 0 else moved)
 
     @property
     def _answers(self) -> ClassAnswers | RealAnswers:

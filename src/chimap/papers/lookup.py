@@ -82,7 +82,7 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
         The fitted map.
     classes_ : ndarray of shape (classes,)
         The class labels.
-    coef_ : ndarray of shape (t, n_terms_ * bins)
+    feature_coef_ : ndarray of shape (t, n_terms_ * bins)
         Weights; t is 1 for two classes.
     intercept_ : ndarray of shape (t,)
         Intercepts.
@@ -90,6 +90,8 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
         The tables T.
     n_iter_ : int
         Number of iterations.
+    feature_importances_ : ndarray of shape (bins,)
+        The share of each bin in what the tables T say.
     codes_bytes_ : int
         Bytes that the training codes took.
 
@@ -112,7 +114,7 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
     map_: AnchorMap
-    coef_: Annotated[np.ndarray, Shape("t", "terms")]
+    feature_coef_: Annotated[np.ndarray, Shape("t", "terms")]
     intercept_: Annotated[np.ndarray, Shape("t")]
     tables_: Annotated[np.ndarray, Shape("t", "n_features_in_", "codes")]
     n_iter_: int
@@ -215,8 +217,8 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
             solution = self._minimise(codes, signs, w, map, self.tol)
             self._take_held_out(self._held_out(counted, signs, w, map))
         self.map_, self.n_features_in_ = map, map.n_features_in_
-        self.coef_, self.intercept_ = solution
-        self.tables_ = map.tables(self.coef_)
+        self.feature_coef_, self.intercept_ = solution
+        self.tables_ = map.tables(self.feature_coef_)
         self.codes_bytes_ = _arrays.stored_bytes(codes)
         return self
 
@@ -254,7 +256,7 @@ class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
         check_is_fitted(self)
         tables = made_from(self, 1e-6, "1GiB")
         tables.exact_, tables._is_mixed = None, False
-        exact = self.map_.code_tables(self.coef_.T, self.intercept_)
+        exact = self.map_.code_tables(self.feature_coef_.T, self.intercept_)
         assert isinstance(tables, CompiledClassifier)
         assert exact is not None
         tables.tables_ = exact
@@ -380,7 +382,7 @@ def _parts(model: LookupClassifier) -> ModelParts:
     answers = answers_of(model)
     return ModelParts(
         psi,
-        model.coef_.T,
+        model.feature_coef_.T,
         model.intercept_,
         Preparation([], np.dtype(np.float64), None),
         model.classes_,

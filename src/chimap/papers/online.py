@@ -77,6 +77,8 @@ class OnlineIntersectionClassifier(ClassTargets, Encoding, BaseEstimator):
         Intercepts b.
     ranges_ : ndarray of shape (bins,)
         The last knot of each bin; larger values count as this one.
+    feature_importances_ : ndarray of shape (bins,)
+        The share of each bin in what the tables say.
     t_ : int
         Number of steps made.
     n_iter_ : int

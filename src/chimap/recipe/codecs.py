@@ -155,7 +155,7 @@ class ClassCodec:
 
     def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
         """See ``Codec``."""
-        return self.structure.score(y, self.classes, scoring, sample_weight, self.positive)
+        return self.structure.score(HeldOutScore(y, self.classes, scoring, sample_weight, self.positive))
 
     def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
         """See ``Codec``."""

@@ -18,7 +18,6 @@ from chimap._catalogue import Catalogue
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._onnx import Value
-from chimap._types import Scoring
 from chimap.data.label_kinds import places_among
 from chimap.model_files import register, register_addresses
 from chimap.selection.calibration import Calibration
@@ -82,15 +81,8 @@ class Structure(ABC):
         """Return the least sets (n, k) of a kind that the structure has, which hold these."""
 
     @abstractmethod
-    def score(
-        self,
-        y: np.ndarray,
-        classes: np.ndarray,
-        scoring: Scoring,
-        sample_weight: np.ndarray | None,
-        positive: int | None,
-    ) -> OutputScore:
-        """Return the score of linear outputs for rows with labels y (n,); the arguments are those of HeldOutScore."""
+    def score(self, asked: HeldOutScore) -> OutputScore:
+        """Return the score of linear outputs that is asked for, as one of classes without a relation."""
 
     @abstractmethod
     def measures(self, confusion: np.ndarray) -> list[Measure]:
@@ -136,16 +128,9 @@ class Nominal(Structure):
         """Return the sets as they are."""
         return sets
 
-    def score(
-        self,
-        y: np.ndarray,
-        classes: np.ndarray,
-        scoring: Scoring,
-        sample_weight: np.ndarray | None,
-        positive: int | None,
-    ) -> OutputScore:
-        """Return accuracy, or a scorer of scikit-learn."""
-        return HeldOutScore(y, classes, scoring, sample_weight, positive)
+    def score(self, asked: HeldOutScore) -> OutputScore:
+        """Return it as it is: accuracy, or a scorer of scikit-learn."""
+        return asked
 
     def measures(self, confusion: np.ndarray) -> list[Measure]:
         """Return none."""
@@ -170,19 +155,14 @@ class RelatedClasses(Structure):
         """See ``Structure``."""
         return self.best(calibration(outputs))
 
-    def score(
-        self,
-        y: np.ndarray,
-        classes: np.ndarray,
-        scoring: Scoring,
-        sample_weight: np.ndarray | None,
-        positive: int | None,
-    ) -> OutputScore:
+    def score(self, asked: HeldOutScore) -> OutputScore:
         """Return the first of its scores, unless another one is named."""
-        places, name = places_among(y, classes), self.scorers[0] if scoring is None else scoring
+        assert asked.classes is not None
+        places, n_classes = places_among(asked.y, asked.classes), asked.classes.size
+        name = self.scorers[0] if asked.scoring is None else asked.scoring
         if isinstance(name, str) and name in self.scorers:
-            return RelatedScore(self, places, classes.size, name, sample_weight)
-        return HeldOutScore(places, np.arange(classes.size), scoring, sample_weight, positive)
+            return RelatedScore(self, places, n_classes, name, asked.sample_weight)
+        return HeldOutScore(places, np.arange(n_classes), asked.scoring, asked.sample_weight)
 
 
 @dataclass(frozen=True)
