@@ -54,9 +54,19 @@ def test_groups_and_labelled_rows(pool):
     assert len(found.json["chosen"]) == 20
 
 
+def test_rows_to_sequence_deeper(pool):
+    asked = ["--n", 3, "--deeper", 2, "--report", "deeper.html", "--output", "deeper.csv"]
+    found = run_here("suggest", "sums.model", "pool.csv", *COLUMNS, *asked, cwd=pool)
+    assert found.code == 0, found.err
+    assert "of the answers expected to differ at full depth" in found.out
+    assert len((pool / "deeper.csv").read_text().splitlines()) == 4
+    assert "What to sequence deeper" in (pool / "deeper.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
+        (["sums.model", "pool.csv", "--deeper", "1"], "--deeper must be above 1"),
         (["a.model", "pool.csv", "--n", 0], "--n"),
         (["a.model", "pool.csv", "--n", 200], "120 rows to choose from"),
         (["a.model", "pool.csv", "--cost", "price"], "price"),
