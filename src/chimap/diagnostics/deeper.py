@@ -22,7 +22,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.data import Source
 from chimap.diagnostics.depth import MarginSpread, Samples
-from chimap.diagnostics.suggestion import Choice, Words
+from chimap.diagnostics.suggestion import Suggested, Words
 from chimap.models.model import Model
 
 _FULL = 32.0  # times the deeper counts: about all that a row would ever show
@@ -60,14 +60,16 @@ class SequenceDeeper:
         prices: np.ndarray,
         n: int,
         rng: np.random.Generator,
-    ) -> Choice:
+    ) -> Suggested:
         """See ``suggestion.Rule``."""
         samples, _ = Samples.read(model, rows)
         now, later = changes(samples, self.times, rng)
         worth = np.array([(now - later)[unit].sum() for unit in units])
         order = np.argsort(-worth / [prices[unit].sum() for unit in units], kind="stable")[:n]
         facts = {"counts a row": f"median {np.median(samples.totals):,.0f}", "answers to change": f"{now.sum():.1f}"}
-        return Choice(order.tolist(), np.cumsum(worth[order]) / max(float(now.sum()), 1e-300), samples.outputs, facts)
+        return Suggested(
+            order.tolist(), np.cumsum(worth[order]) / max(float(now.sum()), 1e-300), samples.outputs, facts
+        )
 
 
 def changes(rows: Samples, times: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

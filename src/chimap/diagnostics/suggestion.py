@@ -67,7 +67,7 @@ class Words(NamedTuple):
     axis: str
 
 
-class Choice(NamedTuple):
+class Suggested(NamedTuple):
     """Places of the units that a rule chooses, the share removed by each and all before it, outputs and facts."""
 
     order: Sequence[int]
@@ -89,7 +89,7 @@ class Rule(Protocol):
         prices: np.ndarray,
         n: int,
         rng: np.random.Generator,
-    ) -> Choice:
+    ) -> Suggested:
         """Return n units of the rows (m,) by what they are worth, of which each has a price."""
         ...
 
@@ -256,7 +256,7 @@ class LabelNext:
         prices: np.ndarray,
         n: int,
         rng: np.random.Generator,
-    ) -> Choice:
+    ) -> Suggested:
         """See ``Rule``."""
         X = rows.take(np.arange(rows.n_rows))
         known = None if self.labelled is None else _some(rng, model, open_source(self.labelled, like=model))
@@ -264,7 +264,7 @@ class LabelNext:
         outputs = model.outputs_of_all(model.preparation(X, 0, rows.name))
         alpha = float(model.learned.alpha or 1.0)
         order, removed = greedy(_posterior(square, n_known, alpha), alpha, _weights(model, outputs), units, prices, n)
-        return Choice(order, removed, outputs, {"labelled rows": n_known})
+        return Suggested(order, removed, outputs, {"labelled rows": n_known})
 
 
 RULES: Catalogue[Callable[..., Rule]] = Catalogue(
