@@ -48,6 +48,7 @@ def explanation(features: str = "additive", two: bool = False, regression: bool 
         importance=ranked,
         is_additive=features == "additive",
         output_names=tuple(getattr(model, "classes_", np.array(["prediction"])).tolist()),
+        classes=None if regression else tuple(model.classes_.tolist()),
         bin_names=np.array([f"pixel in row {i // 8}, column {i % 8}" for i in range(64)]),
         effects=tuple(model.effects(ranked.bins[:3], X)),
         rows=tuple(rows),

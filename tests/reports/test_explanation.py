@@ -11,12 +11,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from chimap import HistogramClassifier
 from chimap._validation import DataError
+from chimap.data import ArraySource
+from chimap.explain.effects import BinEffect
 from chimap.models.explain import KINDS
+from chimap.reports.explained_rows import explained_rows, told_by_margins
 from chimap.reports.pictures import check_shape, painted, painted_photo, picture_shape
 from chimap.reports.sections.importance import KINDS as IN_WORDS
+from tests.histograms import classes as of_classes
 
 from .explanations import explanation
+from .test_evaluation_page import Page
 
 
 @pytest.mark.parametrize("features", ["additive", "landmarks"])
@@ -25,7 +31,10 @@ def test_bins_functions_and_rows(features):
     page = found.to_html()
     assert "<b>chi2" not in page
     assert "&lt;row 0&gt;" in page
-    assert page.count("<svg") == 1 + 3 + 2
+    assert page.count("<svg") == 3 + 2
+    assert page.count('class="legend"') == 1  # of all functions
+    assert found.sentence in page
+    assert "points to" in found.sentence
     assert page.count("data:image/png") == 1 + 4
     assert ("The model is the sum of these functions" in page) == (features == "additive")
     assert ("Landmarks or rows that contribute the most" in page) == (features == "landmarks")
@@ -43,6 +52,47 @@ def test_every_kind_of_importance_has_words(kind):
 def test_of_two_classes_and_of_a_regression():
     assert "Contributions in favour of" in explanation(two=True).to_html()
     assert "Contributions that raise" in explanation(regression=True).to_html()
+
+
+@pytest.mark.parametrize(
+    ("slopes", "classes", "said"),
+    [
+        ([2.0], ("bog", "wood"), "wood"),
+        ([-2.0], ("bog", "wood"), "bog"),
+        ([1.0, 3.0, -4.0], ("bog", "wood", "sea"), "wood"),  # a score that rises speaks for its class
+        ([-1.0, -3.0, -2.0], ("bog", "wood", "sea"), "not wood"),
+        ([2.0], None, "more"),
+        ([-1.0, -3.0], None, "less logP"),
+    ],
+)
+def test_what_a_bin_speaks_for(slopes, classes, said):
+    values = np.linspace(0, 10, 11)
+    effect = BinEffect(0, "otu", values, np.outer(values - 4, slopes), np.zeros(0), np.zeros(0))
+    names = ("prediction",) if classes is None and len(slopes) == 1 else (classes or ("ESOL", "logP"))
+    found = replace(explanation(), effects=(effect,), output_names=names, classes=classes)
+    assert found.speaks_for(effect) == said
+    assert found.sentence == f"otu points to {said} (more than 4)."
+    assert said in "".join(Page(found.to_html()).text)
+
+
+def test_rows_are_told_by_their_margins():
+    wrong, right = np.array([-0.2, -0.1]), np.array([0.1, 0.2])
+    assert "worst mistakes" in told_by_margins(wrong, True, True)
+    assert "then the closest calls" in told_by_margins(np.array([-0.1, 0.1]), True, True)
+    assert told_by_margins(right, True, True).startswith("The closest calls first; no row is wrong")
+    assert "least certain" in told_by_margins(right, False, True)
+    assert "largest errors" in told_by_margins(wrong, True, False)
+
+
+def test_rows_that_a_prediction_rests_on_have_their_ids():
+    X, y = of_classes(60, 8)
+    source = ArraySource(X, y)
+    source.row_ids = np.array([f"plot {i}" for i in range(len(y))])
+    model = HistogramClassifier("exp-chi2", features="exact", alpha=1.0).fit_source(source)
+    best = model.nearest(X[:1], k=3)[0]
+    assert best.ids.tolist() == [f"plot {i}" for i in best.places]
+    shown, _ = explained_rows(model.fitted, source, np.array([0]), y, None)
+    assert [one.name for one in shown[0].likenesses][:3] == best.ids.tolist()
 
 
 def test_json_holds_the_same(tmp_path):

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from chimap._formatting import microseconds
 from chimap.reports import TwoClasses, worst_mistakes
+from chimap.reports.insight import Insight
+from chimap.reports.sections.insight import more_rows
+from chimap.selection.learning_curve import LearningCurve
 
 from .cases import page_of, unequal
 
@@ -21,17 +27,36 @@ def test_of_unequal_classes_auc_average_precision_and_balanced_accuracy_lead():
         "average precision of class active",
         "balanced accuracy",
         "are found",
-        "The bar shows the accuracy",
+        "% confidence interval",
+        "guessing: 0.500",
     ]
     places = [head.index(word) for word in order]
     assert places == sorted(places)
     metrics = evaluation.metrics
+    low, high = metrics.auc_interval
+    assert 0 < low < metrics.auc < high < 1
+    assert f"interval: {low:.3f} to {high:.3f}" in head  # of the score that leads
     found, there = metrics.confusion[0, 0], metrics.support[0]
     assert (
-        f"{found} of the {there} rows of class active are found (recall {100 * found / there:.1f}\u202f%), "
+        f"{found} of {there} rows of class active are found (recall {100 * found / there:.1f}\u202f%), "
         f"with {metrics.confusion[1, 0]} false positives (precision " in head
     )
     assert "Balanced accuracy on" not in page_of("ten classes")
+
+
+@pytest.mark.parametrize("scores", [[0.7, 0.8, 0.9], [0.9, 0.97, 1.0]])
+def test_the_learning_curve_says_what_twice_the_rows_gained_and_on_which_rows(scores):
+    curve = LearningCurve("accuracy", np.array([250, 500, 1000]), np.array(scores))
+    evaluation = unequal()
+    told = more_rows(replace(evaluation, insight=Insight(curve=curve)))
+    assert told.lead == f"Twice the rows gained {100 * (scores[2] - scores[1]):.0f} points."
+    assert "its level differs" in told.summary
+    ticks = [float(tick) for tick in re.findall(r">(\d\.\d+)<", told.figures[0].draw())]
+    assert max(ticks) <= 1
+    own = more_rows(replace(evaluation, insight=Insight(curve=curve, is_curve_of_rows=True)))
+    assert "rows of this page" in own.summary
+    short = replace(curve, rows=curve.rows[1:], scores=curve.scores[1:])
+    assert not more_rows(replace(evaluation, insight=Insight(curve=short))).figures  # two points are a sentence
 
 
 def test_a_regression_names_its_worst_rows_and_a_linear_model():

@@ -22,7 +22,7 @@ from chimap.reports import (
     task_metrics,
     wilson_interval,
 )
-from chimap.reports.measures import share_interval
+from chimap.reports.measures import auc_interval, mean_share_interval, share_interval
 from chimap.selection.jackknife import independent_rows, wilson
 
 from .cases import CASES
@@ -279,3 +279,32 @@ def test_wilson_with_an_error_is_that_of_as_many_rows_and_never_has_width_0():
     assert wilson(1.02, 0.0, 40)[1] == 1.0
     assert independent_rows(np.repeat([0, 1, 2], [2, 2, 2]), 6) == 3
     assert independent_rows(None, 6) == 6
+
+
+@pytest.mark.parametrize(("gap", "n_first", "n_second"), [(1.5, 20, 60), (2.5, 30, 30), (0.3, 15, 100)])
+def test_intervals_of_an_auc_cover_it(gap, n_first, n_second):
+    rng, area = np.random.default_rng(0), norm.cdf(gap / np.sqrt(2))
+    first, second = rng.normal(size=(500, 1, n_first)), rng.normal(size=(500, n_second, 1)) + gap
+    found = [auc_interval(auc, n_first, n_second) for auc in (second > first).mean(axis=(1, 2))]
+    covered = np.mean([low <= area <= high for low, high in found])
+    assert covered == pytest.approx(0.95, abs=0.03)
+
+
+@pytest.mark.parametrize("auc", [0.0, 1.0])
+def test_no_interval_of_an_auc_has_width_0(auc):
+    low, high = auc_interval(auc, 6, 6)
+    assert 0 <= low <= auc <= high <= 1
+    assert high - low > 0.2
+
+
+def test_the_interval_of_a_balanced_accuracy_is_that_of_a_mean_of_recalls():
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], [400, 400])
+    predicted = np.where(rng.random(800) < 0.2, 1 - y, y)
+    found = classification_metrics(y, predicted)
+    np.testing.assert_allclose(found.balanced_interval, found.interval, atol=2e-3)  # of as many rows each
+    few = classification_metrics(np.repeat([0, 1], [400, 6]), np.repeat([0, 1], [400, 6]))
+    low, high = few.balanced_interval
+    assert high == 1
+    assert low == pytest.approx(1 - (1 - wilson_interval(6, 6)[0]) / 2, abs=1e-3)
+    assert mean_share_interval(np.array([0.5]), [(0.2, 0.9)]) == pytest.approx((0.2, 0.9))

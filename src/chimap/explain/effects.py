@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,24 @@ class BinUnit:
 
     prepared: Callable[[np.ndarray], np.ndarray] = _same
     values: Callable[[np.ndarray], np.ndarray] = _same
+
+
+class Direction(NamedTuple):
+    """What high values of a bin do to the output that they move the most.
+
+    Attributes
+    ----------
+    output : int
+        Place of the output.
+    change : float
+        The score at the largest value of the bin less that at its smallest.
+    above : float
+        Value of the bin above which the score stays on that side of its mean.
+    """
+
+    output: int
+    change: float
+    above: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +92,19 @@ class BinEffect:
     def spread(self) -> np.ndarray:
         """Difference between the largest and the smallest effect, (outputs,)."""
         return np.asarray(np.ptp(self.effects, axis=0))
+
+    @property
+    def direction(self) -> Direction:
+        """What high values of the bin do.
+
+        Of several outputs it is the one whose score rises the most, as that of a class speaks for it; where none rises,
+        the one whose score falls the most.
+        """
+        changes = self.effects[-1] - self.effects[0]
+        output = int(changes.argmax() if changes.max() > 0 else changes.argmin())
+        change = float(changes[output])
+        others = np.flatnonzero(np.sign(change) * self.effects[:, output] <= 0)
+        return Direction(output, change, float(self.values[others[-1] if others.size else 0]))
 
 
 def bin_effect(

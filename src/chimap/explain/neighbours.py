@@ -23,6 +23,8 @@ class Neighbours:
         Kernel values with the row, at most 1.
     contributions : ndarray of shape (k,)
         Contribution of each to the score: kernel value times weight.
+    ids : ndarray of shape (k,), default=None
+        Ids of the training rows, if the data of the fit had ids; else None.
     answers : ndarray of shape (k,), default=None
         Classes or predictions of the model for each of them, or None.
 
@@ -36,6 +38,7 @@ class Neighbours:
     places: np.ndarray
     similarities: np.ndarray
     contributions: np.ndarray
+    ids: np.ndarray | None = None
     answers: np.ndarray | None = None
 
 

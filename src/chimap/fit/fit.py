@@ -172,7 +172,7 @@ def learn(
     curve = collector.curve(collected, learned, shown, clock)
     learned = rows.calibrated(learned.in_units(rows.codec.units))
     found = learned.findings
-    learned = replace(learned, findings=found.at(source.places_in_file()))
+    learned = replace(learned, findings=found.at(source.places_in_file(), source.row_ids))
     kept = features.simplified(learned.solution.coef, learned.solution.intercept)
     keeps_distances = run.request.races and recipe.is_classifier
     distances = collector.distances(kept.features, learned.held_out, sample) if keeps_distances else None

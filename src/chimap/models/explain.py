@@ -231,9 +231,17 @@ def nearest(model: Model, X: MatrixLike | Source, k: int = 5) -> list[Neighbours
     signs = np.sign(scores[:, 0]) if is_by_sign(model) else np.ones(len(scores))
     answers = model.answers.predicted(outputs)
     neighbours = [strongest(v, weights[:, c], k, sign) for v, c, sign in zip(values, chosen, signs, strict=True)]
-    numbers = model.learned.findings.row_numbers
-    numbers = np.arange(len(outputs)) if numbers is None else numbers
-    return [replace(n, places=numbers[n.places], answers=answers[n.places]) for n in neighbours]
+    found = model.learned.findings
+    numbers = np.arange(len(outputs)) if found.row_numbers is None else found.row_numbers
+    return [
+        replace(
+            n,
+            places=numbers[n.places],
+            ids=None if found.row_ids is None else found.row_ids[n.places],
+            answers=answers[n.places],
+        )
+        for n in neighbours
+    ]
 
 
 def prepared(model: Model, X: MatrixLike | Source) -> Rows:

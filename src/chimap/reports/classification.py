@@ -23,8 +23,10 @@ from chimap.reports.measures import (
     Baseline,
     Interval,
     Metrics,
+    auc_interval,
     check_confidence,
     checked_pair,
+    mean_share_interval,
     share_in_words,
     share_interval,
 )
@@ -67,6 +69,10 @@ class ClassificationMetrics(Metrics):
         Confidence of ``interval``.
     auc : float or None, default=None
         For two classes with scores, the probability that a row of the second class scores above a row of the first.
+    auc_interval : tuple of float or None, default=None
+        Its confidence interval, see ``measures.auc_interval``; of rows in groups, each class counts its groups.
+    balanced_interval : tuple of float or None, default=None
+        That of the balanced accuracy, by the intervals of the recalls of classes that have rows.
     average_precision : float or None, default=None
         For two classes with scores, the average precision of the class of interest, sum (R_m - R_m-1) P_m.
     positive : int or None, default=None
@@ -86,6 +92,8 @@ class ClassificationMetrics(Metrics):
     interval: Interval
     confidence: float = 0.95
     auc: float | None = None
+    auc_interval: Interval | None = None
+    balanced_interval: Interval | None = None
     average_precision: float | None = None
     positive: int | None = None
     n_groups: int | None = None
@@ -156,9 +164,11 @@ class ClassificationMetrics(Metrics):
             "accuracy_interval": list(self.interval),
             "confidence": self.confidence,
             "balanced_accuracy": plain(self.balanced_accuracy),
+            "balanced_accuracy_interval": plain(self.balanced_interval),
             "macro_f1": plain(self.macro_f1),
             **{measure.name.replace(" ", "_"): plain(measure.value) for measure in self.of_structure},
             "auc": self.auc,
+            "auc_interval": plain(self.auc_interval),
             "average_precision": self.average_precision,
             "rarer_class": plain(self.classes[self.rarer]) if self.is_unequal else None,
             "positive_class": None if self.positive is None else plain(self.classes[self.positive]),
@@ -342,17 +352,30 @@ def classification_metrics(
         positive=None if positive is None else labels.tolist().index(positive),
         n_groups=None if groups is None else np.unique(groups).size,
         structure=structure,
+        balanced_interval=_balanced_interval(y_true, y_pred, confidence, groups),
     )
     if scores is None or not support.all():  # a ranking needs rows of both classes
         return metrics
-    of_interest = metrics.of_interest
+    of_interest, auc = metrics.of_interest, float(roc_auc_score(y_true == labels[1], scores))
+    each = [y_true == label for label in labels]
+    n_first, n_second = (int(of.sum()) if groups is None else np.unique(groups[of]).size for of in each)
     return replace(
         metrics,
-        auc=float(roc_auc_score(y_true == labels[1], scores)),
+        auc=auc,
+        auc_interval=auc_interval(auc, n_first, n_second, confidence),
         average_precision=float(
             average_precision_score(y_true == labels[of_interest], scores if of_interest == 1 else -scores)
         ),
     )
+
+
+def _balanced_interval(
+    y_true: np.ndarray, y_pred: np.ndarray, confidence: float, groups: np.ndarray | None
+) -> Interval:
+    """Return the interval of the mean recall of the classes that have rows."""
+    right, each = y_true == y_pred, [y_true == label for label in np.unique(y_true)]
+    intervals = [share_interval(right[of], confidence, None if groups is None else groups[of]) for of in each]
+    return mean_share_interval(np.array([right[of].mean() for of in each]), intervals)
 
 
 def most_confused(metrics: ClassificationMetrics, n: int = 10) -> list[ConfusedPair]:

@@ -27,7 +27,17 @@ from chimap.race.choose import raced_recipes
 from chimap.race.rows import latest_rows
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
-from chimap.reports.figures import CURVE_SIZE, LINES, MARKERS, RULE, drawing, legend_below, to_svg
+from chimap.reports.figures import (
+    CURVE_SIZE,
+    FEWEST_POINTS,
+    LINES,
+    MARKERS,
+    RULE,
+    at_most_one,
+    drawing,
+    legend_below,
+    to_svg,
+)
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.section import Figure, Section, Table, folded
 
@@ -378,7 +388,7 @@ def candidates(comparison: Comparison) -> Section:
 
 def by_rows(comparison: Comparison) -> Section | None:
     """Return the scores round by round."""
-    if len({trial.n_rows for trial in comparison.result.history if not trial.error}) < 2:
+    if len({trial.n_rows for trial in comparison.result.history if not trial.error}) < FEWEST_POINTS:
         return None
     return Section(
         f"{comparison.metric[0].upper()}{comparison.metric[1:]} by rows",
@@ -408,6 +418,7 @@ def score_by_rows(comparison: Comparison) -> str:
                 axes.plot(*points, color=RULE, marker=".", linewidth=1.2, zorder=1, label=label)
         axes.set_xticks(rounds, [f"{n:,}" for n in rounds])
         axes.xaxis.set_minor_locator(NullLocator())
+        at_most_one(axes)
         axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: comparison.score(value)))
         axes.grid(axis="y")

@@ -49,6 +49,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     ),
     "comparison": (
         "chimap.reports.comparison:advice",
+        "chimap.reports.sections.behind:section",
         "chimap.reports.comparison:candidates",
         "chimap.reports.comparison:by_rows",
     ),

@@ -258,13 +258,11 @@ def with_counterfactuals(
 
 
 def _likenesses(neighbours: Neighbours, kind: str) -> list[Likeness]:
-    """Return what contributes the most to a prediction; ``kind`` says what it is: "landmark" or "training row"."""
-    answers = [None] * neighbours.places.size if neighbours.answers is None else neighbours.answers
-    listed = zip(neighbours.places, answers, neighbours.similarities, neighbours.contributions, strict=True)
-    return [
-        Likeness(f"{kind} {place}", answer, float(similarity), float(added))
-        for place, answer, similarity, added in listed
-    ]
+    """Return what contributes the most to a prediction: by ids, or as the "landmark" or "training row" of a number."""
+    names = [f"{kind} {place}" for place in neighbours.places] if neighbours.ids is None else neighbours.ids.tolist()
+    answers = [None] * len(names) if neighbours.answers is None else neighbours.answers
+    listed = zip(names, answers, neighbours.similarities, neighbours.contributions, strict=True)
+    return [Likeness(name, answer, float(similarity), float(added)) for name, answer, similarity, added in listed]
 
 
 def _drawings(
@@ -357,6 +355,23 @@ def margins(model: Model, source: Source, y: np.ndarray | None, progress: Progre
         else:
             out[chunk] = of_tasks(model, outputs, truth, spread).min(axis=1)
     return out
+
+
+def told_by_margins(shown: np.ndarray, has_labels: bool, has_classes: bool) -> str:
+    """Return which rows have the smallest margins, in a sentence.
+
+    >>> told_by_margins(np.array([-0.2, 0.1]), True, True)
+    'The mistakes first, then the closest calls.'
+    """
+    if not has_classes:
+        return "The largest errors first." if has_labels else "The first rows."
+    if not has_labels:
+        return "The closest calls first: the least certain predictions."
+    if (shown < 0).all():
+        return "The worst mistakes first."
+    if (shown < 0).any():
+        return "The mistakes first, then the closest calls."
+    return "The closest calls first; no row is wrong."
 
 
 def of_tasks(model: Model, outputs: np.ndarray, y: np.ndarray | None, spread: np.ndarray | None) -> np.ndarray:

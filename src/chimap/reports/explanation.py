@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from chimap._errors import DataError
-from chimap._formatting import bin_weights_in_words, kernel_in_words, plain
+from chimap._formatting import bin_weights_in_words, kernel_in_words, number, one_line, plain, words
 from chimap._types import JSON
 from chimap.data.split import name_of_whole
 from chimap.explain.effects import BinEffect
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from chimap.models.predictor import Predictor
 
 
-_FUNCTIONS_DRAWN = 6  # bins whose functions are drawn
+BINS_LISTED = 20  # bins that the page ranks
+_BINS_IN_SENTENCE = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +49,12 @@ class ModelExplanation(Page):
         Whether the model is a sum of functions of single bins, which ``effects`` then shows.
     output_names : tuple
         The classes, or the names of what is predicted.
+    classes : tuple or None, default=None
+        The classes of which one is predicted; None for numbers and for several tasks.
     bin_names : ndarray of shape (bins,)
         Names of the bins, in their order.
     effects : tuple of BinEffect, default=()
-        Scores over the values of single bins.
+        Scores over the values of single bins, those of the most important bins first.
     rows : tuple of ExplainedRow, default=()
         Explanations of single rows.
     which_rows : str, default=""
@@ -77,6 +80,7 @@ class ModelExplanation(Page):
     is_additive: bool
     output_names: tuple[object, ...]
     bin_names: np.ndarray
+    classes: tuple[object, ...] | None = None
     effects: tuple[BinEffect, ...] = ()
     rows: tuple[ExplainedRow, ...] = ()
     which_rows: str = ""
@@ -95,6 +99,29 @@ class ModelExplanation(Page):
         """Return facts about the model and the rows, and the versions."""
         return {"Data": self.data, "Versions": self.versions}
 
+    def speaks_for(self, effect: BinEffect) -> str:
+        """Return what high values of a bin speak for: a class, "not" a class, or "more" or "less" of a target."""
+        (output, change, _), n_outputs = effect.direction, effect.effects.shape[1]
+        if self.classes is not None and n_outputs == 1:
+            return words(self.classes[int(change > 0)])
+        name = words(self.output_names[output])
+        if self.classes is not None:
+            return name if change > 0 else f"not {name}"
+        return ("more" if change > 0 else "less") + ("" if n_outputs == 1 else f" {name}")
+
+    @property
+    def sentence(self) -> str:
+        """What the most important bins point to; empty if their effects are not known.
+
+        "species_3 points to bog (more than 20), species_24 to meadow (more than 3)."
+        """
+        said = list[str]()
+        for effect in self.effects[:_BINS_IN_SENTENCE]:
+            above = f" (more than {number(effect.direction.above, 2)})" if effect.direction.above > 0 else ""
+            verb = "to" if said else "points to"
+            said.append(f"{one_line(effect.name)} {verb} {self.speaks_for(effect)}{above}")
+        return f"{', '.join(said)}." if said else ""
+
     def as_dict(self, k: int = 20) -> JSON:
         """Return the explanation as JSON types.
 
@@ -106,6 +133,7 @@ class ModelExplanation(Page):
         ranked = zip(self.importance.bins[:k], self.importance.top(k), strict=True)
         return {
             "title": self.title,
+            "sentence": self.sentence,
             "model": self.model_name,
             "data": plain(self.data),
             "importance": {
@@ -115,7 +143,14 @@ class ModelExplanation(Page):
             "additive": self.is_additive,
             "outputs": plain(list(self.output_names)),
             "functions": [
-                {"bin": e.bin, "name": e.name, "values": plain(e.values), "effects": plain(e.effects)}
+                {
+                    "bin": e.bin,
+                    "name": e.name,
+                    "values": plain(e.values),
+                    "effects": plain(e.effects),
+                    "speaks_for": self.speaks_for(e),
+                    "above": e.direction.above,
+                }
                 for e in self.effects
             ],
             "rows": [row.as_dict(self.bin_names, k) for row in self.rows],
@@ -148,7 +183,7 @@ def explanation_of(
     stability: Stability | None = None,
 ) -> ModelExplanation:
     """Return everything that the page of an explanation of the model in ``file`` shows."""
-    about, learned, covariates = model.describe(), model.learned, model.recipe.covariate_columns
+    about, learned, covariates, answers = model.describe(), model.learned, model.recipe.covariate_columns, model.answers
     facts = {
         "model": file,
         "kernel": kernel_in_words(about["kernel"], about["gamma"]),
@@ -166,7 +201,8 @@ def explanation_of(
         is_additive=model.is_additive,
         output_names=tuple(model.output_names.tolist()),
         bin_names=model.bin_names,
-        effects=tuple(effects(model, importance.bins[:_FUNCTIONS_DRAWN].tolist(), sample)),
+        classes=None if answers.classes is None or model.task_names is not None else tuple(answers.classes.tolist()),
+        effects=tuple(effects(model, importance.bins[:BINS_LISTED].tolist(), sample)),
         rows=tuple(rows),
         which_rows=which_rows,
         painted=None if shape is None else painted(importance.by_bin, shape),

@@ -210,6 +210,15 @@ LONGEST_NAME = 30  # largest number of characters of a name next to its bar
 MARKERS = "osD^vPX*"
 
 CURVE_SIZE = (380, 250)
+FEWEST_POINTS = 3  # of a curve: fewer are told by a sentence or a table
+
+
+def at_most_one(axes: Axes) -> None:
+    """End the axis of scores that are at most 1 there, with room for half a marker."""
+    low, high = axes.get_ylim()
+    if low < 1 < high:
+        axes.set_ylim(low, 1 + 0.02 * (1 - low))
+
 
 _LONGEST_LABEL = 30  # longest label, in characters, for a legend of two columns
 

@@ -64,6 +64,8 @@ class Insight:
         The best linear model, on the same rows.
     curve : LearningCurve or None, default=None
         Held-out scores over the number of training rows.
+    is_curve_of_rows : bool, default=False
+        Whether these scores are on rows of the evaluation; else they are on training rows that each fit leaves out.
     importance : sequence of tuple of str and float, default=()
         Name and importance of the most important bins.
     mistakes : sequence of Mistake, optional
@@ -74,6 +76,7 @@ class Insight:
 
     linear: LinearRival | None = None
     curve: LearningCurve | None = None
+    is_curve_of_rows: bool = False
     importance: Sequence[tuple[str, float]] = ()
     mistakes: Sequence[Mistake] = field(default_factory=tuple)
     two: TwoClasses | None = None
@@ -208,9 +211,11 @@ def insight_of(
             curve = None
         mistakes = worst_mistakes(names, y, predicted, scores, metrics.classes)
     nested = _Nested.of(estimator, training, source, y, measure)
+    is_curve_of_rows = curve is None and nested is not None
     return Insight(
         linear=linear_model(estimator, training, source, score, groups),
         curve=nested.curve() if curve is None and nested is not None else curve,
+        is_curve_of_rows=is_curve_of_rows,
         importance=importance,
         mistakes=mistakes,
         two=two,

@@ -33,8 +33,6 @@ class Figure:
         What stands above it.
     caption : str, default=""
         What stands below it.
-    legend : sequence of tuple of str and object, default=()
-        Colours of ``figures.PALETTE`` and what they stand for, above the figure.
     kind : str, default=""
         The class of its style, such as "strip".
     least : float or None, default=None
@@ -44,7 +42,6 @@ class Figure:
     draw: Callable[[], str]
     title: str = ""
     caption: str = ""
-    legend: Sequence[tuple[str, object]] = ()
     kind: str = ""
     least: float | None = None
 
@@ -145,6 +142,8 @@ class Section:
         The sentence that matters most, in large type above the summary.
     command : str, default=""
         A command to copy.
+    legend : sequence of tuple of str and object, default=()
+        Colours of ``figures.PALETTE`` and what they stand for in all figures, above them.
     layout : str, default="side"
         How figures and tables stand on a wide screen: "side" by side, one below the other ("stack"), in "two" columns,
         or as many "plots" a line as fit; a "wide-table" is small, with many columns.
@@ -167,6 +166,7 @@ class Section:
     lines: Mapping[str, str | None] = field(default_factory=dict)
     lead: str = ""
     command: str = ""
+    legend: Sequence[tuple[str, object]] = ()
     layout: str = "side"
     is_half: bool = False
 

@@ -14,7 +14,7 @@ from chimap._formatting import measure_in_words, number, percent, plain
 from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.reports.figures import BAD, GOOD, LINES, MUTED, drawing, log_axis, to_svg
+from chimap.reports.figures import BAD, GOOD, LINES, MUTED, at_most_one, drawing, log_axis, to_svg
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.section import Figure, Section
 from chimap.selection.base import SelectionResult
@@ -80,6 +80,11 @@ class StrengthCurve:
     def error_at_chosen(self) -> float:
         """Error at the chosen strength, interpolated over log(strength) if that strength was not tried."""
         return float(np.interp(np.log(self.chosen), np.log(self.alphas), self.errors))
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the score is an error, which has no largest value."""
+        return self.measure in _MEASURES.values()
 
     @property
     def at_border(self) -> bool:
@@ -201,12 +206,10 @@ def strength_curve(curve: StrengthCurve) -> str:
             axes.set_yscale("log", nonpositive="clip")
         axes.axvline(curve.chosen, color=BAD, linewidth=1.2, dashes=(4, 3), zorder=1)
         axes.fill_between(curve.alphas, low, high, color=GOOD, alpha=0.2, linewidth=0)
-        if curve.alphas.size == 1:
-            axes.errorbar(curve.alphas, curve.errors, curve.standard_errors, color=GOOD, linewidth=1.5)
         axes.plot(curve.alphas, curve.errors, color=GOOD, linewidth=2, marker="o", markersize=4)
         axes.plot([curve.chosen], [curve.error_at_chosen], "o", markersize=9, color=BAD, zorder=5)
-        if curve.measure.startswith(("accuracy", "R²")) and axes.get_ylim()[1] > 1:
-            axes.set_ylim(top=1.0 + 0.02 * (1.0 - axes.get_ylim()[0]))  # these scores are at most 1
+        if not curve.is_error:
+            at_most_one(axes)
         _label_choice(axes, curve)
         log_axis(axes.xaxis, *axes.get_xlim())
         if axes.get_yscale() == "log":

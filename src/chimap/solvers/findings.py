@@ -65,6 +65,8 @@ class Findings:
         The minimum there.
     n_iter : int or None, default=None
         Passes over the path.
+    row_ids : array of shape (m,) or None, default=None
+        Ids of the rows of ``row_numbers``, if the data of the fit has ids.
     """
 
     row_numbers: np.ndarray | None = None
@@ -77,10 +79,14 @@ class Findings:
     kkt_residual: float | None = None
     objective: float | None = None
     n_iter: int | None = None
+    row_ids: np.ndarray | None = None
 
-    def at(self, places: np.ndarray) -> Findings:
-        """Return the same with the numbers of the rows of a file, given the places (n,) of all rows there."""
-        return self if self.row_numbers is None else replace(self, row_numbers=places[self.row_numbers])
+    def at(self, places: np.ndarray, ids: np.ndarray | None) -> Findings:
+        """Return the same with the numbers and ids of the rows of a file, given those (n,) of all rows there."""
+        rows = self.row_numbers
+        if rows is None:
+            return self
+        return replace(self, row_numbers=places[rows], row_ids=None if ids is None else ids[rows].astype(str))
 
 
 register(KernelPath)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -166,11 +167,9 @@ def _chosen(
         return named_rows(source, flag_values.listed(rows)), "The rows named with --rows."
     if output is not None and output.suffix.lower() in _ARRAY_ENDINGS:
         return np.arange(source.n_rows), "All rows."
-    worst = np.argsort(explained.margins(model, source, y, show.progress(silent)), kind="stable")[
-        : explained.MISTAKES_EXPLAINED
-    ]
-    which = "The worst mistakes first." if y is not None else "The least certain predictions first."
-    return worst, which
+    margins = explained.margins(model, source, y, show.progress(silent))
+    worst = np.argsort(margins, kind="stable")[: explained.MISTAKES_EXPLAINED]
+    return worst, explained.told_by_margins(margins[worst], y is not None, model.answers.classes is not None)
 
 
 def _stability(model: Model, source: Source, table: TableOptions, n_resamples: int, silent: bool) -> Stability:
@@ -237,9 +236,11 @@ def _write(page: ModelExplanation, explanation: Explanation | None, output: Path
 
 def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None]:
     """Return the lines of the terminal summary: the most important bins and the explained rows."""
-    width = max(len(name) for name, _ in page.importance.top())
-    bins = [f"{i:>2}  {name:<{width}}  {value:.3g}" for i, (name, value) in enumerate(page.importance.top(), 1)]
-    rows = []
+    top, rows = page.importance.top(), []
+    width = max(len(name) for name, _ in top)
+    bins = [f"{i:>2}  {name:<{width}}  {value:<9.3g}" for i, (name, value) in enumerate(top, 1)]
+    said = [f"  {page.speaks_for(effect)}" for effect in page.effects]
+    bins = [f"{line}{end}".rstrip() for line, end in zip_longest(bins, said[: len(bins)], fillvalue="")]
     for row in page.rows[:5]:
         largest = ", ".join(f"{page.bin_names[i]} {row.contributions[i]:+.2g}" for i in row.top(3))
         truth = "" if row.truth is None or row.truth == row.predicted else f", true {_shown(row.truth)}"
@@ -247,6 +248,7 @@ def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None
         if row.counterfactual is not None:
             rows.append(f"    {row.counterfactual}")
     return {
+        "in short": page.sentence or None,
         "ranked by": page.importance.kind,
         "bins": "\n".join(bins),
         "bin weights": page.data.get("bin weights"),

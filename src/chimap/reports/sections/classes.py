@@ -2,45 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
 from chimap._formatting import number, one_line, percent, score_in_words
 from chimap.reports.classification import ClassificationMetrics
 from chimap.reports.evaluation import Evaluation
+from chimap.reports.measures import Baseline, Interval
 from chimap.reports.section import ROWS_LISTED, Headline, ScoreBar, Section, folded
 
 MOST_CLASSES_NAMED = 60  # largest number of classes for which the axes of figures name every class
 
 
-def headline(evaluation: Evaluation[ClassificationMetrics]) -> Section:
-    """Return the leading measures: of classes of unequal size those that do not depend on the sizes."""
-    metrics, baseline = evaluation.metrics, evaluation.baseline
-    rows, accuracy, balanced = f"{metrics.n_rows:,}", percent(metrics.accuracy), percent(metrics.balanced_accuracy)
-    label, score, about = f"Accuracy on {rows} rows", accuracy, ""
+class _Leading(NamedTuple):
+    """The score that leads, with its interval, what guessing would score, and how its values are written."""
+
+    label: str
+    value: float
+    interval: Interval
+    baseline: Baseline | None
+    shown: Callable[[float], str]
+    about: str = ""
+
+
+def _leading(evaluation: Evaluation[ClassificationMetrics]) -> _Leading:
+    """Return the score that leads: of classes of unequal size one that does not depend on the sizes."""
+    metrics, rows = evaluation.metrics, f"{evaluation.metrics.n_rows:,} rows"
+    unknown = (np.nan, np.nan)
     if metrics.leads_with_auc:
+        assert metrics.auc is not None
         k = metrics.of_interest
         name, support = one_line(metrics.classes[k]), int(metrics.support[k])
-        label = f"ROC AUC on {rows} rows, {percent(support / metrics.n_rows)} of class {name}"
-        score = f"{metrics.auc:.3f}"
         about = (
             f"The average precision of class {name} is {metrics.average_precision:.3f}. The balanced accuracy is "
-            f"{balanced}. {metrics.confusion[k, k]:,} of the {support:,} rows of class {name} are found (recall "
-            f"{percent(metrics.recall[k])}), with {metrics.confusion[1 - k, k]:,} false positives (precision "
-            f"{percent(metrics.precision[k])}). The bar shows the accuracy, {accuracy}:"
+            f"{percent(metrics.balanced_accuracy)}. {metrics.confusion[k, k]:,} of {support:,} rows of class {name} "
+            f"are found (recall {percent(metrics.recall[k])}), with {metrics.confusion[1 - k, k]:,} false positives "
+            f"(precision {percent(metrics.precision[k])})."
         )
-    elif metrics.is_unequal:
-        label, score = f"Balanced accuracy on {rows} rows of classes of unequal size", balanced
-        about = f"The bar shows the accuracy, {accuracy}:"
-    low, high = metrics.interval
-    keys = [f"{number(100 * metrics.confidence)} % confidence interval: {percent(low)} to {percent(high)}"]
+        label = f"ROC AUC on {rows}, {percent(support / metrics.n_rows)} of class {name}"
+        interval = metrics.auc_interval or unknown
+        return _Leading(label, metrics.auc, interval, Baseline("guessing", 0.5), "{:.3f}".format, about)
+    if metrics.is_unequal:
+        label, guess = f"Balanced accuracy on {rows} of classes of unequal size", 1 / np.count_nonzero(metrics.support)
+        interval = metrics.balanced_interval or unknown
+        return _Leading(label, metrics.balanced_accuracy, interval, Baseline("guessing", guess), percent)
+    return _Leading(f"Accuracy on {rows}", metrics.accuracy, metrics.interval, evaluation.baseline, percent)
+
+
+def headline(evaluation: Evaluation[ClassificationMetrics]) -> Section:
+    """Return the leading score with its own interval, and the other measures beside it."""
+    metrics = evaluation.metrics
+    label, value, interval, baseline, shown, about = _leading(evaluation)
+    low, high = interval
     linear = evaluation.insight and evaluation.insight.linear_line
-    facts = [
-        ("Right", f"{metrics.n_correct:,}", f"of {rows} rows"),
+    keys = [f"{number(100 * metrics.confidence)} % confidence interval: {shown(low)} to {shown(high)}"]
+    no_better = (
+        f"The confidence interval is not entirely above the baseline: on these rows, the model is not shown to be "
+        f"better than {one_line(baseline.name)}."
+        if baseline is not None and low <= baseline.value
+        else ""
+    )
+    return Headline(
+        "Accuracy",
+        label=label,
+        score=shown(value),
+        about=about,
+        scale=ScoreBar(value, interval, None if baseline is None else baseline.value),
+        keys=(*keys, *([linear] if linear else [])),
+        baseline="" if baseline is None else f"Baseline, {one_line(baseline.name)}: {shown(baseline.value)}",
+        facts=tuple(_facts(evaluation)),
+        note=no_better,
+        lines=metrics.lines(evaluation.ranking),
+    )
+
+
+def _facts(evaluation: Evaluation[ClassificationMetrics]) -> list[tuple[str, str, str]]:
+    """Return the measures beside the leading one: name, value and explanation."""
+    metrics, ranking, always, facts = evaluation.metrics, evaluation.shown_ranking, evaluation.baseline, []
+    if metrics.is_unequal or metrics.leads_with_auc:  # accuracy does not lead
+        said = " to ".join(percent(end) for end in metrics.interval)
+        said += "" if always is None else f"; {one_line(always.name)}: {percent(always.value)}"
+        facts.append(("Accuracy", percent(metrics.accuracy), said))
+    facts += [
+        ("Right", f"{metrics.n_correct:,}", f"of {metrics.n_rows:,} rows"),
         ("Wrong", f"{metrics.n_rows - metrics.n_correct:,}", f"in {len(metrics.classes):,} classes"),
     ]
     if not metrics.is_unequal:
-        facts.append(("Balanced accuracy", balanced, "mean recall over the classes (class recognition rate)"))
-    ranking = evaluation.shown_ranking
+        said = "mean recall over the classes (class recognition rate)"
+        facts.append(("Balanced accuracy", percent(metrics.balanced_accuracy), said))
     if ranking is not None:
         mean = percent(ranking.mean_average_precision)
         facts.append(("Mean average precision", mean, f"over the classes, method “{ranking.method}”"))
@@ -49,23 +100,7 @@ def headline(evaluation: Evaluation[ClassificationMetrics]) -> Section:
         said = f"probability that a row of class {second} scores above one of class {first}"
         facts.append(("ROC AUC", score_in_words(metrics.auc, "roc_auc"), said))
     facts += [(one.name.capitalize(), one.text, one.about) for one in metrics.of_structure]
-    facts.append(("Macro F1", percent(metrics.macro_f1), "mean F1 over the classes"))
-    is_no_better = baseline is not None and low <= baseline.value
-    return Headline(
-        "Accuracy",
-        label=label,
-        score=score,
-        about=about,
-        scale=ScoreBar(metrics.accuracy, metrics.interval, None if baseline is None else baseline.value),
-        keys=(*keys, *([linear] if linear else [])),
-        baseline="" if baseline is None else f"Baseline, {one_line(baseline.name)}: {percent(baseline.value)}",
-        facts=tuple(facts),
-        note=""
-        if baseline is None or not is_no_better
-        else "The confidence interval of the accuracy is not entirely above the baseline: on these rows, the model is "
-        f"not shown to be better than {one_line(baseline.name)}.",
-        lines=metrics.lines(evaluation.ranking),
-    )
+    return [*facts, ("Macro F1", percent(metrics.macro_f1), "mean F1 over the classes")]
 
 
 def section(evaluation: Evaluation[ClassificationMetrics]) -> Section:

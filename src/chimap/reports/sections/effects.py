@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_OUTPUTS = 5  # largest number of outputs whose functions are drawn
+_FIGURES = 6  # bins whose functions are drawn
 _NAMES = {value: name for name, value in PALETTE.items()}
 
 
 def section(explanation: ModelExplanation) -> Section | None:
     """Return the functions of the most important bins."""
-    effects, names = explanation.effects, explanation.output_names
+    effects, names = explanation.effects[:_FIGURES], explanation.output_names
     if not effects:
         return None
     title, said = (
@@ -34,34 +35,35 @@ def section(explanation: ModelExplanation) -> Section | None:
         else ("Effect of single bins", "Each score at each value of the bin, with all other bins as in the mean row")
     )
     drawn = (
-        f" Only the {MOST_OUTPUTS} of {len(names)} classes that the bin changes the most are drawn."
+        f" Only the {MOST_OUTPUTS} of {len(names)} classes that these bins change the most are drawn."
         if len(names) > MOST_OUTPUTS
         else ""
     )
+    shown = shown_outputs(effects)
     return Section(
         title,
         f"{said}; the mean is subtracted. The histogram below shows how many rows have each value.{drawn}",
-        tuple(_figure(effect, names, f"effect{i}") for i, effect in enumerate(effects)),
+        tuple(_figure(effect, names, shown, f"effect{i}") for i, effect in enumerate(effects)),
+        legend=[(_NAMES[colour], names[c]) for colour, c in zip(LINES, shown, strict=False)],
         layout="plots",
     )
 
 
-def _figure(effect: BinEffect, names: Sequence[object], id: str) -> Figure:
-    legend = [(_NAMES[colour], names[c]) for colour, c in zip(LINES, shown_outputs(effect), strict=False)]
-    return Figure(lambda: effect_curves(effect, names, id), effect.name, legend=legend)
+def _figure(effect: BinEffect, names: Sequence[object], shown: np.ndarray, id: str) -> Figure:
+    return Figure(lambda: effect_curves(effect, names, shown, id), effect.name)
 
 
-def shown_outputs(effect: BinEffect) -> np.ndarray:
-    """Return the indices of the outputs that the bin changes the most, ascending."""
-    return np.sort(np.argsort(-effect.spread, kind="stable")[:MOST_OUTPUTS])
+def shown_outputs(effects: Sequence[BinEffect]) -> np.ndarray:
+    """Return the indices of the outputs that these bins change the most, ascending."""
+    largest = np.max([effect.spread for effect in effects], axis=0)
+    return np.sort(np.argsort(-largest, kind="stable")[:MOST_OUTPUTS])
 
 
-def effect_curves(effect: BinEffect, output_names: Sequence[object], name: str) -> str:
+def effect_curves(effect: BinEffect, output_names: Sequence[object], chosen: np.ndarray, name: str) -> str:
     """Draw the scores over the values of a bin, and below them the histogram of the values."""
     with house_style():
         figure = new_figure(250, 190)
         axes = figure.add_axes((0, 0.22 if effect.counts.size else 0, 1, 0.78 if effect.counts.size else 1))
-        chosen = shown_outputs(effect)
         axes.axhline(0, color=MUTED, linewidth=0.8)
         for colour, c in zip(LINES, chosen, strict=False):
             axes.plot(effect.values, effect.effects[:, c], color=colour, linewidth=2)

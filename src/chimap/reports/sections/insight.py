@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chimap._formatting import measure_in_words, number, words
 from chimap.reports.evaluation import Evaluation
-from chimap.reports.figures import GOOD, drawing, log_axis, to_svg
+from chimap.reports.figures import FEWEST_POINTS, GOOD, at_most_one, drawing, log_axis, to_svg
 from chimap.reports.measures import Metrics
 from chimap.reports.section import Figure, Section, Table
 from chimap.selection.learning_curve import LearningCurve
@@ -12,18 +12,44 @@ from chimap.selection.learning_curve import LearningCurve
 
 def more_rows(evaluation: Evaluation[Metrics]) -> Section | None:
     """Return the learning curve."""
-    curve = evaluation.insight and evaluation.insight.curve
-    if not curve:
+    insight = evaluation.insight
+    if insight is None or insight.curve is None:
         return None
+    curve = insight.curve
     measure = measure_in_words(curve.measure)
     rows = [(f"{n:,}", number(score, 3, zeros=True)) for n, score in zip(curve.rows, curve.scores, strict=True)]
+    scored = (
+        "on the rows of this page"
+        if insight.is_curve_of_rows
+        else "on training rows that each left out. The headline is scored on other rows, so that its level differs"
+    )
     return Section(
         "Would more rows help?",
-        f"The {measure} on held-out rows of models fitted on more and more of the training rows. The last step, from "
-        f"{curve.rows[-2]:,} to {curve.rows[-1]:,} rows, changed it by {number(curve.last_gain, 2)}.",
-        (Figure(lambda: learning_curve(curve)),),
+        f"The {measure} of models fitted on more and more of the training rows, {scored}.",
+        (Figure(lambda: learning_curve(curve)),) if curve.rows.size >= FEWEST_POINTS else (),
         (Table(("Training rows", measure[0].upper() + measure[1:]), rows, ("number", "number")),),
+        lead=gain_in_words(curve),
     )
+
+
+def gain_in_words(curve: LearningCurve) -> str:
+    """Return what the last step of a learning curve gained: points of shares of rows, else units of the score.
+
+    >>> gain_in_words(LearningCurve("accuracy", np.array([250, 500, 1000]), np.array([0.7, 0.8, 0.82])))
+    'Twice the rows gained 2 points.'
+    >>> gain_in_words(LearningCurve("r2", np.array([250, 900]), np.array([0.8, 0.8])))
+    '900 rows instead of 250 gained nothing.'
+    """
+    before, after = curve.rows[-2:]
+    gain = f"{number(curve.last_gain, 2)} of {measure_in_words(curve.measure)}"
+    if "accuracy" in curve.measure:
+        points = number(round(100 * curve.last_gain, 1), 3)
+        gain = f"{points} {'point' if points == '1' else 'points'}"
+    if gain.startswith(("0 ", "−")):
+        gain = "nothing"
+    if abs(after / before - 2) < 0.1:
+        return f"Twice the rows gained {gain}."
+    return f"{after:,} rows instead of {before:,} gained {gain}."
 
 
 def top_bins(evaluation: Evaluation[Metrics]) -> Section | None:
@@ -70,6 +96,7 @@ def learning_curve(curve: LearningCurve) -> str:
         axes.plot(curve.rows, curve.scores, color=GOOD, linewidth=2, marker="o", markersize=4)
         axes.set(xscale="log", xlim=(curve.rows[0] / 1.1, curve.rows[-1] * 1.1))
         axes.margins(y=0.2)
+        at_most_one(axes)
         log_axis(axes.xaxis, *axes.get_xlim())
         axes.grid(axis="y")
         axes.set(xlabel="training rows", ylabel=measure)

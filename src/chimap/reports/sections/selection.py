@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chimap._formatting import number
 from chimap.reports.evaluation import Evaluation
+from chimap.reports.figures import FEWEST_POINTS
 from chimap.reports.measures import Metrics
 from chimap.reports.section import Figure, Section, Table
 from chimap.reports.selection import components_figure, strength_curve
@@ -24,7 +25,7 @@ def strength(evaluation: Evaluation[Metrics]) -> Section | None:
     return Section(
         "Strength of the penalty",
         f"{curve.measure[0].upper()}{curve.measure[1:]}{method}.{band}",
-        (Figure(lambda: strength_curve(curve)),),
+        (Figure(lambda: strength_curve(curve)),) if curve.alphas.size >= FEWEST_POINTS else (),
         (Table((), rows),),
         note="The chosen strength is at the border of the range that was tried. A wider range may give a better one."
         if curve.at_border
