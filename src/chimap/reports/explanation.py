@@ -49,10 +49,10 @@ class ModelExplanation(Page):
         Whether the model is a sum of functions of single bins, which ``effects`` then shows.
     output_names : tuple
         The classes, or the names of what is predicted.
-    classes : tuple or None, default=None
-        The classes of which one is predicted; None for numbers and for several tasks.
     bin_names : ndarray of shape (bins,)
         Names of the bins, in their order.
+    classes : tuple or None, default=None
+        The classes of which one is predicted; None for numbers and for several tasks.
     effects : tuple of BinEffect, default=()
         Scores over the values of single bins, those of the most important bins first.
     rows : tuple of ExplainedRow, default=()
