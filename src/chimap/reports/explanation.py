@@ -100,7 +100,13 @@ class ModelExplanation(Page):
         return {"Data": self.data, "Versions": self.versions}
 
     def speaks_for(self, effect: BinEffect) -> str:
-        """Return what high values of a bin speak for: a class, "not" a class, or "more" or "less" of a target."""
+        """Return what high values of a bin speak for: a class, "not" a class, or "more" or "less" of a target.
+
+        Parameters
+        ----------
+        effect : BinEffect
+            One of ``effects``.
+        """
         (output, change, _), n_outputs = effect.direction, effect.effects.shape[1]
         if self.classes is not None and n_outputs == 1:
             return words(self.classes[int(change > 0)])
