@@ -34,7 +34,7 @@ INCLUDED = {"changelog.md", "contributing.md"}  # texts of the project, not page
 def commands(page: str) -> list[list[str]]:
     """The arguments of every command of chimap on the page."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines() if line.strip()]
+    lines = [line for block in blocks for line in block.replace("\\\n", "").splitlines() if line.strip()]
     assert all(line.startswith("chimap ") for line in lines), f"{page}: a line of another program"
     return [shlex.split(line, comments=True)[1:] for line in lines if not any(e in line for e in ELSEWHERE)]
 
@@ -43,6 +43,16 @@ def test_fences_name_a_language_that_is_tested():
     # 'text' is what programs print, and commands of other programs
     for page, text in PAGES.items():
         assert set(re.findall(r"^```(\S*)$", text, re.MULTILINE)) <= {"", "sh", "python", "text"}, page
+
+
+WIDE = {"guides/trust.md", "guides/microbes.md", "guides/molecules.md", "guides/text.md", "methods/blocks.md"}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in INCLUDED | WIDE])
+def test_code_is_at_most_88_columns_wide(page):
+    """So that it is read without scrolling beside the navigation."""
+    blocks = re.findall(r"^```(?:sh|python)\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
+    assert [line for block in blocks for line in block.splitlines() if len(line) > 88] == []
 
 
 RACED = {"start.md"}  # where no kernel is given; a fit of the other pages shows something else, whatever the kernel
