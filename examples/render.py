@@ -30,6 +30,7 @@ import matplotlib.pyplot as plt
 
 PLAIN = re.compile(r"[^\w ,.:=-]")  # characters that could end an alternative text
 GALLERY = Path(__file__).resolve().parent / "gallery"
+STYLE = Path(__file__).resolve().parents[1] / "docs" / "assets" / "transparent.mplstyle"
 
 
 def cells_of(code: str) -> list[tuple[str, str]]:
@@ -87,6 +88,7 @@ def run(script: Path, folder: Path) -> str:
 def render(folder: Path, only: set[str] | None = None) -> list[tuple[str, str, str]]:
     """Write the pages of all examples, and return the name, title and first picture of each."""
     folder.mkdir(parents=True, exist_ok=True)
+    plt.style.use(STYLE)
     done = []
     for script in sorted(GALLERY.glob("*.py")):
         if only and script.stem not in only:

@@ -45,6 +45,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, Normalizer
 from sklearn.svm import LinearSVC
 
+from benchmarks.accuracy import STYLE
 from benchmarks.sets import SETS, LabelledSet
 
 TOP = Path(__file__).resolve().parents[2]
@@ -343,6 +344,7 @@ def panels(names: list[str], columns: int, size: tuple[float, float], output: Pa
     columns = min(columns, len(names))
     n_rows = -(-len(names) // columns)
     size = (size[0] * columns + 0.4, size[1] * n_rows + 0.8)
+    plt.style.use(STYLE)
     figure, axes = plt.subplots(n_rows, columns, figsize=size, layout="constrained", squeeze=False)
     for ax in axes.flat[len(names) :]:
         ax.axis("off")

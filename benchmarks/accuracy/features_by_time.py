@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.accuracy import STYLE
 from benchmarks.sets import SETS, LabelledSet
 from chimap import AutomaticFeatures, HistogramClassifier, OptimalMap
 
@@ -66,6 +67,7 @@ def draw(lines: list[dict[str, Any]], output: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    plt.style.use(STYLE)
     sets = list(dict.fromkeys(line["set"] for line in lines))
     figure, axes = plt.subplots(1, len(sets), figsize=(3.3 * len(sets), 3.4), layout="constrained", squeeze=False)
     for ax, name in zip(axes.flat, sets, strict=True):

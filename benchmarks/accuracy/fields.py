@@ -30,6 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
+from benchmarks.accuracy import STYLE
 from benchmarks.accuracy.against_others import MOST_ROUNDS, PATIENCE
 from benchmarks.measure import csr_of, data_file
 
@@ -303,6 +304,7 @@ def draw(lines: Sequence[dict[str, Any]], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    plt.style.use(STYLE)
     tables = list(dict.fromkeys(line["table"] for line in lines))
     methods = list(dict.fromkeys(line["method"] for line in lines))
     figure, axes = plt.subplots(figsize=(8, 1.6 + 0.34 * len(tables)), layout="constrained")

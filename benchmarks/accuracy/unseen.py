@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from benchmarks.accuracy import STYLE
 from benchmarks.measure import csr_of, data_file
 from chimap import HistogramClassifier
 
@@ -136,6 +137,7 @@ def draw(lines: Sequence[dict[str, Any]], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    plt.style.use(STYLE)
     figure, axes = plt.subplots(1, len(TABLES), figsize=(10, 3.8), layout="constrained", sharey=True)
     for axis, name in zip(axes, TABLES, strict=True):
         curves = np.array([line["curve"] for line in lines if line["table"] == name and "class" in line])
