@@ -15,7 +15,7 @@ class Notes(Progress):
     def __init__(self):
         self.told = []
 
-    def note(self, text):
+    def note(self, text, *, matters=False):
         self.told.append(text)
 
 

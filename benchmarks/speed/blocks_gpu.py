@@ -178,7 +178,7 @@ class Sweeps(Progress):
 
     def advance(self, amount: int = 1) -> None: ...
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, matters: bool = False) -> None:
         self.notes.append(text)
 
 

@@ -1,22 +1,42 @@
-"""Progress of long work: how much is done, how fast, how long the rest will take, and what took the time."""
+"""Progress of long work: how much is done, how long the rest will take, and what took the time."""
 
 from __future__ import annotations
 
+import math
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from dataclasses import dataclass
+from typing import NamedTuple, TextIO, TypeVar
 
-if TYPE_CHECKING:
-    from rich.progress import TaskID
+from chimap._formatting import measure_in_words, score_in_words
+
+
+class Ahead(NamedTuple):
+    """A stage that a plan expects.
+
+    Attributes
+    ----------
+    stage : str
+        Its name.
+    total : int
+        Its units, such as rows, or the values of a search as far as they are usual.
+    seconds : callable
+        Returns the seconds of the first n units, by the rates of the plan.
+    """
+
+    stage: str
+    total: int
+    seconds: Callable[[float], float]
 
 
 class Progress:
     """Reports nothing; the default, and the base of the classes that report.
 
-    A job enters the object, names a stage with its total (None if it is unknown), and advances it.
+    A job enters the object, says how many steps there are and begins each. Within a step it names a stage with its
+    total (None if it is unknown), and advances it.
     """
 
     def __enter__(self) -> Progress:
@@ -25,134 +45,269 @@ class Progress:
     def __exit__(self, *exception: object) -> None:
         """Do nothing."""
 
+    def steps(self, number: int) -> None:
+        """Expect this number of steps."""
+
+    def step(self, words: str, ahead: Sequence[Ahead] = ()) -> None:
+        """Begin a step, such as "fitting 47,956 rows", with the stages that its plan expects."""
+
     def stage(self, name: str, total: int | None, unit: str = "rows") -> None:
         """Begin a stage of ``total`` units."""
 
     def advance(self, amount: int = 1) -> None:
         """Record that ``amount`` more units are done."""
 
-    def note(self, text: str) -> None:
-        """Write a separate line: the result of the stage, or why it takes longer than usual."""
+    def scored(self, measure: str, value: float) -> None:
+        """Record how good the machine is so far."""
+
+    def note(self, text: str, *, matters: bool = False) -> None:
+        """Write a separate line, for those who want to know all: what a stage found; or ``matters`` to everybody."""
 
 
-class RichProgress(Progress):
-    """A line on the terminal: stage, bar, rows done, rows per second, time left.
+@dataclass
+class _Stage:
+    """A stage that runs: units done, and what the plan expects of it."""
 
-    Parameters
-    ----------
-    transient : bool, default=False
-        Whether the lines vanish at the end.
-    """
+    name: str
+    total: int | None
+    unit: str
+    began: float
+    ahead: Ahead | None = None
+    done: int = 0
+    latest: int = 0  # units of the latest report
 
-    def __init__(self, *, transient: bool = False):
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bars
-
-        self._bars = Bars(
-            TextColumn("{task.description:<10}"),
-            BarColumn(bar_width=16),
-            TextColumn("{task.fields[done]}"),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            TextColumn("{task.fields[left]}"),
-            console=Console(stderr=True),
-            transient=transient,
-        )
-        self._task: TaskID | None = None
-        self._unit = "rows"
-        self._began = 0.0
-
-    def __enter__(self) -> Progress:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._close_stage(complete=exception[0] is None)
-        self._bars.stop()
-
-    def stage(self, name: str, total: int | None, unit: str = "rows") -> None:
-        """Close the previous stage and begin a line for this one."""
-        self._close_stage()
-        self._unit, self._began = unit, time.perf_counter()
-        left = "left" if total else ""
-        self._task = self._bars.add_task(name, total=total, done="", rate="", left=left)
-
-    def advance(self, amount: int = 1) -> None:
-        """Move the bar, and show the count and the mean rate of the stage."""
-        assert self._task is not None  # a stage begins before it advances
-        task = self._bars.tasks[self._task]
-        done = int(task.completed) + amount
-        of_total = f" of {task.total:,.0f}" if task.total else ""
-        rate = done / max(time.perf_counter() - self._began, 1e-9)
-        self._bars.update(
-            self._task, advance=amount, done=f"{done:,}{of_total} {self._unit}", rate=_speed(rate, self._unit)
+    @property
+    def next_share(self) -> float:
+        """Share that will be done at the next report, if it is as large as the latest, and of rows not the first."""
+        total = self.total or (self.ahead.total if self.ahead is not None else 0)
+        step = self.latest or (total if self.unit == "rows" else 1)
+        return (
+            1.0 if self.ahead is None else self.ahead.seconds(min(self.done + step, total)) / self.ahead.seconds(total)
         )
 
-    def note(self, text: str) -> None:
-        """Write a line above the bars."""
-        self._bars.console.print(text, style="dim", highlight=False)
+    @property
+    def share(self) -> float | None:
+        """Share of the work that is done; None if that is unknown. A search may take more steps than are usual."""
+        total = self.total or (self.ahead and self.ahead.total)
+        if not total:
+            return None
+        done = min(self.done, total)
+        share = done / total if self.ahead is None else self.ahead.seconds(done) / self.ahead.seconds(total)
+        return share if self.total else min(share, _MOST_OF_USUAL)
 
-    def _close_stage(self, complete: bool = True) -> None:
-        if self._task is not None and complete:
-            # A search may take fewer steps than announced.
-            task = self._bars.tasks[self._task]
-            done = f"{task.completed:,.0f} {self._unit}" if task.completed else ""
-            self._bars.update(self._task, total=task.completed or 1, completed=task.completed or 1, done=done, left="")
+
+_MOST_OF_USUAL = 0.95  # of a search whose steps are known as usual only
+_FAITH = 0.02  # share of a stage for which the rates of the plan count as measured
+_LEAST_SECONDS = 1.0  # of a stage, before which nothing is told of the time that is left
 
 
 class LineProgress(Progress):
-    """Plain lines of text at intervals, for logs. Short jobs write none.
+    """Lines of text at intervals, for logs and notebooks. Short jobs write none.
+
+    A line says the step, how much of it is done, and how long the job takes on. The plan of a machine tells the seconds
+    of its stages; what is measured corrects them: of a stage by its rate so far, and of later ones by those before.
 
     Parameters
     ----------
-    every : float, default=15.0
+    every : float, default=10.0
         Seconds between two lines, and before the first.
     stream : file object, default=None
         Where the lines are written. None is stderr.
+    verbose : bool, default=False
+        Whether to write all notes.
+    later_steps : int, default=0
+        Steps that follow those that the job expects.
+    clock : callable, default=time.perf_counter
+        Returns the seconds.
     """
 
-    def __init__(self, every: float = 15.0, stream: TextIO | None = None):
-        self._every, self._stream = every, stream or sys.stderr
-        self._name, self._unit = "", "rows"
-        self._total: int | None = None
-        self._done, self._began, self._printed_at = 0, 0.0, time.perf_counter()
+    def __init__(
+        self,
+        every: float = 10.0,
+        stream: TextIO | None = None,
+        *,
+        verbose: bool = False,
+        later_steps: int = 0,
+        clock: Callable[[], float] = time.perf_counter,
+    ):
+        self._every, self._stream, self._verbose, self._clock = every, stream, verbose, clock
+        self._later_steps, self._n_steps, self._number, self._words = later_steps, 0, 0, ""
+        self._ahead: list[Ahead] = []
+        self._stage: _Stage | None = None
+        self._score: tuple[str, float] | None = None
+        self._planned = self._measured = 0.0  # seconds of the stages of the step that are over
+        self._began = self._printed_at = clock()
+        self._entered, self._ended = 0, threading.Event()
+
+    def __enter__(self) -> Progress:
+        self._entered += 1
+        if self._entered == 1:
+            self._start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._entered -= 1
+        if self._entered == 0:
+            self._stop()
+
+    def _start(self) -> None:
+        """Write lines from a thread, as a step of a stage may take longer than an interval."""
+        self._ended = ended = threading.Event()
+
+        def write() -> None:
+            while not ended.wait(self._every / 4):
+                self._write_if_due()
+
+        threading.Thread(target=write, daemon=True).start()
+
+    def _stop(self) -> None:
+        self._ended.set()
+
+    def steps(self, number: int) -> None:
+        """Expect this number of steps, and those that follow the job."""
+        self._n_steps, self._number = number + self._later_steps, 0
+
+    def step(self, words: str, ahead: Sequence[Ahead] = ()) -> None:
+        """Begin a step."""
+        self._number, self._words, self._ahead, self._stage = self._number + 1, words, list(ahead), None
+        self._planned = self._measured = 0.0
+        self._began = self._clock()
 
     def stage(self, name: str, total: int | None, unit: str = "rows") -> None:
-        """Restart the count for a new stage."""
-        self._name, self._unit, self._total = name, unit, total
-        self._done, self._began = 0, time.perf_counter()
+        """Begin a stage; what the one before took corrects what is expected of others."""
+        now = self._clock()
+        if (last := self._stage) is not None and last.ahead is not None:
+            self._planned += last.ahead.seconds(min(last.done, last.ahead.total))
+            self._measured += now - last.began
+        ahead = next((each for each in self._ahead if each.stage == name), None)
+        if ahead is not None:
+            self._ahead.remove(ahead)
+        if not self._words:
+            self._began = now
+        self._stage = _Stage(name, total, unit, now, ahead)
 
     def advance(self, amount: int = 1) -> None:
-        """Count, and write a line if ``every`` seconds have passed since the last."""
-        self._done += amount
-        now = time.perf_counter()
+        """Count, and write a line if it is time."""
+        assert self._stage is not None  # a stage begins before it advances
+        self._stage.done, self._stage.latest = self._stage.done + amount, amount
+        self._write_if_due()
+
+    def scored(self, measure: str, value: float) -> None:
+        """Keep the score for the line."""
+        self._score = measure, value
+
+    def note(self, text: str, *, matters: bool = False) -> None:
+        """Write a line."""
+        if matters or self._verbose:
+            self._write(text)
+
+    def _write(self, text: str) -> None:
+        print(text, file=self._stream or sys.stderr, flush=True)
+
+    def _write_if_due(self) -> None:
+        now = self._clock()
         if now - self._printed_at >= self._every:
             self._printed_at = now
-            print(self._line(now - self._began), file=self._stream, flush=True)
+            self._write(self.line())
 
-    def note(self, text: str) -> None:
-        """Write a line."""
-        print(text, file=self._stream, flush=True)
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the end of the step, by the plan and what is measured; None if nothing tells."""
+        now, stage = self._clock(), self._stage
+        share = None if stage is None else stage.share
+        ratio = self._measured / self._planned if self._planned > 0 else None
+        left = None
+        if stage is not None and stage.ahead is not None and share is not None:
+            whole, took = stage.ahead.seconds(stage.total or stage.ahead.total), now - stage.began
+            believed = _FAITH * whole
+            ratio = (took + believed * (ratio or 1.0)) / (share * whole + believed)
+            ratio = max(ratio, took / (stage.next_share * whole))  # what is not reported yet takes that long at least
+            left = (1 - share) * whole * ratio
+        elif stage is not None and share:
+            left = (now - stage.began) * (1 - share) / share
+        later = sum(each.seconds(each.total) for each in self._ahead)
+        if later:
+            left = (left or 0.0) + later * (1.0 if ratio is None else ratio)
+        return left
 
-    def _line(self, seconds: float) -> str:
-        rate = self._done / max(seconds, 1e-9)
-        line = f"{self._name}: {self._done:,}"
-        if self._total:
-            line += f" of {self._total:,} {self._unit}"
-            if self._done:
-                left = max(0, self._total - self._done) / max(rate, 1e-9)
-                speed = _speed(rate, self._unit)
-                line += f", {speed}" if speed else ""
-                line += f", {timedelta(seconds=round(left))} left"
-        return line
+    def line(self) -> str:
+        """Return the line: 'step 2 of 3: fitting 47,956 rows, 34 %, about 20 s left, accuracy so far 99.7 %'."""
+        stage, left = self._stage, self.seconds_left
+        parts = [self._words or ("" if stage is None else _done_of(stage))]
+        if self._n_steps > 1 and self._words:
+            parts[0] = f"step {min(self._number, self._n_steps)} of {self._n_steps}: {parts[0]}"
+        took = self._clock() - self._began
+        if left is not None and took + left >= _LEAST_SECONDS:
+            parts += [f"{100 * took / (took + left):.0f} %", f"about {_roughly(left)} left"]
+        if self._score is not None:
+            measure, value = self._score
+            parts.append(f"{measure_in_words(measure)} so far {score_in_words(value, measure)}")
+        return ", ".join(parts)
 
 
-def _speed(rate: float, unit: str) -> str:
-    """Return '19/s' for units that come in large numbers, and nothing for others."""
-    if unit not in ("rows", "images"):
-        return ""
-    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
+class RichProgress(LineProgress):
+    """The line on a terminal, rewritten four times a second; it vanishes at the end.
+
+    Parameters
+    ----------
+    verbose : bool, default=False
+        Whether to write all notes.
+    later_steps : int, default=0
+        Steps that follow those that the job expects.
+    """
+
+    def __init__(self, *, verbose: bool = False, later_steps: int = 0):
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        super().__init__(verbose=verbose, later_steps=later_steps)
+        shown = Console(stderr=True)
+        self._live = Live(
+            get_renderable=lambda: Text(self.line(), no_wrap=True, overflow="ellipsis"), console=shown, transient=True
+        )
+
+    def _start(self) -> None:
+        self._live.start()
+
+    def _stop(self) -> None:
+        self._live.stop()
+
+    def _write(self, text: str) -> None:
+        self._live.console.print(text, style="dim", highlight=False)
+
+    def _write_if_due(self) -> None:
+        """Do nothing: the line is rewritten by itself."""
+
+
+def shown(*, verbose: bool = False, later_steps: int = 0) -> Progress:
+    """Return a line that is rewritten where stderr is a terminal, and else lines at intervals."""
+    kind = RichProgress if sys.stderr.isatty() else LineProgress
+    return kind(verbose=verbose, later_steps=later_steps)
+
+
+def _done_of(stage: _Stage) -> str:
+    """Return 'predicting 1,000 of 5,000 rows'."""
+    if not stage.done and not stage.total:
+        return stage.name
+    of = f" of {stage.total:,}" if stage.total else ""
+    return f"{stage.name} {stage.done:,}{of} {stage.unit}"
+
+
+def _roughly(seconds: float) -> str:
+    """Return seconds with no more digits than an estimate has.
+
+    >>> _roughly(3.2), _roughly(22.0), _roughly(130.0), _roughly(5000.0)
+    ('4 s', '20 s', '2 min', '1 h 25 min')
+    """
+    if seconds < 10:
+        return f"{math.ceil(seconds)} s"
+    if seconds < 57.5:
+        return f"{5 * round(seconds / 5)} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {5 * (minutes % 60 // 5):02d} min"
 
 
 Item = TypeVar("Item")
@@ -217,7 +372,9 @@ def compilation(clock: Stopwatch, progress: Progress) -> Iterator[None]:
             self.depth += 1
             if not self.has_noted:
                 self.has_noted = True
-                progress.note("compiling loops for this machine; this happens once, they are kept on disk")
+                progress.note(
+                    "compiling loops for this computer; this happens once, they are kept on disk", matters=True
+                )
 
         def on_end(self, event: object) -> None:
             """Add the time of the outermost compilation."""

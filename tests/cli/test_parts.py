@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import io
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 
 from chimap import AutomaticFeatures, FourierFeatures, HistogramClassifier
 from chimap._messages import Message, Parameter, Setting
-from chimap._progress import LineProgress
 from chimap.cli import commands, data_rows, flag_values, machine, messages
 from chimap.cli.fit_settings import Settings
 from chimap.cli.fitted import bin_weights_line, choice_of_alpha, of_budget
@@ -147,21 +145,6 @@ def test_an_interrupt_says_what_is_there(capsys, monkeypatch):
     monkeypatch.setattr(messages, "written", ["my.model"])
     assert messages.explain_interrupt() == 130
     assert "files already written: my.model" in capsys.readouterr().err
-
-
-def test_lines_of_progress_for_logs():
-    stream = io.StringIO()
-    progress = LineProgress(every=0.0, stream=stream)
-    progress.stage("learning", 2000)
-    progress.advance(500)
-    assert stream.getvalue().startswith("learning: 500 of 2,000 rows, ")
-    assert stream.getvalue().endswith(" left\n")
-    progress.stage("learning", 2000)
-    progress.advance(0)
-    assert stream.getvalue().endswith("\nlearning: 0 of 2,000 rows\n")  # nobody knows how long yet
-    quiet = io.StringIO()
-    LineProgress(every=60.0, stream=quiet).advance(500)
-    assert quiet.getvalue() == ""
 
 
 def test_a_parameter_is_told_by_its_flag(capsys):

@@ -38,7 +38,7 @@ class Told(Progress):
     def __init__(self):
         self.notes = []
 
-    def note(self, text):
+    def note(self, text, *, matters=False):
         self.notes.append(text)
 
 

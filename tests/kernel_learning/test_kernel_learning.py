@@ -313,7 +313,7 @@ def test_each_iteration_is_told():
         def stage(self, name, total, unit="rows"):
             self.stages.append(name)
 
-        def note(self, text):
+        def note(self, text, *, matters=False):
             self.lines.append(text)
 
     X, y = classes(300)

@@ -164,7 +164,7 @@ def test_losses_without_a_shared_factor_are_refitted():
         def stage(self, name, total, unit="rows"):
             seen.append((name, total))
 
-        def note(self, text):
+        def note(self, text, *, matters=False):
             said.append(text)
 
     found = study_scores(model, X, y, STUDIES, permutations=4, progress=Counting())

@@ -85,16 +85,16 @@ def as_json(value: object) -> None:
     print(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
-def progress(silent: bool) -> Progress:
-    """Return the progress display: a bar if stderr is a terminal, else a line now and then.
+def progress(silent: bool, *, verbose: bool = False, later_steps: int = 0) -> Progress:
+    """Return the progress display: a line that is rewritten if stderr is a terminal, else a line now and then.
 
     If ``silent`` is set and stderr is not a terminal, nothing is shown.
     """
-    from chimap._progress import LineProgress, Progress, RichProgress
+    from chimap._progress import Progress, shown
 
-    if sys.stderr.isatty():
-        return RichProgress(transient=True)
-    return Progress() if silent else LineProgress()
+    if silent and not sys.stderr.isatty():
+        return Progress()
+    return shown(verbose=verbose, later_steps=later_steps)
 
 
 @contextmanager

@@ -127,9 +127,10 @@ def train(
         model.set_params(blocks=histograms.blocks_)
     try:
         extra_rows = None if unlabelled is None else _unlabelled(unlabelled, data, source, table)
+        progress = show.progress(silent, verbose=verbose, later_steps=int(parts.held_out is not None))
         model.fit_source(
             parts.training,
-            show.progress(silent),
+            progress,
             unlabelled=extra_rows,
             checkpoint=log,
             engine=scheduler or settings.engine,
@@ -144,7 +145,7 @@ def train(
             from chimap.reports.linear import leading_score, linear_model  # loads what half of the fits do not need
             from chimap.reports.score import score_of
 
-            result = score_of(model.fitted, parts.held_out, show.progress(silent), groups=parts.held_out_groups)
+            result = score_of(model.fitted, parts.held_out, progress, groups=parts.held_out_groups)
             lead = leading_score(result, parts.held_out_groups)
             linear = linear_model(model, parts.training, parts.held_out, result, parts.held_out_groups)
     except DataError:

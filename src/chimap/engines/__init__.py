@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, cast
 
 from chimap._catalogue import Catalogue
-from chimap._progress import Progress, RichProgress, Stopwatch
+from chimap._progress import Progress, Stopwatch
 from chimap._validation import ParameterError
 from chimap.engines.local import Engine, LocalEngine
 from chimap.engines.memory import Job, chunk_rows_within
@@ -22,7 +22,6 @@ __all__ = [
     "Job",
     "LocalEngine",
     "Progress",
-    "RichProgress",
     "Stopwatch",
     "can_keep",
     "chunk_rows_within",

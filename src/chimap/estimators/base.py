@@ -23,6 +23,7 @@ from chimap._catalogue import at_address
 from chimap._errors import InputError
 from chimap._frames import is_collection
 from chimap._messages import Message
+from chimap._progress import shown
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Parameters, Scoring, Sometimes
 from chimap._validation import checked_weights
@@ -36,7 +37,7 @@ from chimap.data.reading import opener_of
 from chimap.data.table import ColumnChoice
 from chimap.data.units import Units
 from chimap.data.views import WithLabels
-from chimap.engines import Progress, RichProgress, current_engine
+from chimap.engines import Progress, current_engine
 from chimap.estimators.depth_robust import check_depth_robust, with_thinned_copies
 from chimap.estimators.forwarding import forwarded, outputs_of_rows, outputs_with_shares, show_learned, source_of_rows
 from chimap.estimators.rows import (
@@ -257,7 +258,7 @@ class HistogramModel(BaseEstimator):
         if self.covariates is not None and names_columns(self.covariates):
             source = with_columns_beside(source, self.covariates, groups)
         source, groups = source_to_fit(source, recipe, sample_weight, groups)
-        progress = progress or (RichProgress() if self.verbose else Progress())
+        progress = progress or (shown(verbose=True) if self.verbose else Progress())
         source = with_settled_columns(source, recipe, groups, progress)
         schema = RowSchema.of(type(self).__name__, source, *units_and_mass(source, recipe, groups is not None))
         if unlabelled is not None:

@@ -110,6 +110,7 @@ def fit(
     def fitted(raced: Raced, log: Checkpoint | None) -> Model:
         facts = Facts.of(raced.rows, task, groups, request)
         plan = plan_for(raced.recipe, facts, recipe, groups, fit_candidate)
+        progress.step(f"fitting {plan.cost.n_rows:,} rows", plan.ahead)
         with advised(plan), progress, engine_of(engine) as running, compilation(clock, progress):
             run = FitRun(running, progress, clock, request, log, raced.result, ends_at)
             learn_more = partial(_learned_again, task, replace(run, checkpoint=None, ends_at=None), shown)
@@ -119,6 +120,7 @@ def fit(
             model = improved(first, plan, task, raced.rows, groups, learn_more, progress)
         return replace(raced, result=result).finished(model, clock.seconds)
 
+    progress.steps(2 if races and recipe.has_race else 1)
     n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
     with threads(suited(recipe.n_jobs, n_rows)), resumable(checkpoint, recipe) as (log, known):
         attempts = Attempts(race(recipe, source, task, groups, fit_candidate, progress, request, known))

@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from chimap._errors import InputError
 from chimap._messages import Message
+from chimap._progress import shown
 from chimap._types import ArrayLike, RandomState, Transformed
 from chimap._validation import DataError, ParameterError, check_choice, check_positive
 from chimap.data.source import choose_rows
-from chimap.engines import Progress, RichProgress
+from chimap.engines import Progress
 from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
 from chimap.images.descriptors import Coded, Descriptor, LocalDescriptor
 from chimap.images.descriptors.base import check_image, opencv, within
@@ -453,7 +454,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
             check_choice(self.coding, "coding", tuple(CODINGS))
 
     def _progress(self) -> Progress:
-        return RichProgress() if self.verbose else Progress()
+        return shown(verbose=True) if self.verbose else Progress()
 
     @property
     def _pyramid(self) -> Pyramid:

@@ -17,6 +17,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
+from chimap._progress import Ahead
 from chimap._types import JSON, Parameters, Scoring
 from chimap._validation import check_positive
 from chimap.backends import on_host
@@ -27,6 +28,7 @@ from chimap.features.families import check_features
 from chimap.moments.kept_rows import FilledShares
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
+from chimap.selection.leave_one_out import usual_machines
 from chimap.solvers.base import Needs
 from chimap.solvers.exact import is_shared
 from chimap.solvers.kernel_matrix import has_exact_machine
@@ -40,6 +42,8 @@ HoldOut: TypeAlias = Callable[
 """Returns pairs (rows to learn from, rows to score) of a sample, given its places among all rows, labels and groups,
 whether labels are classes, and a seed."""
 
+CHOICE_FACTORS = 3  # a search on one matrix is counted as so many factors in the choice of a machine
+_GROWTH = 2.2  # power of the rows with which the seconds of a machine grow: small factors run at lower rates
 _COUNTED_ROWS = 1000  # whose entries in each column are counted
 _SMALL, _MOST_LARGE = (
     16,
@@ -205,10 +209,28 @@ class Cost:
     seconds: float
     n_rows: int
 
+    def ahead(self, searches: bool) -> tuple[Ahead, ...]:
+        """Return the stages that a fit spends its time on: here a search on one matrix.
+
+        searches: whether settings are compared; else one machine is solved.
+        """
+        return (search_ahead(self.n_rows, self.seconds, searches),)
+
     @property
     def sizes(self) -> JSON:
         """Components of the model, their features, and rows of a piece; seconds where they limit the rows."""
         return {"components": self.n_rows, "features": "exact", "chunk_rows": self.n_rows}
+
+
+def search_ahead(n_rows: int, choice_seconds: float, searches: bool) -> Ahead:
+    """Return what is ahead of a search on a matrix of so many rows, or of one machine.
+
+    The seconds of a machine are those of a factor of its rows.
+    """
+    rows = np.array(usual_machines(n_rows) if searches else [n_rows])
+    each = (rows / n_rows) ** _GROWTH * choice_seconds / CHOICE_FACTORS
+    done = np.concatenate([[0.0], np.cumsum(each)])
+    return Ahead("alpha", rows.size, lambda n: float(np.interp(n, np.arange(done.size), done)))
 
 
 @dataclass(frozen=True)
@@ -242,6 +264,11 @@ class Plan:
     def cost(self) -> Cost:
         """What the machine takes."""
         return self.machine.cost(self.recipe, self.facts)
+
+    @property
+    def ahead(self) -> tuple[Ahead, ...]:
+        """The stages that a fit spends its time on, and their seconds, see ``Cost``."""
+        return self.cost.ahead(self.recipe.searches_alpha)
 
     def chosen_by(self, name: str) -> str:
         """Return who gave a setting its value: "user", "race" or "machine"."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chimap import _threads
+from chimap._progress import Ahead
 from chimap._types import JSON, Blocks
 from chimap._validation import check_blocks
 from chimap.backends import backend_of, on_host
 from chimap.data import Source
 from chimap.data.table import named_blocks
 from chimap.engines.rates import RATES
-from chimap.machines.base import Cost, Facts
+from chimap.machines.base import CHOICE_FACTORS, Cost, Facts, search_ahead
 from chimap.moments.kept_rows import FilledShares
 from chimap.recipe.recipe import Recipe
 from chimap.solvers.blocks import core_rows
@@ -24,7 +25,6 @@ USUAL_SECONDS = 240.0  # of counted work that a sweep may do
 BLOCK_TERMS = 1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
 _STEP_OF_BLOCKS = 500  # rows by which blocks differ that are tried for the memory
 _FIRST_SHARE = 0.3  # of the seconds of a fit that its first block may take
-CHOICE_FACTORS = 3  # the first block takes as long as so many factors
 # On a device: rows of a factor, of which a sweep over millions of rows then has as much to do as products, and the
 # factors that a sweep has at least, as each scores the machine before it.
 _MOST_ON_DEVICE, _FEWEST_FACTORS = 20_000, 8
@@ -81,11 +81,28 @@ class BlockPlan(Cost):
         Rows of the factors of later blocks: as many, or more on a device that holds them.
     is_held : bool
         Whether the device, if there is one, has room for the rows and a block.
+    n_columns : float
+        Columns of mapped rows, as dense ones count.
     """
 
     block_rows: int
     factor_rows: int
     is_held: bool
+    n_columns: float
+
+    def ahead(self, searches: bool) -> tuple[Ahead, ...]:
+        """See ``Cost``: the search on the first block, and the sweep."""
+        search = search_ahead(self.block_rows, self.first_seconds, searches)
+        if self.block_rows >= self.n_rows:
+            return (search,)
+        faster = self.seconds / block_seconds(self.n_rows, self.block_rows, self.n_columns)
+
+        def seconds(n: float) -> float:
+            """Return those of the rows behind the first block, which the search has learned."""
+            first, reached = (block_seconds(int(k), self.block_rows, self.n_columns) for k in (self.block_rows, n))
+            return faster * max(0.0, reached - first)
+
+        return search, Ahead("blocks", self.n_rows, seconds)
 
     def fits(self, room: int) -> bool:
         """Return whether ``room`` bytes, and the device, hold the rows and a block."""
@@ -132,6 +149,7 @@ def block_plan(recipe: Recipe, facts: Facts) -> BlockPlan:
             block_rows=block_rows,
             factor_rows=block_rows,
             is_held=backend.holds(n_rows, stored, block_rows, dtype),
+            n_columns=columns,
         )
 
     def factor_rows(plan: BlockPlan) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chimap._messages import Message
+from chimap._progress import Ahead
 from chimap._types import JSON
 from chimap._validation import MemoryBudgetError
 from chimap.engines import chunk_rows_within
@@ -65,6 +66,10 @@ class PassCost(Cost):
 
     n_features: int
     chunk_rows: int
+
+    def ahead(self, searches: bool) -> tuple[Ahead, ...]:
+        """See ``Cost``: a pass over the rows."""
+        return (Ahead("learning", self.n_rows, lambda n: self.seconds * n / self.n_rows),)
 
     @property
     def sizes(self) -> JSON:

@@ -186,7 +186,7 @@ def raced_recipes(
     elif asked.bin_weights is not None:
         checked_weights(asked.bin_weights, source.n_features, "bin", "bin_weights", "None, 'auto', 'learn' or numbers")
     with threads(asked.n_jobs), progress:
-        if asked.leaves_open("kernel") or not isinstance(asked.normalize, str | None):
+        if asked.has_race:
             return _raced(asked, source, task, groups, fit, progress, request)
         if isinstance(asked.bin_weights, str) and asked.bin_weights == "learn":
             return [weigh_bins(asked, source, task, groups, fit, progress)]

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays
+from chimap._progress import Ahead
 from chimap._types import Parameters, Rows, Scoring
 from chimap._validation import check_histograms
 from chimap.data import ArraySource, Source
@@ -25,7 +26,7 @@ from chimap.engines.rates import RATES
 from chimap.machines.base import HoldOut
 from chimap.models.model import Model
 from chimap.models.predict import outputs_of_source
-from chimap.models.race_result import Candidate, RaceResult
+from chimap.models.race_result import Candidate, RaceResult, Trial
 from chimap.moments import of_rows
 from chimap.race.candidates import is_free
 from chimap.race.machines import Split
@@ -63,6 +64,10 @@ FEWEST_SAMPLED = 200  # rows of a sample, if there are as many
 SAMPLE_SHARE = 8  # the sample may take an eighth of the memory budget
 RACE_SHARE = 1 / 3  # of the time limit of a fit: the machine of all rows needs the rest
 MOST_SECONDS = 20.0  # seconds of counted work that a race may do
+
+# Fits of a race, by its candidates, as it usually goes: families do not run on behind their first one, and of many rows
+# few enter the later rounds.
+_SHARE_THAT_RUNS = 0.7
 
 UNCOUNTED_SECONDS = 0.07  # seconds of a fit that are not counted as operations
 
@@ -233,8 +238,17 @@ class Race:
 
     def run(self, entered: Sequence[Candidate], progress: Progress) -> RaceResult:
         """Race some candidates until a share of the user's seconds is over, or a fixed amount of work is done."""
+        progress.step("choosing a machine", [Ahead("race", max(1, round(_SHARE_THAT_RUNS * len(entered))), float)])
         progress.stage("race", None, "fits")
-        limit = self.asked.time_limit
+        limit, best = self.asked.time_limit, -np.inf
+
+        def told(trial: Trial) -> None:
+            nonlocal best
+            progress.advance()
+            if trial.score > best:
+                best = trial.score
+                progress.scored(self.measure, best)
+
         return successive_halving(
             entered,
             self,
@@ -245,7 +259,7 @@ class Race:
             seconds=MOST_SECONDS if limit is None else RACE_SHARE * limit,
             clock=(lambda: self.work) if limit is None else None,
             work_of_round=lambda n_rows: self.splits_of[n_rows] * float(n_rows) ** 2,
-            on_trial=lambda trial: progress.advance(),
+            on_trial=told,
         )
 
     def machines_of(self, recipe: Recipe) -> SharedMachines | None:

@@ -163,6 +163,11 @@ class Recipe:
         return all(is_auto(getattr(self, name)) for name in names)
 
     @property
+    def has_race(self) -> bool:
+        """Whether a race chooses the kernel, or one of several normalisations."""
+        return self.learner is None and (self.leaves_open("kernel") or not isinstance(self.normalize, str | None))
+
+    @property
     def searches_alpha(self) -> bool:
         """Whether the user left the strength open, also if a race has chosen it since."""
         return isinstance(self.alpha, str) or "alpha" in self.raced

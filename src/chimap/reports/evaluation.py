@@ -256,6 +256,7 @@ def report(
     score, found = score_of(fitted, source, progress, unassigned, of_rows), None
     if insight:
         with progress:
+            progress.step("explaining the scores")
             progress.stage("explaining", None, "fits")
             found = insight_of(fitted, source, score, model, training, of_rows)
     evaluation = _evaluation(fitted, source, score, which or f"all {source.n_rows:,} rows", found)

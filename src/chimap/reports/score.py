@@ -129,6 +129,8 @@ def score_of(
     if unassigned is not None:
         check_unassigned(model, unassigned)
     y = true_answers(model, source)
+    if progress is not None:
+        progress.step(f"scoring {source.n_rows:,} rows")
     began = time.perf_counter()
     answers, loss = model.answers, model.answers.loss
     if loss.n_scores > 1:

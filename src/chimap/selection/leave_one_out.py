@@ -214,6 +214,7 @@ class Stage(SettingSearch[_SettingTrial]):
 FEW_ROWS = 3000  # up to as many rows, all settings are compared on all rows
 _COMPARED_SHARE = 0.3  # of more rows, on which settings are compared: seven machines cost a fifth of one of all
 _SEARCH_DIVISOR = 3  # the search begins on a third of these rows, where a machine costs a 27th
+_USUAL_OF_FEW, _USUAL_FIRST, _USUAL_THEN = 6, 6, 4  # machines of each stage, as a search usually goes
 _STEP_TO_NARROWER = ((0, 1),)  # with more rows the best alpha stays, but a narrower kernel (larger gamma) pays off
 _MOST_ALPHA = 1e30  # beyond it all outputs are the mean of the targets, and single precision holds no products
 _DECADES_RAISED = 6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
@@ -343,6 +344,14 @@ class LeaveOut:
     def _is_shared(self) -> bool:
         """Whether one factor serves all targets."""
         return is_shared(self.rows.Y, self.rows.weights)
+
+
+def usual_machines(n: int) -> list[int]:
+    """Return the rows of each machine that a search on n rows usually solves, one after the other; see ``LeaveOut``."""
+    if n <= FEW_ROWS:
+        return [n] * _USUAL_OF_FEW
+    most = max(FEW_ROWS, int(_COMPARED_SHARE * n))
+    return [most // _SEARCH_DIVISOR] * _USUAL_FIRST + [most] * _USUAL_THEN + [n]
 
 
 def _spread(n: int, n_some: int) -> np.ndarray | None:

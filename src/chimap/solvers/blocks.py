@@ -570,6 +570,7 @@ class Sweep:
         self._latest_seconds, self._latest_rows = time.monotonic() - began, block.stop
         self._most_seconds = max(self._most_seconds, self._latest_seconds)
         self._progress.advance(block.stop - block.start)
+        self._progress.scored(self._rows.score.name, self._scores[-1][1])
         self._progress.note(f"{n_seen:,} rows learned: {self._rows.score.name} {self._scores[-1][1]:.4f} of the next")
         if self._machine.alpha != alpha:
             self._progress.note(f"the strength falls to {self._machine.alpha:.3g}")
