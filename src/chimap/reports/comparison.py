@@ -380,7 +380,7 @@ def candidates(comparison: Comparison) -> Section:
     return Section(
         "All candidates",
         f"The winner comes first; the others are sorted by {comparison.metric}, and those that left in an earlier "
-        "round, fitted on fewer rows, follow below. Linear machines always reach the last round.",
+        "round, fitted on fewer rows, follow below. The simple linear machines always reach the last round.",
         tables=(*tables, *reasons),
         layout="wide-table",
     )
