@@ -65,7 +65,7 @@ class Progress:
 
 
 @dataclass
-class _Stage:
+class _RunningStage:
     """A stage that runs: units done, and what the plan expects of it."""
 
     name: str
@@ -133,7 +133,7 @@ class LineProgress(Progress):
         self._every, self._stream, self._verbose, self._clock = every, stream, verbose, clock
         self._later_steps, self._n_steps, self._number, self._words = later_steps, 0, 0, ""
         self._ahead: list[Ahead] = []
-        self._stage: _Stage | None = None
+        self._stage: _RunningStage | None = None
         self._score: tuple[str, float] | None = None
         self._planned = self._measured = 0.0  # seconds of the stages of the step that are over
         self._began = self._printed_at = clock()
@@ -184,7 +184,7 @@ class LineProgress(Progress):
             self._ahead.remove(ahead)
         if not self._words:
             self._began = now
-        self._stage = _Stage(name, total, unit, now, ahead)
+        self._stage = _RunningStage(name, total, unit, now, ahead)
 
     def advance(self, amount: int = 1) -> None:
         """Count, and write a line if it is time."""
@@ -286,7 +286,7 @@ def shown(*, verbose: bool = False, later_steps: int = 0) -> Progress:
     return kind(verbose=verbose, later_steps=later_steps)
 
 
-def _done_of(stage: _Stage) -> str:
+def _done_of(stage: _RunningStage) -> str:
     """Return 'predicting 1,000 of 5,000 rows'."""
     if not stage.done and not stage.total:
         return stage.name
