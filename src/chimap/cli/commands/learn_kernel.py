@@ -183,7 +183,7 @@ def learn_kernel(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Fit a model that learns how much each column or block counts.
+    """Fit a model and learn how much each column counts.
 
     --method widths learns how much each block of columns, or each column, counts. It follows exact gradients of the
     error on held-out rows, using a sample of the rows and few features, then reads all rows once with the final widths.

@@ -27,7 +27,7 @@ def ordinate(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Draw a map of the rows of DATA: rows that are alike are near.
+    """Draw a map of the rows of DATA: those alike are near.
 
     These are the principal coordinates of the distances of the kernel. The share of each axis in the variation is
     shown, and the bins that follow the axes.

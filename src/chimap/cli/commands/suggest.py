@@ -31,7 +31,7 @@ def suggest(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Suggest which rows of POOL to label next, or to sequence deeper.
+    """Suggest rows of POOL to label next, or to sequence deeper.
 
     A label tells about the rows that are like it. Rows are chosen one after the other for how much of what MODEL does
     not know about POOL each removes: uncertain answers count, and near copies are not chosen twice. With --groups,
@@ -59,8 +59,9 @@ def suggest(
     \b
     Examples:
       chimap suggest my.model unlabelled.csv --n 20
+      chimap suggest samples.model table.biom --deeper 2 --report next.html
+      chimap suggest cells.model new.h5ad --n 3 --groups donor -o next.csv
       chimap suggest cells.model new.h5ad --n 3 --groups donor --cost minutes --output next.csv
-      chimap suggest samples.model table.biom --n 20 --deeper 2 --report next.html
     """
     from chimap import load
     from chimap import suggest as suggested
