@@ -401,6 +401,8 @@ def _training_line(training: JSON) -> str:
     split = training["split"]
     if split and "column" in split:
         line += f"; the test rows of {split['column']} held out"
+    elif split and "time" in split:
+        line += f"; the latest {100 * split['test_fraction']:g} % by {split['time']} held out"
     elif split:
         line += f"; {100 * split['test_fraction']:g} % held out (seed {split['seed']})"
     return line

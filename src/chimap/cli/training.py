@@ -153,7 +153,9 @@ def train(
         data_rows.check_every_row(source, settings.precision)
         raise
     fitted = FittedModel(model, source, parts, reason, result, shortcuts, linear, lead)
-    model.remember(training=about | {"linear": linear and linear.as_dict(), "lines": dict(lines_to_keep(fitted))})
+    scored = result and result.scalars() | {"baseline": result.baseline.as_dict()}
+    kept = {"held_out": scored, "linear": linear and linear.as_dict(), "lines": dict(lines_to_keep(fitted))}
+    model.remember(training=about | kept)
     model.save(output, overwrite=overwrite)
     if log is not None:
         log.remove()

@@ -22,7 +22,7 @@ FEWEST_ROWS = 20  # fewer rows may be unlike others by chance
 _BEYOND_LEAST, _BEYOND_LOW = 1 / 3, 1 / 2
 _ROUNDING = 0.01  # relative difference that is none: of totals that are all the same, up to rounding
 _SAME_TOTALS = 1e-3  # relative spread of the totals of shares, percentages, counts per million
-_TELLS = 0.9  # area under the ROC curve from which totals tell the classes; at most .77 in the shared sets
+TELLS = 0.9  # area under the ROC curve from which totals tell the classes; at most .77 in the shared sets
 _OF_DEPTH = 1.5  # ratio of numbers of filled bins below which they differ by single bins, as that of a marker
 _FEWEST_OF_CLASS, _MOST_CLASSES = 5, 50
 
@@ -180,7 +180,7 @@ class Units:
         advice = Message(" Fit with {normalize='l1'}, or 'log-cpm', if totals mean nothing.")
         sees = [("totals of rows", self.totals_tell, advice)] if self.totals is not None else []
         for what, tell, help in (*sees, ("numbers of filled bins", self.filled_tell, "")):
-            if tell is not None and tell >= _TELLS:
+            if tell is not None and tell >= TELLS:
                 yield Message(
                     "{}: the {} alone tell the classes, with an area under the ROC curve of {:.3f} ({}). If they "
                     "follow the depth of a measurement, rows of another depth get wrong classes.{}",

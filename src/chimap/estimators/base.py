@@ -565,6 +565,22 @@ class HistogramModel(BaseEstimator):
         rows, settings = source_of_rows(self, X), {"times": times, "hold": hold, "depths": depths}
         return ask(self.fitted, rows, random_state=random_state, **settings)
 
+    def card(self, name: str = "model") -> str:
+        """Return the model card: data, scores with intervals, what the model rests on, limits and versions.
+
+        Parameters
+        ----------
+        name : str, default="model"
+            What to call the model: the name of its file.
+
+        Returns
+        -------
+        str
+            Markdown with a YAML header, by which hubs list models; see ``reports.card``. What the model does not hold
+            is left out: scores of held-out rows, files and dates are those of ``chimap fit``.
+        """
+        return cast("Callable[..., str]", at_address("chimap.reports.card:card"))(self.fitted, name)
+
     def with_model(self, model: Model) -> Self:
         """Return an estimator with the same parameters and columns, and another model.
 

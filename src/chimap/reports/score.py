@@ -10,6 +10,7 @@ import numpy as np
 
 from chimap._errors import DataError
 from chimap._messages import Message
+from chimap._types import JSON
 from chimap.data.label_kinds import as_targets, check_binary, known_labels
 from chimap.data.labelled import labels_of
 from chimap.models.answers import class_scores
@@ -73,6 +74,11 @@ class Score(NamedTuple):
     seconds: float
     outcome: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     unassigned: UnassignedRows | None = None
+
+    def scalars(self) -> JSON:
+        """Return the measures and their intervals as JSON types, without those of single classes and tasks."""
+        of_each = {"per_class", "confusion", "tasks"}
+        return {name: value for name, value in self.metrics.as_dict().items() if name not in of_each}
 
     @property
     def line(self) -> str:

@@ -24,6 +24,7 @@ NAMES = (
     "compress",
     "forget",
     "export",
+    "card",
     "info",
 )
 """The commands in the order of ``chimap --help``."""
