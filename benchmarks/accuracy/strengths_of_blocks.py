@@ -1,12 +1,14 @@
-"""Which strength suits the blocks to come? Sweeps over blocks at several strengths, scored on rows that none has seen.
+"""Which strength and gamma suit the blocks to come? Sweeps over blocks, scored on rows that none has seen.
 
-A machine in blocks has the strength that its race found on a few thousand rows. The benchmark learns the first blocks
-of a sweep again at that strength divided by some numbers, each from its first block on, and prints after every block
+A machine in blocks begins with the strength and gamma that its race found on a few thousand rows, and meets contenders
+(``chimap.solvers.contenders``). The benchmark learns the first blocks of a sweep again at that strength divided by some
+numbers, with gamma moved by octaves, each from its first block on, and prints after every block
 the score of the last rows of the sweep, its difference from that of the undivided strength with its standard error
 (by the jackknife, over fifty parts of these rows), their mean squared error, and the length of the step.
 
 python -m benchmarks.accuracy.strengths_of_blocks                       # four sets, a quarter of the strength, 3 blocks
 python -m benchmarks.accuracy.strengths_of_blocks --sets hiv --blocks 4 --by 4,16 --scored 8000
+python -m benchmarks.accuracy.strengths_of_blocks --by .316 --octaves 1   # twice the gamma, at three times the strength
 """
 
 from __future__ import annotations
@@ -96,6 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", default="mnist,fashion_mnist,cifar words,hiv")
     parser.add_argument("--by", default="4", help="numbers that divide the strength of the race")
+    parser.add_argument("--octaves", type=int, default=0, help="octaves of gamma from that of the race")
     parser.add_argument("--blocks", type=int, default=3, help="blocks to learn")
     parser.add_argument("--scored", type=int, default=5000, help="rows to score, the last of the sweep")
     parser.add_argument("--seed", type=int, default=0)
@@ -107,7 +110,8 @@ def main() -> None:
         if begun.borders[options.blocks] > scored.start:
             raise ValueError(f"{name}: {options.blocks} blocks reach into the {options.scored:,} rows to score")
         before = dict[int, np.ndarray]()
-        for divisor in (1.0, *map(float, options.by.split(","))):
+        for place, divisor in enumerate((1.0, *map(float, options.by.split(",")))):
+            begun.rows.features.set_octaves(options.octaves if place == 1 else 0)
             for learned, outputs, length in begun.sweep(begun.alpha / divisor, options.blocks, scored):
                 others = before.setdefault(learned, outputs)
                 score, gain, error = compared(begun.rows, outputs, others, scored)

@@ -15,7 +15,8 @@ from chimap.data import ArraySource
 from chimap.features.exact import ExactFeatures
 from chimap.features.landmarks import LandmarkFeatures
 from chimap.machines import block_plan
-from chimap.solvers import blocks
+from chimap.solvers import sweep
+from chimap.solvers.block_problem import BlockSolver
 from chimap.solvers.blocks import BlockRidge
 from tests.at_block import AtBlock, press_ctrl_c
 from tests.histograms import histograms
@@ -36,7 +37,7 @@ def fitted():
 
 def test_a_machine_in_blocks_scores_like_that_of_the_matrix(fitted):
     whole = HistogramClassifier("exp-chi2", features="exact", random_state=0).fit(DIGITS[:1500], LABELS[:1500])
-    assert fitted._taken["solver"] == blocks.BlockSolver.name
+    assert fitted._taken["solver"] == BlockSolver.name
     assert "solver" not in whole._taken
     assert fitted.n_rows_ == 1500
     assert fitted.score(DIGITS[1500:], LABELS[1500:]) >= whole.score(DIGITS[1500:], LABELS[1500:]) - 0.01
@@ -181,8 +182,8 @@ def test_time_that_is_left_goes_into_more_sweeps(monkeypatch):
     learn = BlockRidge.learn
     monkeypatch.setattr(BlockRidge, "learn", lambda self, block: steps.append(block) or learn(self, block))
     once, longer = digits(alpha=1e-3), digits(alpha=1e-3, time_limit=600)
-    n_blocks = 1 + len([step for step in steps if len(steps) and step.start > 0]) // blocks.MOST_SWEEPS
-    assert len(steps) == (n_blocks - 1) + (n_blocks - 1) + (blocks.MOST_SWEEPS - 1) * n_blocks
+    n_blocks = 1 + len([step for step in steps if len(steps) and step.start > 0]) // sweep.MOST_SWEEPS
+    assert len(steps) == (n_blocks - 1) + (n_blocks - 1) + (sweep.MOST_SWEEPS - 1) * n_blocks
     seen = ~np.isnan(once.held_out_).any(axis=1)
     assert np.allclose(once.held_out_[seen], longer.held_out_[seen])  # of the first sweep
     assert not np.allclose(once.decision_function(DIGITS[1500:]), longer.decision_function(DIGITS[1500:]))

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 import chimap
 from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor
 from chimap._validation import MemoryBudgetError
-from chimap.solvers.blocks import BlockSolver
+from chimap.solvers.block_problem import BlockSolver
 
 from ..torch_backend import compute_by_torch
 

@@ -21,7 +21,7 @@ from chimap.race.rivals import challenger_of, rivals_of
 from chimap.race.specs import KernelSpec
 from chimap.recipe import Recipe
 from chimap.solvers.base import Standing
-from chimap.solvers.blocks import Sweep
+from chimap.solvers.sweep import Sweep
 
 N = 1600
 RNG = np.random.default_rng(0)

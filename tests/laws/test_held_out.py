@@ -19,7 +19,7 @@ from chimap import (
     PrincipalFeatures,
 )
 from chimap.losses import EpsilonInsensitive
-from chimap.solvers.blocks import BlockSolver
+from chimap.solvers.block_problem import BlockSolver
 
 from ..held_out import watched
 

@@ -12,8 +12,9 @@ from chimap.race.runner import Race
 from chimap.reports.measures import mean_interval, share_interval
 from chimap.selection.base import SelectionResult
 from chimap.selection.jackknife import error_of_mean, parts_of_rows, standard_error
-from chimap.selection.scoring import HeldOutScore, gain_and_error
-from chimap.solvers.blocks import BlockRidge
+from chimap.selection.scoring import HeldOutScore
+from chimap.solvers.base import KernelRows
+from chimap.solvers.contenders import RowsToCome
 
 N_GROUPS, SIZE = 25, 10
 
@@ -21,7 +22,7 @@ N_GROUPS, SIZE = 25, 10
 def of_a_gain(values, groups):
     """Of landmarks, and of what covariates and counts add to each other."""
     rows, parts = np.arange(values.size), parts_of_rows(values.size, groups, 0)
-    return gain_and_error(HeldOutScore(values, None), np.zeros((rows.size, 1)), 0.5 * values[:, None], rows, parts)[1]
+    return HeldOutScore(values, None).gain_and_error(np.zeros((rows.size, 1)), 0.5 * values[:, None], rows, parts)[1]
 
 
 def of_a_trial(values, groups):
@@ -37,19 +38,12 @@ def of_a_selection(values, groups):
     return SelectionResult("folds", {"alpha": np.ones(1)}, means, np.ones(5), 0, "r2", True).standard_errors[0]
 
 
-def of_a_falling_strength(values, groups):
-    """The least mean of the slopes of a block that is said to be above three errors; few rows never are."""
+def of_a_contender(values, groups):
+    """Of a machine that a sweep may go on from; few rows tell no error."""
     values, groups = np.repeat(values, 8), np.repeat(groups, 8)
-    starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    sweep = SimpleNamespace(_row_weights=None, _hidden=None, _starts=starts)
-    sweep._weights_of_new = lambda block: BlockRidge._weights_of_new(sweep, block)
-    sweep._edges_of_parts = lambda block: BlockRidge._edges_of_parts(sweep, block)
-    block, ones = slice(0, values.size), np.ones((values.size, 1))
-    means = np.linspace(0, 2, 200)
-    high = [BlockRidge._is_too_strong(sweep, (values + mean)[:, None], ones, block) for mean in means]
-    least = means[np.argmax(high)]
-    assert least == pytest.approx(3 * error_of_mean(values, groups), rel=0.2)
-    return least
+    n, together = values.size, np.split(np.arange(values.size), np.flatnonzero(np.diff(groups)) + 1)
+    rows = KernelRows(None, np.arange(n), together, np.zeros((n, 1)), 0.0, None, HeldOutScore(values, None), None)
+    return RowsToCome(rows, slice(0, n)).gain_and_error(np.zeros((n, 1)), 0.5 * values[:, None])[1]
 
 
 def of_an_interval(interval):
@@ -61,7 +55,7 @@ PLACES = {
     "gain": of_a_gain,
     "trial": of_a_trial,
     "selection": of_a_selection,
-    "falling strength": of_a_falling_strength,
+    "contender": of_a_contender,
     "interval of a mean": of_an_interval(mean_interval),
     "interval of a share": lambda values, groups: of_an_interval(share_interval)(values > 0, groups),
 }

@@ -100,22 +100,16 @@ def test_holders_fit_the_machine_of_one_process(kernel, weights, core, sweeps):
     assert held.largest <= 60 * 2 * Y.shape[1]  # numbers for rows come back, and no matrix
 
 
-def test_holders_let_the_strength_fall_as_one_process_does():
-    rng = np.random.default_rng(3)
-    rows, blocks = rng.dirichlet(np.ones(12), 900), [slice(0, 300), slice(300, 600), slice(600, 830), slice(830, 900)]
-    y = np.sin(9 * rows[:, :1]) + 0.1 * rng.standard_normal((900, 1))
-    features = ExactFeatures("exp-chi2", random_state=0).fit(rows)
-    ahead = [FactorRows(factor_places(block, 100), None) for block in blocks]
-    ridges = []
-    for held in (None, Holders(n_holders=2)):
-        kernel = block_kernel(features, 400, np.dtype("float64"), held=held, ahead=ahead, n_core=100)
-        ridge = BlockRidge(kernel, y, None, 10.0, y.mean(axis=0), 100, is_open=True)
-        for block in blocks:
-            ridge.learn(block)
-        ridges.append(ridge)
-    here, there = ridges
-    assert here.alpha == there.alpha < 10
-    np.testing.assert_allclose(there.weights, here.weights, rtol=1e-8, atol=1e-8)
+def test_holders_follow_a_gamma_that_changes():
+    both = fitted(), fitted()
+    here, there = machine(both[0], core=30), machine(both[1], Holders(), core=30)
+    for octaves in (1, -1):  # a contender, and what the sweep goes on from
+        for features in both:
+            features.set_octaves(octaves)
+        contenders = [ridge.anew(2 * ALPHA, N) for ridge in (here, there)]
+        for block in BLOCKS[:3]:
+            own, others = (ridge.learn(block) for ridge in contenders)
+            np.testing.assert_allclose(others, own, rtol=1e-9, atol=1e-9)
 
 
 def test_blocks_of_columns_are_held():
@@ -154,7 +148,7 @@ def test_a_machine_that_goes_on_from_the_middle_begins_there():
     for block in BLOCKS[:3]:
         whole.learn(block)
     resumed.weights[:], resumed.core_residuals, resumed.n_seen = whole.weights, whole.core_residuals, whole.n_seen
-    resumed.lengths, resumed.step, resumed.step_by_strength = [*whole.lengths], whole.step, whole.step_by_strength
+    resumed.lengths, resumed.step = [*whole.lengths], whole.step
     for block in BLOCKS[3:]:
         np.testing.assert_allclose(resumed.learn(block), whole.learn(block), rtol=1e-9, atol=1e-9)
     assert held.calls.count("made") == 2

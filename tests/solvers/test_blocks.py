@@ -9,8 +9,8 @@ from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.features.exact import ExactBlocks, ExactFeatures
 from chimap.solvers.block_kernel import block_kernel
-from chimap.solvers.blocks import BlockRidge, Sweep
-from chimap.solvers.exact import DualRidge
+from chimap.solvers.blocks import BlockRidge
+from chimap.solvers.sweep import Sweep
 
 N, ALPHA = 240, 0.3
 RNG = np.random.default_rng(0)
@@ -25,15 +25,15 @@ def fitted(kernel="exp-chi2"):
     return ExactFeatures(kernel, n_terms=3, random_state=0).fit(X)
 
 
-def machine(kernel="exp-chi2", weights=None, alpha=ALPHA, core=0, is_open=False):
-    return of_features(fitted(kernel), weights, alpha, core, is_open=is_open)
+def machine(kernel="exp-chi2", weights=None, alpha=ALPHA, core=0):
+    return of_features(fitted(kernel), weights, alpha, core)
 
 
-def of_features(features, weights=None, alpha=ALPHA, core=0, rows=slice(None), dtype="float64", is_open=False):
+def of_features(features, weights=None, alpha=ALPHA, core=0, rows=slice(None), dtype="float64"):
     chosen = None if weights is None else weights[rows]
     kernel = block_kernel(features, 90 + core, np.dtype(dtype))
     intercept, is_lifted = Y.mean(axis=0), features.is_centred
-    return BlockRidge(kernel, Y[rows], chosen, alpha, intercept, core, is_lifted=is_lifted, is_open=is_open)
+    return BlockRidge(kernel, Y[rows], chosen, alpha, intercept, core, is_lifted=is_lifted)
 
 
 def gram(features, n=N):
@@ -130,99 +130,6 @@ def test_the_length_of_a_step_is_the_best_for_the_rows_to_come(weights):
     assert np.allclose(residuals[:30], ridge.core_residuals, atol=1e-9)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
-def test_how_a_step_changes_with_the_strength(kernel, weights):
-    def after(alpha):
-        ridge = machine(kernel, weights, core=30, is_open=True)
-        ridge.learn(BLOCKS[0])
-        ridge.alpha = alpha
-        ridge.learn(BLOCKS[1])
-        return ridge
-
-    above, below = (after(ALPHA * (1 + share)).step for share in (1e-5, -1e-5))
-    np.testing.assert_allclose(after(ALPHA).step_by_strength, (below - above) / (2e-5 * ALPHA), rtol=1e-3, atol=1e-5)
-
-
-THIRDS = [slice(start, start + 300) for start in (0, 300, 600)]
-
-
-def too_strong(weights=None, **settings):
-    """A machine of 900 rows whose strength, of the first block, is far too large, and the targets."""
-    rng = np.random.default_rng(3)
-    rows = rng.dirichlet(np.ones(12), 900)
-    features = ExactFeatures("exp-chi2", random_state=0).fit(rows)
-    y = np.sin(9 * rows[:, :1]) + 0.1 * rng.standard_normal((900, 1))
-    kernel = block_kernel(features, 400, np.dtype("float64"))
-    return BlockRidge(kernel, y, weights, 10.0, y.mean(axis=0), 100, **settings), y
-
-
-@pytest.mark.parametrize("weights", [None, RNG.uniform(0.5, 3, 900)], ids=["equal", "weighted"])
-def test_a_strength_that_is_too_large_falls_if_it_was_left_open(weights):
-    """The rows of the third block show that the step of the second was too smooth."""
-    (kept, _), (falls, y) = (too_strong(weights, is_open=is_open) for is_open in (False, True))
-    assert swept(kept, THIRDS).alpha == 10
-    assert swept(falls, THIRDS).alpha == pytest.approx(10 / 10**0.5)
-    noise = falls.alpha / (np.ones(900) if weights is None else weights)
-    residuals = y - falls.outputs(slice(0, 900)) - noise[:, None] * falls.weights
-    # what is left in the core, under the strength that now holds
-    np.testing.assert_allclose(residuals[:100], falls.core_residuals, atol=1e-9)
-
-
-@pytest.mark.parametrize(("size", "falls"), [(5, True), (20, False)])
-def test_rows_of_a_group_tell_once_whether_a_strength_is_too_large(size, falls):
-    """Groups of 5 rows make 50 parts of a block of 300 rows; 15 groups are too few to tell."""
-    ridge, _ = too_strong(is_open=True, starts=np.arange(0, 900, size))
-    assert (swept(ridge, THIRDS).alpha < 10) == falls
-
-
-def test_parts_of_a_block_have_whole_groups():
-    starts = np.unique(np.random.default_rng(0).integers(0, 900, 150))
-    starts[0] = 300
-    ridge, _ = too_strong(is_open=True, starts=np.unique(np.r_[0, 300, 600, starts]))
-    edges = ridge._edges_of_parts(THIRDS[1])
-    assert edges[0] == 0
-    assert np.isin(edges + 300, ridge._starts).all()
-    assert 20 <= edges.size <= 50
-
-
-def test_a_strength_that_rounding_needs_stays(monkeypatch):
-    factorise = DualRidge.factorise
-    monkeypatch.setattr(DualRidge, "factorise", lambda self, alpha: alpha >= 10 and factorise(self, alpha))
-    ridge, _ = too_strong(is_open=True)
-    kept, _ = too_strong()
-    swept(ridge, THIRDS)
-    assert ridge.alpha == 10
-    np.testing.assert_allclose(ridge.weights, swept(kept, THIRDS).weights)
-
-
-def test_a_sweep_goes_on_after_its_strength_fell():
-    (whole, _), (resumed, _) = (too_strong(is_open=True) for _ in range(2))
-    parts = [*THIRDS[:2], slice(600, 820), slice(820, 900)]
-    swept(whole, parts[:3])
-    names = ("weights", "core_residuals", "lengths", "step", "step_by_strength", "alpha")
-    begun = SimpleNamespace(**{name: np.array(getattr(whole, name)) for name in names})
-    begun.weights = begun.weights[:820]
-    resumed.adopt(begun)
-    resumed.alpha = whole.alpha
-    for ridge in (whole, resumed):
-        ridge.learn(parts[3])
-    assert whole.alpha < 10
-    np.testing.assert_array_equal(resumed.weights, whole.weights)
-    assert resumed.alpha == whole.alpha
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_strength_that_suits_the_rows_stays(seed):
-    """The targets are of a Gaussian process whose noise has the strength as its variance: no other one is better."""
-    rng = np.random.default_rng(seed)
-    features = ExactFeatures("exp-chi2", random_state=0).fit(rng.dirichlet(np.ones(12), 1000))
-    y = np.linalg.cholesky(gram(features, 1000) + 0.5 * np.eye(1000)) @ rng.standard_normal((1000, 1))
-    ridge = BlockRidge(block_kernel(features, 300, np.dtype("float64")), y, None, 0.5, np.zeros(1), 100, is_open=True)
-    swept(ridge, [slice(start, start + 200) for start in range(0, 1000, 200)])
-    assert ridge.alpha == 0.5
-
-
 def test_one_sweep_of_noisy_rows_predicts_better_by_lengths_than_by_full_steps(monkeypatch):
     rng = np.random.default_rng(1)
     rows = rng.dirichlet(np.ones(12), 1500)
@@ -238,7 +145,7 @@ def test_one_sweep_of_noisy_rows_predicts_better_by_lengths_than_by_full_steps(m
         )
 
     by_lengths = error()
-    monkeypatch.setattr(BlockRidge, "_left_at_best_length", lambda *_: None)
+    monkeypatch.setattr(BlockRidge, "_learn_length", lambda *_: None)
     assert by_lengths < 0.7 * error()
 
 
@@ -253,9 +160,7 @@ def test_a_core_brings_one_sweep_nearer_to_the_solution():
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
 @pytest.mark.parametrize("core", [0, 30])
 def test_rows_of_the_last_block_are_left_out_as_if_they_had_not_been_there(weights, core, monkeypatch):
-    monkeypatch.setattr(
-        BlockRidge, "_left_at_best_length", lambda self, *_: self.lengths.append(0.6)
-    )  # whatever the rows are
+    monkeypatch.setattr(BlockRidge, "_learn_length", lambda self, *_: self.lengths.append(0.6))  # whatever the rows are
     ridge = swept(machine(weights=weights, core=core))
     last, first = BLOCKS[2], 50
     left_out = ridge.outputs_left_out(ridge.left_out(first), first)
@@ -269,9 +174,7 @@ def test_rows_of_the_last_block_are_left_out_as_if_they_had_not_been_there(weigh
 
 
 def test_groups_of_the_last_block_are_left_out_together(monkeypatch):
-    monkeypatch.setattr(
-        BlockRidge, "_left_at_best_length", lambda self, *_: self.lengths.append(0.6)
-    )  # whatever the rows are
+    monkeypatch.setattr(BlockRidge, "_learn_length", lambda self, *_: self.lengths.append(0.6))  # whatever the rows are
     ridge = swept(machine(core=30))
     groups = [np.arange(0, 7), np.arange(7, 30)]
     left_out = ridge.outputs_left_out(ridge.left_out_together(groups), 0)
@@ -313,7 +216,7 @@ def test_no_block_is_begun_that_may_end_after_the_limit(seconds, n_learned, monk
     """Seconds grow with the rows, but every other block may have the factors of two to wait for."""
     clock, limit = SimpleNamespace(now=0.0), 10.5
     clock.monotonic = lambda: clock.now
-    monkeypatch.setattr("chimap.solvers.blocks.time", clock)
+    monkeypatch.setattr("chimap.solvers.sweep.time", clock)
 
     class Slow:
         latest, n_seen, alpha = None, 100, 1.0
@@ -327,7 +230,7 @@ def test_no_block_is_begun_that_may_end_after_the_limit(seconds, n_learned, monk
             return np.zeros((block.stop - block.start, 1))
 
     rows = SimpleNamespace(Y=np.zeros((160, 1)), score=SimpleNamespace(name="r2"), score_if_any=lambda *_: 0.0)
-    begun = SimpleNamespace(borders=[0, *range(100, 161, 10)], held_out=np.zeros((100, 1)), scores=[])
+    begun = SimpleNamespace(borders=[0, *range(100, 161, 10)], held_out=np.zeros((100, 1)), scores=[], open=())
     sweep = Sweep(Slow(), rows, begun, Progress(), limit)
     sweep.run()
     assert sweep.n_seen == 100 + 10 * n_learned

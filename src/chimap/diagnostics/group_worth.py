@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap.diagnostics.audited import AuditedRows
-from chimap.selection.scoring import HeldOutScore, OutputScore, gain_and_error
+from chimap.selection.scoring import HeldOutScore, OutputScore
 
 MOST_GROUPS = 60  # that leave in turn, the largest ones
 
@@ -57,7 +57,7 @@ def group_worth(rows: AuditedRows) -> GroupWorth | None:
         without = _left_out_without(rows, g)
         others = np.flatnonzero(rows.groups != g)
         _, parts = np.unique(rows.parts[others], return_inverse=True)
-        worth[i], errors[i] = gain_and_error(score, without[others], rows.left_out[others], others, parts)
+        worth[i], errors[i] = score.gain_and_error(without[others], rows.left_out[others], others, parts)
         for j, h in enumerate(chosen.tolist()):
             if h != g:
                 helps[i, j] = own[j] - _defined(score, without, members[h])

@@ -146,9 +146,8 @@ def learn(
 ) -> ModelAndOutputs:
     """Learn features and weights, with a value for every setting. See ``fit``; ``shown`` is the score of the curve."""
     recipe = plan.recipe
-    method = Method.of(
-        recipe, source.column_names, has_gaps=task.has_gaps, alpha_is_from_race=plan.chosen_by("alpha") == "race"
-    )
+    from_race = [name for name in ("alpha", "gamma") if plan.chosen_by(name) == "race"]
+    method = Method.of(recipe, source.column_names, has_gaps=task.has_gaps, from_race=from_race)
     collectors, clock = COLLECTORS[method.objective.solver.needs], run.clock
     collectors.check(run.request)
     sources = [source] if unlabelled is None else [source, unlabelled]

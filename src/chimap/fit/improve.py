@@ -24,7 +24,6 @@ from chimap.models.predict import outputs_of_source
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.jackknife import parts_of_rows
 from chimap.selection.leave_one_out import FEW_ROWS
-from chimap.selection.scoring import gain_and_error
 from chimap.solvers.base import WatchedRows
 from chimap.solvers.findings import Findings
 from chimap.solvers.held_out import HeldOut
@@ -79,7 +78,7 @@ def improved(
             return before.model
         score = task.codec.score(y, scoring_of(asked.scoring, asked.is_classifier, y), source.weights)
         parts = parts_of_rows(places.size, None if groups is None else groups[places], plan.recipe.seed)
-        gain, error = gain_and_error(score, rival.outputs, outputs, places, parts)
+        gain, error = score.gain_and_error(rival.outputs, outputs, places, parts)
         progress.note(
             f"{score.name} of rows left out: {score(rival.outputs, places):.4f} by {before.model.features.describe()} "
             f"for {before.model.learned.n_rows:,} rows, {gain:+.4f} (standard error {error:.4f}) by "

@@ -11,7 +11,7 @@ from chimap.machines.explicit import SHARE_OF_IMPROVING, landmarks_in, landmarks
 from chimap.machines.keeps_rows import KeepsRows, against_blocks, bytes_of_exact, holds_matrix
 from chimap.recipe import Recipe
 from chimap.solvers.base import Needs
-from chimap.solvers.blocks import BlockSolver
+from chimap.solvers.block_problem import BlockSolver
 from chimap.solvers.from_moments import RidgeSolver
 
 

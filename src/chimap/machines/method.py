@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -117,11 +117,11 @@ class Method:
         columns: Sequence[str] | None = None,
         *,
         has_gaps: bool = False,
-        alpha_is_from_race: bool = False,
+        from_race: Collection[str] = (),
     ) -> Method:
         """Return the method for rows with these names of columns.
 
-        has_gaps: see ``Task``. alpha_is_from_race: see ``OpenSettings``.
+        has_gaps: see ``Task``. from_race: see ``OpenSettings``.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class Method:
         check_sizes(recipe)
         blocks = recipe.blocks_in(columns)
         made = Method if recipe.learner is None else recipe.learner.method_for(recipe)
-        objective = objective_of(recipe, has_gaps, alpha_is_from_race)
+        objective = objective_of(recipe, has_gaps, from_race)
         if recipe.precision == "bfloat16":
             raise InputError(
                 Message("{precision='bfloat16'} is gone: it lost digits and gained little. Use {precision='float32'}.")

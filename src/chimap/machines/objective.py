@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -104,14 +104,14 @@ class PenalisedLoss:
         return choose(problem, self.open, evidence.validation, clock, progress)
 
 
-def objective_of(recipe: Recipe, has_gaps: bool = False, alpha_is_from_race: bool = False) -> PenalisedLoss:
-    """Return what the weights minimise; see ``OpenSettings`` for a strength that a race has found."""
+def objective_of(recipe: Recipe, has_gaps: bool = False, from_race: Collection[str] = ()) -> PenalisedLoss:
+    """Return what the weights minimise; see ``OpenSettings`` for what a race has found."""
     loss, alpha = checked_loss(recipe), checked_alpha(recipe.alpha)
     if recipe.learner is not None:
         objective: PenalisedLoss = recipe.learner.objective_for(recipe, loss)
         return objective
     if recipe.is_exact:
-        left_open = OpenSettings(alpha, recipe.leaves_open("gamma"), alpha_is_from_race)
+        left_open = OpenSettings(alpha, recipe.leaves_open("gamma"), from_race)
         return PenalisedLoss(loss, left_open, solver_name=recipe.solver or KernelSolver.name)
     if has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``
         loss = Observed(named(loss, 1.0) if isinstance(loss, str) else loss)

@@ -7,7 +7,7 @@ the outcome is a ``SelectionResult``: the candidates, their scores, and the chos
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -190,9 +190,9 @@ class OpenSettings:
         One strength, several to choose from, or None for a search.
     gamma : bool, default=False
         Whether the gamma of a kernel machine is chosen too; otherwise it stays as the features have it.
-    alpha_is_from_race : bool, default=False
-        Whether a race has chosen ``alpha`` on fewer rows, whose kernel matrix is farther from singular: it is raised by
-        decades until the machine can be solved.
+    from_race : collection of str, default=()
+        Which of "alpha" and "gamma" a race has chosen on fewer rows. Their kernel matrix is farther from singular: such
+        an alpha is raised by decades until the machine can be solved.
     n_alphas : int, default=30
         Strengths of a path where they are searched for along one.
     near : float or None, default=None
@@ -204,7 +204,7 @@ class OpenSettings:
 
     alpha: float | Sequence[float] | None
     gamma: bool = False
-    alpha_is_from_race: bool = False
+    from_race: Collection[str] = ()
     n_alphas: int = 30
     near: float | None = None
     least: float = 0.0
@@ -213,6 +213,12 @@ class OpenSettings:
     def is_fixed(self) -> bool:
         """Whether one strength is given."""
         return isinstance(self.alpha, float)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Which of "alpha" and "gamma" the user has left open."""
+        is_open = {"alpha": self.alpha is None, "gamma": self.gamma}
+        return tuple(name for name in is_open if is_open[name] or name in self.from_race)
 
     def path_below(self, largest: float, share: float) -> np.ndarray:
         """Return descending strengths: those given, or a path from the largest, at which weights are 0, to a share."""

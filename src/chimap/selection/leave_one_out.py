@@ -20,7 +20,7 @@ from chimap.selection.base import Compared, OpenSettings, Selection, SelectionRe
 from chimap.selection.climb import Scored, Setting, SettingSearch, climb, mean_square
 from chimap.selection.learning_curve import leading_sizes, score_if_any
 from chimap.solvers.base import KernelRows, within
-from chimap.solvers.blocks import BlockProblem
+from chimap.solvers.block_problem import BlockProblem
 from chimap.solvers.exact import DualSolution, ExactSolver, is_shared
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem
 
@@ -330,8 +330,7 @@ class LeaveOut:
             self.rows.score.name,
             greater_is_better=True,
         )
-        is_open = self.alpha_is_from_race or self.alphas is None
-        return ChosenMachine(solution, best[1], held_out, result, is_open=is_open, growth=stage.grown)
+        return ChosenMachine(solution, best[1], held_out, result, growth=stage.grown)
 
     @property
     def _name(self) -> str:
@@ -372,10 +371,10 @@ class LeavingOut(Selection):
             rows, matrix = problem.first, problem.matrix
             if rows.order.size < 2:
                 raise DataError("one row only: a machine is chosen by leaving rows out, which takes at least two rows.")
-            octaves = OCTAVES if open.gamma and matrix.gamma(0) is not None else 0
-            chosen = LeaveOut(
-                matrix, rows, strengths_of(open), octaves, open.alpha_is_from_race, self._on_score
-            ).choose()
+            has_gamma, is_raced = matrix.gamma(0) is not None, "alpha" in open.from_race
+            octaves = OCTAVES if open.gamma and has_gamma else 0
+            chosen = LeaveOut(matrix, rows, strengths_of(open), octaves, is_raced, self._on_score).choose()
+            chosen = replace(chosen, open=[name for name in open.names if name != "gamma" or has_gamma])
         return Compared(cast("SelectionResult", chosen.result), problem, problem.adopt(chosen))
 
 
@@ -384,4 +383,4 @@ def strengths_of(open: OpenSettings) -> Sequence[float] | None:
     if open.alpha is None:
         return None
     alphas = sorted({min(alpha, _MOST_ALPHA) for alpha in np.atleast_1d(open.alpha).tolist()})
-    return [alphas[0] * 10.0**decades for decades in range(_DECADES_RAISED)] if open.alpha_is_from_race else alphas
+    return [alphas[0] * 10.0**decades for decades in range(_DECADES_RAISED)] if "alpha" in open.from_race else alphas

@@ -108,6 +108,17 @@ class OutputScore(ABC):
         """Return the scores (k,) without the rows of each part; ``parts`` (n,) has the part of each row, from 0."""
         return scores_without(lambda kept: self(outputs[kept], rows[kept]), parts)
 
+    def gain_and_error(
+        self, before: np.ndarray, after: np.ndarray, rows: np.ndarray, parts: np.ndarray
+    ) -> tuple[float, float]:
+        """Return how much more outputs (n, t) score than those before them, for the same rows, and its standard error.
+
+        ``rows`` and ``parts`` are those of ``without_each``. The error is NaN where the score is not defined without
+        some part.
+        """
+        deviations = [deviations_of(self.without_each(outputs, rows, parts)) for outputs in (before, after)]
+        return self(after, rows) - self(before, rows), standard_error(np.subtract(*deviations))
+
 
 @dataclass(frozen=True)
 class HeldOutScore(OutputScore):
@@ -241,18 +252,6 @@ def explained(loss: Loss, targets: np.ndarray, predictions: np.ndarray, weights:
         missed, most = (entry_weights @ loss.deviance(y[seen, None], p) for p in (given, constants))
         shares.extend(np.where(most > 0, 1 - missed / np.where(most > 0, most, 1), missed == 0).tolist())
     return float(np.mean(shares)) if shares else float("nan")
-
-
-def gain_and_error(
-    score: OutputScore, before: np.ndarray, after: np.ndarray, rows: np.ndarray, parts: np.ndarray
-) -> tuple[float, float]:
-    """Return how much more outputs (n, t) score than those before them, for the same rows, and its standard error.
-
-    ``rows`` and ``parts`` are those of ``without_each``. The error is NaN where the score is not defined without some
-    part.
-    """
-    deviations = [deviations_of(score.without_each(outputs, rows, parts)) for outputs in (before, after)]
-    return score(after, rows) - score(before, rows), standard_error(np.subtract(*deviations))
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,12 @@ class PlacedScore(Protocol):
         """Return the score of outputs (m, t) for the rows at these places, (m,)."""
         ...
 
+    def gain_and_error(
+        self, before: np.ndarray, after: np.ndarray, rows: np.ndarray, parts: np.ndarray
+    ) -> tuple[float, float]:
+        """Return how much more outputs (m, t) score than those before them, and the standard error by parts (m,)."""
+        ...
+
 
 @dataclass(frozen=True)
 class KernelRows:
@@ -111,10 +117,14 @@ class KernelRows:
 
     def scored(self, outputs: np.ndarray, places: np.ndarray | slice) -> float:
         """Return the score of outputs (m, t), less the shift, for those rows at these places that may be scored."""
-        outputs, rows = outputs + self.shift, self.order[places]
+        outputs, rows = self.in_units(outputs), self.order[places]
         if self.hidden is not None:
             outputs, rows = outputs[self.hidden[places]], rows[self.hidden[places]]
-        return self.score(outputs if self.units is None else outputs * self.units, rows)
+        return self.score(outputs, rows)
+
+    def in_units(self, outputs: np.ndarray) -> np.ndarray:
+        """Return outputs (m, t), less the shift, in the units of the targets."""
+        return outputs + self.shift if self.units is None else (outputs + self.shift) * self.units
 
     def score_if_any(self, outputs: np.ndarray, places: np.ndarray | slice) -> float:
         """Return ``scored``, or NaN where the rows at these places have no score: they may lack a class."""
@@ -166,8 +176,10 @@ class Swept:
         Weights of the rows of the blocks so far.
     core_residuals : ndarray of shape (core, t)
         Residuals of the core: 0 after full steps whose strength was not raised.
-    lengths, step, step_by_strength, is_open
+    lengths, step
         See ``BlockRidge``.
+    open : sequence of str
+        See ``ChosenMachine``.
     held_out : ndarray of shape (n_seen, t)
         Outputs of these rows by machines of the blocks before theirs.
     scores : ndarray of shape (s, 2)
@@ -184,8 +196,7 @@ class Swept:
     core_residuals: Annotated[np.ndarray, Shape("core", "t")]
     lengths: np.ndarray
     step: np.ndarray
-    step_by_strength: np.ndarray
-    is_open: bool
+    open: Sequence[str]
     held_out: np.ndarray
     scores: np.ndarray
 

@@ -82,6 +82,7 @@ class HeldKernel(BlockKernel):
         self, features: RowKernel, held: Held, dtype: np.dtype, ahead: Sequence[FactorRows] = (), n_core: int = 0
     ):
         self._features, self._held, self._dtype = features, held, dtype
+        self._gamma = features.gamma_at(0)
         self._ahead, self._borders = ahead, [n_core, *(own.last + 1 for own in ahead)]
         self._shares: list[tuple[slice, Piece]] = []
         self._factors: dict[int, HeldRows] = {}  # of the blocks that are factorised together, by their last rows
@@ -90,6 +91,7 @@ class HeldKernel(BlockKernel):
 
     def add_outputs(self, places: slice, by: Sequence[WeightedRows], out: np.ndarray) -> None:
         """See ``BlockKernel``; ``by`` begins and ends at 0, at the end of the core and at those of blocks."""
+        self._let_other_gammas_go()
         for others, _ in by:
             self._deal(others.stop)
         pieces, each = [], []
@@ -131,6 +133,7 @@ class HeldKernel(BlockKernel):
 
         If they are not under way, they are begun, together with those ahead.
         """
+        self._let_other_gammas_go()
         if (alpha, lift) != self._setting or rows.last not in self._factors:
             self._factors, self._setting = {}, (alpha, lift)  # frees the memory of those before
             n, some = self._held.n_holders, [rows, *(later for later in self._ahead if later.last > rows.last)]
@@ -144,6 +147,12 @@ class HeldKernel(BlockKernel):
             self._next = {own.last: self._put(own, k) for k, own in enumerate(some[n : 2 * n])}
             self._deal(some[:n][-1].last + 1)
         return self._factors[rows.last].factor
+
+    def _let_other_gammas_go(self) -> None:
+        """Let go of rows and factors that are held with another gamma than the features have now."""
+        gamma = self._features.gamma_at(0)
+        if gamma != self._gamma:
+            self._gamma, self._shares, self._factors, self._next = gamma, [], {}, {}
 
     def _put(self, rows: FactorRows, holder: int) -> Piece:
         return self._held.put([partial(self._features.take, rows.places)], first=holder)[0]

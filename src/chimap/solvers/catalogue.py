@@ -8,7 +8,7 @@ from chimap._messages import Message
 from chimap.losses import Loss
 from chimap.penalties import L2
 from chimap.solvers.base import Solver
-from chimap.solvers.blocks import BlockSolver
+from chimap.solvers.block_problem import BlockSolver
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.kernel_matrix import KernelSolver
 from chimap.solvers.liblinear import HingeSolver, SquaredHingeSolver

@@ -253,8 +253,8 @@ class ChosenMachine:
         Outputs for each row when it is left out, less the shift; NaN for rows that never are.
     result : object
         The settings that were compared, a ``SelectionResult``; None if there were none.
-    is_open : bool, default=False
-        Whether the strength was left open, so that more rows may change it.
+    open : sequence of str, default=()
+        Which of "alpha" and "gamma" were left open, so that more rows may change them.
     growth : sequence of (int, float), default=()
         Rows learned from, and score, of machines of fewer rows and of all.
     """
@@ -263,7 +263,7 @@ class ChosenMachine:
     octaves: int
     held_out: np.ndarray
     result: object = None
-    is_open: bool = False
+    open: Sequence[str] = ()
     growth: Sequence[tuple[int, float]] = ()
 
 

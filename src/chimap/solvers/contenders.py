@@ -1,0 +1,130 @@
+"""Contenders of a sweep over blocks: its first blocks learned again at another setting, scored on rows to come.
+
+Strength and gamma are chosen on the first block, or by a race on fewer rows, for machines of so many rows. What suits
+many blocks, neither shows: a step of length l at strength alpha moves the outputs about as one at alpha / l would, and
+the score of rows to come may gain while their squared error does not. So the sweep rehearses. After three blocks of at
+least six, the same blocks are learned once more from the first on, with one setting changed, and both machines predict
+rows that are in none of them. The contender takes over where its score is ahead by more than the standard error of the
+difference: its state becomes that of the sweep, with its outputs for the rows of the second block and the third.
+
+Each contender solves three factors and 9 / k^2 of the products of a sweep over k blocks, in the memory of the latest
+block. Three at most are met, so that outputs for the rows that they were scored on, which are held out later, are by
+the best of a few machines none of which has seen these rows.
+
+References
+----------
+Dawid, Prequential analysis (1984), on scores of rows to come; Efron and Tibshirani, An Introduction to the Bootstrap,
+chapter 11 (1993), on the jackknife.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.solvers.base import KernelRows, Swept
+from chimap.solvers.blocks import BlockRidge
+
+LEARNED_BLOCKS, FEWEST_BLOCKS = 3, 6  # blocks that contenders learn, and those that a sweep has at least to meet any
+_PARTS, _FEWEST_PARTS, _FEWEST_ROWS = 50, 20, 200  # few parts, or few rows, would tell an error badly
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a contender changes: the strength is divided by ``divisor``, gamma multiplied by 2^``octaves``.
+
+    ``most`` is how often it is tried, each time from what has won.
+    """
+
+    name: str
+    divisor: float = 1.0
+    octaves: int = 0
+    most: int = 1
+
+
+CHANGES = {
+    "alpha": Change("a quarter of the strength", divisor=4.0, most=2),
+    "gamma": Change("twice the gamma, at three times the strength", divisor=10**-0.5, octaves=1),
+}
+"""What is tried where a setting was left open."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowsToCome:
+    """Rows that no machine has learned, on which two of them are compared.
+
+    Parameters
+    ----------
+    rows : KernelRows
+        All rows.
+    places : slice
+        Places of whole groups of them.
+    """
+
+    rows: KernelRows
+    places: slice
+
+    def gain_and_error(self, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
+        """Return how much more outputs (m, t) of these rows score than those before, and its standard error.
+
+        Rows that must not be scored are left out. Both are NaN for few rows, or few groups, and for rows that have no
+        score: they may lack a class.
+        """
+        places = np.arange(self.places.start, self.places.stop)
+        own = slice(None) if self.rows.hidden is None else np.flatnonzero(self.rows.hidden[self.places])
+        parts = np.unique(self._parts()[own], return_inverse=True)[1]
+        if parts.size < _FEWEST_ROWS or parts.max() + 1 < _FEWEST_PARTS:
+            return float("nan"), float("nan")
+        outputs = [self.rows.in_units(each)[own] for each in (before, after)]
+        try:
+            return self.rows.score.gain_and_error(*outputs, self.rows.order[places[own]], parts)
+        except DataError:
+            return float("nan"), float("nan")
+
+    def _parts(self) -> np.ndarray:
+        """Return the part of each row, (m,): parts follow each other, have about equal size, and hold whole groups."""
+        start, stop = self.places.start, self.places.stop
+        firsts = np.arange(start, stop)
+        if self.rows.groups is not None:
+            groups = [group for group in self.rows.groups if start <= group[0] < stop]
+            firsts = np.concatenate([np.full(group.size, group[0]) for group in groups])
+        return np.asarray((firsts - start) * _PARTS // (stop - start))
+
+
+def rehearsed(
+    machine: BlockRidge, state: Swept, rows: KernelRows, blocks: Sequence[slice], change: Change
+) -> tuple[Swept, BlockRidge]:
+    """Learn blocks from the first on with a setting changed; return where a sweep that began like this stands.
+
+    Parameters
+    ----------
+    machine : BlockRidge
+        The machine whose settings are changed. Its latest factor is let go.
+    state : Swept
+        Where the sweep stands with it.
+    rows : KernelRows
+        All rows; their features have the gamma of the contender.
+    blocks : sequence of slice
+        The blocks to learn, from the first row on.
+    change : Change
+        What the contender changes.
+
+    Returns
+    -------
+    state : Swept
+        Where the contender stands, with outputs for the rows of each block but the first by that of the blocks before.
+    contender : BlockRidge
+        The contender.
+    """
+    contender = machine.anew(machine.alpha / change.divisor, blocks[-1].stop)
+    held_out, scores = np.full(contender.weights.shape, np.nan), []
+    for block in blocks:
+        outputs, n_seen = contender.learn(block), block.start
+        if n_seen:
+            held_out[block] = outputs
+            scores.append((n_seen, rows.score_if_any(outputs, block)))
+    state = replace(state, octaves=state.octaves + change.octaves)
+    return contender.state(state, held_out, scores), contender
