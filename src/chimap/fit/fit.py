@@ -146,8 +146,7 @@ def learn(
 ) -> ModelAndOutputs:
     """Learn features and weights, with a value for every setting. See ``fit``; ``shown`` is the score of the curve."""
     recipe = plan.recipe
-    from_race = [name for name in ("alpha", "gamma") if plan.chosen_by(name) == "race"]
-    method = Method.of(recipe, source.column_names, has_gaps=task.has_gaps, from_race=from_race)
+    method = Method.of(recipe, source.column_names, has_gaps=task.has_gaps, from_race=recipe.raced)
     collectors, clock = COLLECTORS[method.objective.solver.needs], run.clock
     collectors.check(run.request)
     sources = [source] if unlabelled is None else [source, unlabelled]

@@ -8,7 +8,7 @@ rows that are in none of them. The contender takes over where its score is ahead
 difference: its state becomes that of the sweep, with its outputs for the rows of the second block and the third.
 
 Each contender solves three factors and 9 / k^2 of the products of a sweep over k blocks, in the memory of the latest
-block. Three at most are met, so that outputs for the rows that they were scored on, which are held out later, are by
+block. Two at most are met, so that outputs for the rows that they were scored on, which are held out later, are by
 the best of a few machines none of which has seen these rows.
 
 References
@@ -36,20 +36,20 @@ _PARTS, _FEWEST_PARTS, _FEWEST_ROWS = 50, 20, 200  # few parts, or few rows, wou
 class Change:
     """What a contender changes: the strength is divided by ``divisor``, gamma multiplied by 2^``octaves``.
 
-    ``most`` is how often it is tried, each time from what has won.
+    ``then`` is what is tried after it, and nothing else, where it has won.
     """
 
     name: str
-    divisor: float = 1.0
+    divisor: float
     octaves: int = 0
-    most: int = 1
+    then: Sequence[Change] = ()
 
 
 CHANGES = {
-    "alpha": Change("a quarter of the strength", divisor=4.0, most=2),
-    "gamma": Change("twice the gamma, at three times the strength", divisor=10**-0.5, octaves=1),
+    "alpha": Change("a quarter of the strength", 4.0, then=[Change("a sixteenth of the strength", 4.0)]),
+    "gamma": Change("twice the gamma, at three times the strength", 10**-0.5, octaves=1),
 }
-"""What is tried where a setting was left open."""
+"""What is tried, one after the other, where a setting was left open."""
 
 
 @dataclass(frozen=True, eq=False)

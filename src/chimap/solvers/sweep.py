@@ -123,17 +123,14 @@ class Sweep:
         learned, left = self._learned, self._blocks[len(self._learned) :]
         if len(learned) != LEARNED_BLOCKS or len(self._blocks) < FEWEST_BLOCKS:
             return
+        tries = [CHANGES[name] for name in self._begun.open]
         to_come = RowsToCome(self._rows, self._watched if self._is_watching else left[0])
         outputs = self.held_out[self._watched] if self._is_watching else None
-        for change in [CHANGES[name] for name in self._begun.open]:
-            for _ in range(change.most):
-                if not self._has_time_for_all(left, len(learned) * self._most_seconds):
-                    return
-                outputs = self._machine.outputs(to_come.places) if outputs is None else outputs
-                better = self._better_outputs(to_come, change, outputs)
-                if better is None:
-                    break
-                outputs = better
+        while tries and self._has_time_for_all(left, len(learned) * self._most_seconds):
+            change, *others = tries
+            outputs = self._machine.outputs(to_come.places) if outputs is None else outputs
+            better = self._better_outputs(to_come, change, outputs)
+            tries, outputs = (others, outputs) if better is None else ([*change.then], better)
 
     def _better_outputs(self, to_come: RowsToCome, change: Change, outputs: np.ndarray) -> np.ndarray | None:
         """Go on from a contender if its outputs for rows to come are better, and return these; None if they are not."""
