@@ -78,9 +78,9 @@ class RowsToCome:
         parts = np.unique(self._parts()[own], return_inverse=True)[1]
         if parts.size < _FEWEST_ROWS or parts.max() + 1 < _FEWEST_PARTS:
             return float("nan"), float("nan")
-        outputs = [self.rows.in_units(each)[own] for each in (before, after)]
+        before, after = (self.rows.in_units(outputs)[own] for outputs in (before, after))
         try:
-            return self.rows.score.gain_and_error(*outputs, self.rows.order[places[own]], parts)
+            return self.rows.score.gain_and_error(before, after, self.rows.order[places[own]], parts)
         except DataError:
             return float("nan"), float("nan")
 
