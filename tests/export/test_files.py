@@ -153,7 +153,7 @@ def test_a_file_that_answers_nan_is_not_written(tmp_path, monkeypatch):
         ("a.txt", None, r"a\.txt: the file ending selects the format, and must be one of onnx: \.onnx; tables: \.npz"),
         ("a.csv", "onnx", r"a\.csv: format 'onnx' is written to \.onnx files"),
         ("a.onnx", "weights", r"format 'weights' is written to \.safetensors or \.npz files"),
-        ("a.npz", "pickle", "format must be one of 'onnx', 'tables', 'weights'; got 'pickle'"),
+        ("a.npz", "pickle", "format must be one of 'onnx', 'tables', 'weights', 'page'; got 'pickle'"),
     ],
 )
 def test_paths_and_formats(name, format, message, tmp_path):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from chimap._messages import Message
 from chimap._onnx import import_onnx
 from chimap._validation import check_choice, check_positive
 from chimap.export.onnx import INPUT_TYPES, onnx_model
+from chimap.export.page import write_page
 from chimap.export.parts import ModelParts, parts_of
 from chimap.export.tables import WRITERS, BinTables, bin_tables
 from chimap.export.weights import write_weights
@@ -124,12 +126,76 @@ def _compared(outputs: np.ndarray, expected: np.ndarray, differing: int) -> File
     return FileCheck(int(expected.shape[0]), float(gap), float(size), differing)
 
 
-FORMATS: dict[str, tuple[str, ...]] = {
-    "onnx": (".onnx",),
-    "tables": tuple(WRITERS),
-    "weights": (".safetensors", ".npz"),
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of a file besides its format.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file will stand; it is written under a name of its own first.
+    tolerance, input_type, check
+        See ``export_model``.
+    """
+
+    path: Path
+    tolerance: float
+    input_type: str | None
+    check: bool
+
+
+Written: TypeAlias = tuple[FileCheck | None, float | None]
+"""The comparison of a file with its model, and the bound on the error of its tables."""
+
+
+def _write_onnx(parts: ModelParts, path: Path, wanted: Wanted) -> Written:
+    graph, comparison = _checked_graph(parts, wanted.input_type, wanted.check)
+    path.write_bytes(graph)
+    return comparison, None
+
+
+def _write_tables(parts: ModelParts, path: Path, wanted: Wanted) -> Written:
+    tables = bin_tables(parts, wanted.tolerance)
+    comparison = compare_tables(tables, parts) if wanted.check else None
+    WRITERS[wanted.path.suffix.lower()](tables, path)
+    return comparison, tables.bound
+
+
+def _write_page(parts: ModelParts, path: Path, wanted: Wanted) -> Written:
+    tables = bin_tables(parts, wanted.tolerance)
+    comparison = compare_tables(tables, parts) if wanted.check else None
+    write_page(tables, parts, path, wanted.path.stem)
+    return comparison, tables.bound
+
+
+def _write_weights(parts: ModelParts, path: Path, wanted: Wanted) -> Written:
+    write_weights(parts, path, wanted.path.suffix.lower())
+    return None, None
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files.
+
+    Parameters
+    ----------
+    endings : tuple of str
+        Endings of its files, the usual one first.
+    write : callable
+        Writes the parts of a model to a path.
+    """
+
+    endings: tuple[str, ...]
+    write: Callable[[ModelParts, Path, Wanted], Written]
+
+
+FORMATS: dict[str, Format] = {
+    "onnx": Format((".onnx",), _write_onnx),
+    "tables": Format(tuple(WRITERS), _write_tables),
+    "weights": Format((".safetensors", ".npz"), _write_weights),
+    "page": Format((".html",), _write_page),
 }
-"""File endings of each format. Without a format, .npz means tables for an additive model and weights for any other."""
+"""The formats. Without one, .npz means tables for an additive model and weights for any other."""
 
 
 @dataclass(frozen=True)
@@ -140,14 +206,14 @@ class Exported:
     ----------
     path : Path
         The file that was written.
-    format : {"onnx", "tables", "weights"}
+    format : {"onnx", "tables", "weights", "page"}
         Its format.
     n_bytes : int
         Its size in bytes.
     comparison : FileCheck or None, default=None
         The file's predictions compared to the model's on synthetic rows; None if they were not compared.
     error : float or None, default=None
-        For tables, the largest error of a score for rows within the range of the tables; None for other formats.
+        For tables and pages, the largest error of a score for rows within the range of the tables; else None.
 
     Examples
     --------
@@ -191,21 +257,22 @@ def export_model(
         regressor, a ``LookupClassifier``, or a compiled model.
     path : str or Path
         The file to write.
-    format : {"onnx", "tables", "weights"} or None, default=None
+    format : {"onnx", "tables", "weights", "page"} or None, default=None
         "onnx" writes map, features and linear model as one graph. "tables" writes the knots and values of each bin's
         function, for additive models (see ``export.tables.BinTables``). "weights" writes coefficients and intercepts.
-        None chooses by the ending of ``path``: .onnx is ONNX, .json and .csv are tables, .safetensors is weights, and
-        .npz is tables if the model is additive, else weights.
+        "page" writes an HTML page that predicts rows by such tables in a browser. None chooses by the ending of
+        ``path``: .onnx is ONNX, .json and .csv are tables, .safetensors is weights, .html is a page, and .npz is tables
+        if the model is additive, else weights.
     tolerance : float, default=1e-3
-        Tolerance of tables, defined as in ``HistogramClassifier.compile``.
+        Tolerance of tables and pages, defined as in ``HistogramClassifier.compile``.
     input_type : {"float32", "float64", "int64"} or None, default=None
         Type of the rows that an ONNX graph takes. Those in float64 are computed in float64. None is the precision of
         the model.
     overwrite : bool, default=False
         Whether to replace an existing file.
     check : bool, default=True
-        Whether to compare the file to the model on synthetic rows: tables always, an ONNX file if onnxruntime is
-        installed, weights never.
+        Whether to compare the file to the model on synthetic rows: tables and pages always, an ONNX file if onnxruntime
+        is installed, weights never.
 
     Returns
     -------
@@ -247,19 +314,8 @@ def export_model(
         )
     check_free(path, overwrite)
     check_writable(path)
-    comparison, error, ending = None, None, path.suffix.lower()
-    if chosen == "onnx":
-        graph, comparison = _checked_graph(parts, input_type, check)
-        with replacing(path) as temporary:
-            temporary.write_bytes(graph)
-    elif chosen == "tables":
-        tables = bin_tables(parts, tolerance)
-        comparison, error = compare_tables(tables, parts) if check else None, tables.bound
-        with replacing(path) as temporary:
-            WRITERS[ending](tables, temporary)
-    else:
-        with replacing(path) as temporary:
-            write_weights(parts, temporary, ending)
+    with replacing(path) as temporary:
+        comparison, error = FORMATS[chosen].write(parts, temporary, Wanted(path, tolerance, input_type, check))
     return Exported(path, chosen, path.stat().st_size, comparison, error)
 
 
@@ -278,16 +334,16 @@ def _format(path: Path, format: str | None, parts: ModelParts) -> str:
     ending = path.suffix.lower()
     if format is not None:
         check_choice(format, "format", tuple(FORMATS))
-        if ending not in FORMATS[format]:
+        if ending not in (endings := FORMATS[format].endings):
             raise InputError(
-                f"{path}: format {format!r} is written to {' or '.join(FORMATS[format])} files; change the file name."
+                f"{path}: format {format!r} is written to {' or '.join(endings)} files; change the file name."
             )
         if format == "onnx":
             import_onnx()
         return format
-    formats = [name for name, endings in FORMATS.items() if ending in endings]
+    formats = [name for name, each in FORMATS.items() if ending in each.endings]
     if not formats:
-        listed = "; ".join(f"{name}: {', '.join(endings)}" for name, endings in FORMATS.items())
+        listed = "; ".join(f"{name}: {', '.join(each.endings)}" for name, each in FORMATS.items())
         raise InputError(f"{path}: the file ending selects the format, and must be one of {listed}.")
     if len(formats) == 1:
         return formats[0]

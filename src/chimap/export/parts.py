@@ -60,6 +60,10 @@ class ModelParts:
         Names of several tasks or targets, or None for a single one.
     loss : Loss, default=Square()
         Says how the scores of a regression become predictions.
+    mean_row : ndarray of shape (bins,) or None, default=None
+        The mean of the prepared rows of the fit, if the model knows it.
+    is_of_numbers : bool, default=True
+        Whether a row is given as numbers; False for texts, molecules and images.
     """
 
     features: FittedFeatures
@@ -75,6 +79,8 @@ class ModelParts:
     threshold: float = 0.0
     tasks: list[str] | None = None
     loss: Loss = field(default_factory=Square)
+    mean_row: np.ndarray | None = None
+    is_of_numbers: bool = True
 
     @property
     def n_bins(self) -> int:
@@ -141,4 +147,6 @@ def _of_model(model: Model) -> ModelParts:
         answers.threshold or 0.0,
         tasks,
         answers.loss,
+        None if model.learned.rows is None else model.learned.rows.mean_row,
+        model.schema.reading is None and model.histograms is None,
     )

@@ -87,14 +87,17 @@ class BinTables:
             X = to_dense(self.normalize(X, [np.arange(X.shape[1])]))
         out = np.tile(self.intercept, (X.shape[0], 1))
         for i in range(X.shape[1]):
-            sign, x, knots = np.sign(X[:, i]), np.abs(X[:, i]), self.knots[i]
-            if self.kind == "steps":
-                terms = self.values[i][np.maximum(np.searchsorted(knots, x, side="left") - 1, 0)]
-            else:
-                columns = self.values[i].T
-                terms = np.stack([np.interp(x, knots, column) for column in columns], axis=1)
-            out += sign[:, None] * terms
+            out += self.terms(i, X[:, i])
         return out
+
+    def terms(self, place: int, values: np.ndarray) -> np.ndarray:
+        """Return what normalised values (n,) of a bin add to the scores, (n, t)."""
+        sign, x, knots = np.sign(values), np.abs(values), self.knots[place]
+        if self.kind == "steps":
+            terms = self.values[place][np.maximum(np.searchsorted(knots, x, side="left") - 1, 0)]
+        else:
+            terms = np.stack([np.interp(x, knots, column) for column in self.values[place].T], axis=1)
+        return sign[:, None] * terms
 
 
 def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
@@ -119,12 +122,10 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         "threshold": parts.threshold,
     }
     psi = parts.features
-    steps = psi.step_functions(parts.coef)
-    if steps is not None:
+    exact = psi.exact_functions(parts.coef)
+    if exact is not None:
         is_signed = bool(psi.kernel_.is_signed)
-        return _of_rows_as_they_come(
-            BinTables("steps", *steps, np.zeros(parts.n_bins), is_signed=is_signed, **common), factors
-        )
+        return _of_rows_as_they_come(BinTables(*exact, np.zeros(parts.n_bins), is_signed=is_signed, **common), factors)
     functions = BinFunctions(psi, parts.coef)
     if functions.is_mixed:
         raise InputError(
@@ -188,13 +189,14 @@ def _write_npz(tables: BinTables, path: Path) -> None:
         )
 
 
-def _write_json(tables: BinTables, path: Path) -> None:
+def document_of(tables: BinTables) -> JSON:
+    """Return the tables as plain values, which JSON holds."""
     bins = [
         {"knots": knots[is_knot].tolist(), "values": values[is_knot].tolist(), "error": float(error)}
         for knots, values, error in zip(tables.knots, tables.values, tables.errors, strict=True)
         for is_knot in [np.isfinite(knots)]
     ]
-    document = {
+    return {
         "kind": tables.kind,
         "outputs": tables.output_names,
         "intercept": tables.intercept.tolist(),
@@ -204,7 +206,10 @@ def _write_json(tables: BinTables, path: Path) -> None:
         "bins": bins,
         **{name: numbers.tolist() for name, numbers in tables.learned.items()},
     }
-    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def _write_json(tables: BinTables, path: Path) -> None:
+    path.write_text(json.dumps(document_of(tables)), encoding="utf-8")
 
 
 def _write_csv(tables: BinTables, path: Path) -> None:

@@ -150,8 +150,10 @@ class FittedFeatures(ABC):
         """
         return None
 
-    def step_functions(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the knots (bins, k) and values (bins, k, t) of ``code_tables`` as functions of the magnitude.
+    def exact_functions(self, coef: np.ndarray) -> tuple[str, np.ndarray, np.ndarray] | None:
+        """Return the functions of the bins' magnitudes where knots hold them exactly; None elsewhere.
+
+        They are "steps" or "linear" between knots (bins, k) with values (bins, k, t); see ``export.tables.BinTables``.
 
         Parameters
         ----------

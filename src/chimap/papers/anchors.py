@@ -146,10 +146,10 @@ class AnchorMap(AdditiveMap):
         tables = self.tables_by_bin(np.asarray(coef, np.float64).T)
         return CodeTables(self, np.ascontiguousarray(tables, dtype=np.float32), np.asarray(intercept, np.float64))
 
-    def step_functions(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    def exact_functions(self, coef: np.ndarray) -> tuple[str, np.ndarray, np.ndarray] | None:
         if not self.has_codes:
             return None
-        return self.lower_borders(), self.tables_by_bin(coef.T)[:, : self._factors.shape[2]]
+        return "steps", self.lower_borders(), self.tables_by_bin(coef.T)[:, : self._factors.shape[2]]
 
     @property
     def has_codes(self) -> bool:

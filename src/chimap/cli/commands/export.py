@@ -1,10 +1,11 @@
-"""``chimap export``: write a model as an ONNX graph, as tables of its bins, or as weights."""
+"""``chimap export``: write a model as an ONNX graph, as tables of its bins, as weights, or as a page."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from chimap._messages import Message
 from chimap.cli import messages, outputs, show
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from chimap.export import Exported
 
 
-Format: TypeAlias = Literal["onnx", "tables", "weights"]
+Format: TypeAlias = Literal["onnx", "tables", "weights", "page"]
 """A name of ``export.files.FORMATS``."""
 InputType: TypeAlias = Literal["float32", "float64", "int64"]
 """A name of ``export.onnx.INPUT_TYPES``."""
@@ -21,7 +22,7 @@ InputType: TypeAlias = Literal["float32", "float64", "int64"]
 def export(
     model: Path,
     *,
-    output: Path,
+    output: Path | None = None,
     format: Format | None = None,
     tolerance: float = 1e-3,
     input_type: InputType | None = None,
@@ -29,16 +30,17 @@ def export(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Export MODEL for use without chimap: ONNX, tables or weights.
+    """Export MODEL for use without chimap: ONNX, tables, weights or a page.
 
     Parameters
     ----------
     output : FILE
-        File to write: .onnx; .npz, .csv or .json for tables; .npz or .safetensors for weights.
+        File to write: .onnx; .npz, .csv or .json for tables; .npz or .safetensors for weights; .html for a page. By
+        default, the name of MODEL with the ending of the format.
     format : common
         What to write. By default, the ending of FILE decides.
     tolerance : T
-        Largest error of tables, as a share of the largest value of any of their functions.
+        Largest error of tables and pages, as a share of the largest value of any of their functions.
     input_type
         Type of the counts that the ONNX file takes. By default that with which the model was fitted.
     check
@@ -52,9 +54,12 @@ def export(
     tables   For additive kernels such as chi2: the function of each bin at
              knots, with straight lines between them.
     weights  Coefficients and intercepts only.
+    page     One HTML file for colleagues: it predicts rows that are pasted or
+             dropped, in any browser and without a network. Models as of tables.
 
     \b
     Examples:
+      chimap export my.model --format page
       chimap export my.model --output my.onnx
       chimap export my.model --output tables.csv
       chimap export my.model --output weights.safetensors
@@ -63,8 +68,13 @@ def export(
       chimap export my.model --output weights.npz --format weights
     """
     from chimap import load
-    from chimap.export import export_model
+    from chimap._errors import InputError
+    from chimap.export import FORMATS, export_model
 
+    if output is None:
+        if format is None:
+            raise InputError(Message("{output} names the file to write, or {format} says what: give one of them."))
+        output = model.with_suffix(FORMATS[format].endings[0])
     outputs.check_outputs({"--output": output}, (model,), overwrite)
     done = export_model(
         load(model, kind="model"),

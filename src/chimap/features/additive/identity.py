@@ -13,6 +13,8 @@ from chimap.features.base import Features, Footprint, linear_in_features, median
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel, Linear
 
+_END = 2.0**64  # where tables of straight lines end
+
 
 class IdentityMap(OneToOneFeatureMixin, Features):
     """Take the bins themselves as features, which is exact for the linear kernel.
@@ -64,6 +66,12 @@ class IdentityMap(OneToOneFeatureMixin, Features):
     def describe(self) -> str:
         """Return "the bins as they are"."""
         return "the bins as they are"
+
+    def exact_functions(self, coef: np.ndarray) -> tuple[str, np.ndarray, np.ndarray]:
+        """Return straight lines from 0 to the power of two at which their table ends: its slopes are the weights."""
+        ends = np.zeros((coef.shape[0], 2, 1))
+        ends[:, 1] = _END
+        return "linear", ends[:, :, 0], ends * np.asarray(coef, np.float64)[:, None]
 
     def array_features(self, rows: Array) -> Array:
         """Return rows of any array library as they are."""
