@@ -223,6 +223,7 @@ _HOMES = {
     "penalties": (),
     "readers": ("open_source",),
     "reports": ("report",),
+    "sc": (),
     "selection.sums": ("group_lasso", "lasso", "ridge"),
     "solvers": (),
     "tables": (),

@@ -25,7 +25,7 @@ ELSEWHERE = (
     "--engine dask",
     "chimap compare",
 )  # what a test does not have, or what others run
-PACKAGES = ("data", "export", "images", "kernels", "losses", "penalties", "reports")
+PACKAGES = ("data", "export", "images", "kernels", "losses", "penalties", "reports", "sc")
 IN_FILES = re.compile(r"^::: (chimap\.(?:data\.s|explain|selection|solvers)\S*\.\w+)$", re.MULTILINE)
 WITHOUT_EXAMPLE = ("chimap.reports.",)  # values that pages are made of, which the commands fill in
 INCLUDED = {"changelog.md", "contributing.md"}  # texts of the project, not pages of the site's own

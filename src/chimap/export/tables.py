@@ -122,10 +122,10 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         "threshold": parts.threshold,
     }
     psi = parts.features
-    exact = psi.exact_functions(parts.coef)
-    if exact is not None:
+    known = psi.exact_functions(parts.coef)
+    if known is not None:
         is_signed = bool(psi.kernel_.is_signed)
-        return _of_rows_as_they_come(BinTables(*exact, np.zeros(parts.n_bins), is_signed=is_signed, **common), factors)
+        return _of_rows_as_they_come(BinTables(*known, np.zeros(parts.n_bins), is_signed=is_signed, **common), factors)
     functions = BinFunctions(psi, parts.coef)
     if functions.is_mixed:
         raise InputError(

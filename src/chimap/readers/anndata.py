@@ -34,7 +34,7 @@ from chimap.readers.stored_matrices import (
 )
 
 if TYPE_CHECKING:
-    from anndata import AnnData
+    from anndata import AnnData, Raw
 
 # Columns of ``var`` with second names of the genes, as scanpy and CELLxGENE call them.
 _NAMES_OF_GENES = ("gene_ids", "gene_symbols", "feature_name", "gene_name", "gene_id", "ensembl_id")
@@ -257,13 +257,13 @@ def _text(value: object) -> str:
 
 
 class AnnDataObject(ArraySource):
-    """The cells of an AnnData object in memory: ``X`` with ``obs_names``, ``var_names`` and labels from ``obs``."""
+    """The cells of an AnnData object in memory: ``X``, or the matrix named, with names and labels of the object."""
 
-    def __init__(self, data: AnnData, labels: Labels = None) -> None:
+    def __init__(self, data: AnnData, labels: Labels = None, matrix: str | None = None) -> None:
         layers, raw = [f"layers/{name}" for name in data.layers], [] if data.raw is None else ["raw/X"]
         matrices = [*([] if data.X is None else ["X"]), *layers, *raw]
         addresses = [*(f"adata.layers[{name!r}]" for name in data.layers), *("adata.raw.to_adata()" for _ in raw)]
-        key, told = _usual_matrix(matrices, "AnnData", addresses)
+        key, told = (matrix, ()) if matrix else _usual_matrix(matrices, "AnnData", addresses)
         annotated = data.raw if key == "raw/X" else data
         super().__init__(data.layers[key[7:]] if key in layers else annotated.X, _labels_of(data, labels), "AnnData")
         self.metadata = tuple(str(name) for name in data.obs.columns)
@@ -274,29 +274,35 @@ class AnnDataObject(ArraySource):
         self.notes = (*self.notes, *told, *_notes_on_repeats(self.row_ids, "AnnData, obs_names"))
         names = np.asarray(annotated.var_names)
         self.column_names = tuple(checked_names(names, self.n_features, "var_names", REMEDY_FOR_NAMES).tolist())
-        name = next((name for name in _NAMES_OF_GENES if name in annotated.var), None)
-        self.other_names = None if name is None else composed_names(annotated.var[name])
+        self.other_names = _other_names_in(annotated)
 
 
 class BackedAnnData(AnnDataSource):
     """The cells of an AnnData object that is backed by a file, or of a view of one.
 
-    Rows of ``X`` are read from the file. Names and labels are those of the object, which may differ from the file.
+    Rows of ``X``, or of the matrix named, are read from the file. Names and labels are those of the object, which may
+    differ from the file.
     """
 
-    def __init__(self, data: AnnData, labels: Labels = None) -> None:
-        self._ids, self._names_of_columns = np.asarray(data.obs_names), np.asarray(data.var_names)
+    def __init__(self, data: AnnData, labels: Labels = None, matrix: str | None = None) -> None:
+        annotated, self._matrix = data.raw if matrix == "raw/X" else data, matrix
+        self._ids, self._names_of_columns = np.asarray(data.obs_names), np.asarray(annotated.var_names)
+        self._second_names = _other_names_in(annotated)
         self._columns_of_obs = [str(name) for name in data.obs.columns]
         self._places = _places_in_file(data) if data.is_view else None
         super().__init__(str(data.filename), _labels_of(data, labels))
 
     def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
-        matrices = [name for name in matrices_of(root) if name != "raw/X"]  # whose genes the object does not have
-        key = self._key(matrices, None)
+        matrices = [name for name in matrices_of(root) if name != "raw/X"]  # which has genes of its own
+        key = self._matrix or self._key(matrices, None)
         rows = self._matrix_at(root, key)
         if self._places is not None:
-            rows = StoredSubset(rows, *self._places)
-        return Keyed(rows, self._ids, self._names_of_columns, self._columns_of_obs, None, tuple({*matrices} - {key}))
+            chosen, columns = self._places
+            rows = StoredSubset(rows, chosen, np.arange(rows.n_features) if key == "raw/X" else columns)
+        others = tuple({*matrices} - {key})
+        return Keyed(
+            rows, self._ids, self._names_of_columns, self._columns_of_obs, None, others, other_names=self._second_names
+        )
 
     def _content(self) -> JSON:
         content = super()._content()
@@ -308,9 +314,20 @@ def is_anndata(X: object) -> bool:
     return type(X).__module__.partition(".")[0] == "anndata" and hasattr(X, "obs_names")
 
 
-def anndata_source(X: AnnData, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
-    """Return a source for an AnnData object, reading rows from its file if it is backed by one."""
-    source = BackedAnnData(X, labels) if X.isbacked else AnnDataObject(X, labels)
+def _other_names_in(annotated: AnnData | Raw) -> tuple[str, ...] | None:
+    """Return the second names of genes, such as their ids, where ``var`` has them."""
+    name = next((name for name in _NAMES_OF_GENES if name in annotated.var), None)
+    return None if name is None else composed_names(annotated.var[name])
+
+
+def anndata_source(
+    X: AnnData, labels: Labels = None, choice: ColumnChoice | None = None, matrix: str | None = None
+) -> Source:
+    """Return a source for an AnnData object, reading rows from its file if it is backed by one.
+
+    matrix: "X", "raw/X" or "layers/NAME", which is there; None is X, or the only other one where X is empty.
+    """
+    source = BackedAnnData(X, labels, matrix) if X.isbacked else AnnDataObject(X, labels, matrix)
     return select_columns(source, choice or ColumnChoice())
 
 

@@ -34,7 +34,7 @@ def export(
 
     Parameters
     ----------
-    output : FILE
+    output : FILE, common
         File to write: .onnx; .npz, .csv or .json for tables; .npz or .safetensors for weights; .html for a page. By
         default, the name of MODEL with the ending of the format.
     format : common
