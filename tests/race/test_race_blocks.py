@@ -52,7 +52,9 @@ def test_a_block_of_noise_is_left_out_where_left_out_rows_say_so():
     scores = {trial.candidate.name: trial.score for trial in model.race_.trials}
     left = {name: scores[f"minmax, raw rows, without {name}"] for name in ("small", "large", "noise")}
     assert left["small"] < scores["minmax, raw rows, 3 blocks"] < max(left["large"], left["noise"])
-    assert len({*left.values()}) == 3
+    alone = {name: scores[f"minmax, raw rows, {name} alone"] for name in ("small", "large", "noise")}
+    assert alone["noise"] < min(alone["small"], alone["large"]) < scores["minmax, raw rows, 3 blocks"]
+    assert len({*left.values(), *alone.values()}) == 6
     declared = SampleTraits.of(sp.csr_matrix(X), 0, False, declared_blocks(NAMES))
     assert [spec.name for spec in kernels_worth_trying(declared) if spec.blocks is not None] == [MACHINE]
 

@@ -239,22 +239,20 @@ def _shares_of_rows(traits: SampleTraits) -> list[KernelSpec]:
 def _by_block(traits: SampleTraits) -> list[KernelSpec]:
     """Return the min-max kernel of each of several descriptors, summed.
 
-    One min-max kernel of all of them is that of the largest. Of few rows, the same without each block follows: left-out
-    rows tell by more than two errors where one adds noise, as torsions do to solubilities, and so it weighs nothing.
+    One min-max kernel of all of them is that of the largest. Of few rows, the same without each block follows, and each
+    block alone: left-out rows tell by more than two errors where others add noise, as torsions do to solubilities, and
+    pairs and torsions to toxicity in trials. Weights between those gain nothing.
     """
     if traits.blocks is None or traits.is_signed or traits.ranks is not None:
         return []
     names, columns = check_blocks(traits.blocks, traits.n_bins)
     parts = {name: own.tolist() for name, own in zip(names, columns, strict=True)}
     fewer = names if traits.is_few and len(names) > 2 else []
+    kept = {f"without {left}": {name: parts[name] for name in names if name != left} for left in fewer}
+    kept |= {f"{name} alone": {name: parts[name]} for name in fewer}
     return [KernelSpec("minmax", None, blocks=traits.blocks)] + [
-        KernelSpec("minmax", None, title=f"minmax, raw rows, without {left}", blocks=_without(parts, left))
-        for left in fewer
+        KernelSpec("minmax", None, title=f"minmax, raw rows, {which}", blocks=blocks) for which, blocks in kept.items()
     ]
-
-
-def _without(blocks: dict[str, list[int]], left: str) -> dict[str, list[int]]:
-    return {name: columns for name, columns in blocks.items() if name != left}
 
 
 def _by_rank(traits: SampleTraits) -> list[KernelSpec]:
