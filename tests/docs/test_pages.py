@@ -25,7 +25,7 @@ ELSEWHERE = (
     "--engine dask",
     "chimap compare",
 )  # what a test does not have, or what others run
-PACKAGES = ("data", "export", "images", "kernels", "losses", "penalties", "reports", "sc")
+PACKAGES = ("data", "export", "images", "kernels", "losses", "penalties", "reports", "sc", "mlflow")
 IN_FILES = re.compile(r"^::: (chimap\.(?:data\.s|explain|selection|solvers)\S*\.\w+)$", re.MULTILINE)
 WITHOUT_EXAMPLE = ("chimap.reports.",)  # values that pages are made of, which the commands fill in
 INCLUDED = {"changelog.md", "contributing.md"}  # texts of the project, not pages of the site's own
@@ -42,7 +42,7 @@ def commands(page: str) -> list[list[str]]:
 def test_fences_name_a_language_that_is_tested():
     # 'text' is what programs print, and commands of other programs
     for page, text in PAGES.items():
-        assert set(re.findall(r"^```(\S*)$", text, re.MULTILINE)) <= {"", "sh", "python", "text"}, page
+        assert set(re.findall(r"^```(\S*)$", text, re.MULTILINE)) <= {"", "sh", "python", "text", "r"}, page
 
 
 WIDE = {"guides/trust.md", "guides/microbes.md", "methods/blocks.md"}
