@@ -198,6 +198,7 @@ _HOMES = {
     ),
     "losses": (),
     "features.additive": ("DirectMap", "HomogeneousMap", "OptimalMap"),
+    "mlflow": (),
     "moments": ("Moments",),
     "features.principal": ("PCA",),
     "features.families": ("AutomaticFeatures", "PrincipalFeatures"),

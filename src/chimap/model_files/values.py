@@ -26,7 +26,9 @@ from chimap._validation import DataError
 from chimap.data.overlap import TrainingMass
 from chimap.data.reading import READINGS, Reading
 from chimap.data.units import Quantiles, Units
+from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import (
+    AdditiveKernel,
     Anisotropic,
     ArccosKernel,
     Exponential,
@@ -96,17 +98,48 @@ register(OnColumns, Sum, Product)
 register(*LOSSES.values(), Observed, TrainingMass, Quantiles, Units)
 
 
+_named: list[str] = []
+
+
+def register_named(*held: Callable[..., object]) -> None:
+    """Name classes and functions that estimators hold, and model files write as the name of a kernel."""
+    _named.extend(map(_named_as, held))
+
+
+def _named_as(held: Callable[..., object]) -> str:
+    return f"{held.__module__}.{held.__qualname__}"
+
+
+register_named(AdditiveKernel, *(each.signature_function for each in KERNELS.values()))
+register_named(*(each.spectrum_function for each in KERNELS.values()))
+
+
 def register_addresses(addresses: Mapping[str, str]) -> None:
     """Name the addresses, "package.module:name", of classes that register themselves when they are imported."""
     _addresses.update(addresses)
 
 
+def _folders() -> list[str]:
+    """Return the addresses of the folders of the package that may register classes."""
+    modules = iter_modules([str(Path(__file__).parents[1])])
+    return [f"chimap.{folder.name}" for folder in modules if folder.ispkg and folder.name != "cli"]
+
+
+def trusted_types() -> tuple[str, ...]:
+    """Return the addresses of all classes and functions that estimators hold, sorted: what skops may load."""
+    for folder in _folders():
+        import_module(folder)
+    for address in _addresses.values():
+        at_address(address)
+    return tuple(sorted({*_named, *map(_named_as, _classes.values())}))
+
+
 def _class_of(name: str) -> type:
     """Return the registered class with this name. Raises KeyError for other names."""
     # Its folder, which registers it, may not be imported yet, for example if ``load`` opens a model of images.
-    for folder in iter_modules([str(Path(__file__).parents[1])]):
-        if folder.ispkg and folder.name != "cli" and name not in _classes and name not in _addresses:
-            import_module(f"chimap.{folder.name}")
+    for folder in _folders():
+        if name not in _classes and name not in _addresses:
+            import_module(folder)
     if name not in _classes and name in _addresses:
         at_address(_addresses[name])
     return _classes[name]

@@ -27,7 +27,7 @@ from chimap.features.base import Features, Footprint, linear_in_features
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import STATIONARY, Kernel
 from chimap.kernels.base import paired_rows
-from chimap.model_files import register
+from chimap.model_files import register, register_named
 
 # The spectrum is integrated panel by panel between these edges, and then over the rest of the line; in units of
 # 1 / width.
@@ -635,4 +635,5 @@ class StationaryMap(Features):
         return self.array_features
 
 
+register_named(StationaryKernel, _gaussian_signature, _gaussian_spectrum, _laplace_signature, _laplace_spectrum)
 register(StationaryMap, agreeing=lambda state, sizes: [("terms", state["n_terms"], 2 * sizes["harmonics"] - 1)])
