@@ -3,12 +3,15 @@
 from copy import deepcopy
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from chimap._progress import Progress
 from chimap.features.exact import ExactFeatures
+from chimap.machines.base import Plan
+from chimap.recipe import Recipe
 from chimap.selection.base import OpenSettings
 from chimap.selection.scoring import HeldOutScore
 from chimap.solvers.base import Evidence, KernelRows, Standing
@@ -121,6 +124,11 @@ def test_settings_that_the_user_gave_are_not_open():
     assert OpenSettings(1.0).names == OpenSettings((1.0, 2.0)).names == ()
     assert OpenSettings(None, gamma=True).names == ("alpha", "gamma")
     assert OpenSettings(1.0, from_race=["alpha"]).names == ("alpha",)
+    raced = {"raced": frozenset(["alpha", "gamma", "kernel"])}
+    for asked, found in ({}, ["alpha", "gamma"]), ({"gamma": 0.5}, ["alpha"]), ({"alpha": 0.1, "gamma": 0.5}, []):
+        recipe = Recipe("HistogramClassifier", True, **asked)
+        plan = SimpleNamespace(asked=recipe, recipe=replace(recipe, **{"alpha": 0.1, "gamma": 0.5} | asked | raced))
+        assert Plan.numbers_of_race.fget(plan) == found
     assert OpenSettings(None, from_race=["gamma"]).names == ("alpha", "gamma")
 
 

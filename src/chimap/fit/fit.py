@@ -146,7 +146,7 @@ def learn(
 ) -> ModelAndOutputs:
     """Learn features and weights, with a value for every setting. See ``fit``; ``shown`` is the score of the curve."""
     recipe = plan.recipe
-    method = Method.of(recipe, source.column_names, has_gaps=task.has_gaps, from_race=recipe.raced)
+    method = Method.of(recipe, source.column_names, has_gaps=task.has_gaps, from_race=plan.numbers_of_race)
     collectors, clock = COLLECTORS[method.objective.solver.needs], run.clock
     collectors.check(run.request)
     sources = [source] if unlabelled is None else [source, unlabelled]

@@ -276,6 +276,12 @@ class Plan:
             return "user"
         return "machine" if self.raced.leaves_open(name) else "race"
 
+    @property
+    def numbers_of_race(self) -> list[str]:
+        """Which of "alpha" and "gamma" are numbers that a race has found, where the user gave none."""
+        given = {name: (getattr(self.asked, name), getattr(self.recipe, name)) for name in ("alpha", "gamma")}
+        return [name for name, (asked, now) in given.items() if isinstance(asked, str) and not isinstance(now, str)]
+
 
 class Machine(ABC):
     """An entry of the catalogue ``MACHINES``.
