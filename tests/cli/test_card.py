@@ -20,6 +20,10 @@ def percent(share):
     return f"{100 * share:.1f} %"
 
 
+def told(held, measure):
+    return f"{percent(held[measure])} | {interval_in_words(held[f'{measure}_interval'], measure)}"
+
+
 FIT = ["--labels", "site", "--kernel", "chi2", "--json", "-o"]
 
 
@@ -74,8 +78,7 @@ def test_numbers_of_the_card_are_those_of_the_model(fitted):
         f"- Strength alpha: {facts['alpha']:.4g}",
         f"- chimap: {facts['version']}",
         *(f"| {name} | {count} |" for name, count in training["class_counts"]),
-        f"| accuracy | {percent(held['accuracy'])} | {interval_in_words(held['accuracy_interval'], 'accuracy')} |",
-        f"| balanced accuracy | {percent(held['balanced_accuracy'])} |  |",
+        *(f"| {measure.replace('_', ' ')} | {told(held, measure)} |" for measure in ("accuracy", "balanced_accuracy")),
         f"Without a model, {held['baseline']['name']}: {percent(held['baseline']['value'])}.",
     ):
         assert line in text.splitlines(), line
