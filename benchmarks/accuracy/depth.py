@@ -61,7 +61,7 @@ def coverage(name: str, splits: int) -> Iterator[Line]:
             few = thinned(whole, totals_of(whole) // TIMES, np.random.default_rng(split))
             rows = totals_of(few) > 0
             whole, few = whole[rows], few[rows]
-            found = depth(model.fitted, few, times=TIMES, depths=(), random_state=split)
+            found = depth(model.fitted, few, times=TIMES, has_curve=False, random_state=split)
             there, now = (Samples.read(model.fitted, each.astype(np.float32))[0].outputs for each in (whole, few))
             margins = margins_of(model.fitted.answers, there, now)
             inside.append((found.low <= margins) & (margins <= found.high))

@@ -31,8 +31,8 @@ def test_terminal_page_and_marks(counts, tmp_path):
     page, marked = tmp_path / "depth.html", tmp_path / "answers.csv"
     shown, json, predicted, arrays = run_many(
         [
-            ["depth", "sites.model", "shallow.npz", "--labels", "y", "--report", page, "--depths", "3,6,12"],
-            ["depth", "sites.model", "deep.npz", "--json", "--depths", "100"],
+            ["depth", "sites.model", "shallow.npz", "--labels", "y", "--report", page],
+            ["depth", "sites.model", "deep.npz", "--json"],
             ["predict", "sites.model", "shallow.npz", "--depth", "--probabilities", "-o", marked],
             ["predict", "sites.model", "shallow.npz", "--depth", "-o", tmp_path / "answers.npz", "--json"],
         ],
@@ -44,7 +44,7 @@ def test_terminal_page_and_marks(counts, tmp_path):
     assert "answers that hold" in shown.out
     assert "<svg" in page.read_text()
     assert json.json["totals"] == [300] * 80
-    assert [level["depth"] for level in json.json["curve"]] == [100]
+    assert json.json["curve"][-1]["depth"] == 150
     rows = list(csv.DictReader(marked.open()))
     assert [*rows[0]][-2:] == ["stability", "too_shallow"]
     marks = [float(row["too_shallow"]) for row in rows]
@@ -54,11 +54,10 @@ def test_terminal_page_and_marks(counts, tmp_path):
 
 
 def test_what_cannot_be_answered_is_said(counts, tmp_path):
-    shares, few, deep, array = run_many(
+    shares, few, array = run_many(
         [
             ["depth", "sites.model", "shares.npz"],
             ["depth", "sites.model", "deep.npz", "--times", "1"],
-            ["depth", "sites.model", "deep.npz", "--depths", "10,400"],
             ["predict", "sites.model", "deep.npz", "--depth", "-o", tmp_path / "answers.npy"],
         ],
         counts,
@@ -66,6 +65,5 @@ def test_what_cannot_be_answered_is_said(counts, tmp_path):
     assert "is no count" in shares.err
     assert "give the counts" in shares.err
     assert "--times must be above 1" in few.err
-    assert "--depths: 400 counts cannot be judged" in deep.err
     assert "cannot take --depth" in array.err
-    assert all(each.code == 2 for each in (shares, few, deep, array))
+    assert all(each.code == 2 for each in (shares, few, array))

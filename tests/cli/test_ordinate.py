@@ -32,7 +32,7 @@ def test_coordinates_picture_and_page(samples):
     found = run("ordinate", "samples.csv", "--colour", "site", "--axes", 3, *files, cwd=folder)
     assert found.code == 0, found.err
     assert "The first two axes show" in found.out
-    assert "otu_2:" in found.out
+    assert "otu_2 " in found.out
     table = pd.read_csv(folder / "axes.csv")
     np.testing.assert_allclose(table["axis 3"], ordinate(X, n_axes=3).coordinates[:, 2], atol=1e-9)
     assert table["row"][0] == "s0"

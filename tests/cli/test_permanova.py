@@ -47,7 +47,7 @@ def test_it_prints_a_table_and_writes_a_page(samples):
     found = run("permanova", "samples.csv", *asked, cwd=folder)
     assert found.code == 0, found.err
     lines = found.out.splitlines()
-    assert [line.split()[0] for line in lines[1:6]] == ["term", "age", "site", "residuals", "total"]
+    assert [line.split()[0] for line in lines[2:7]] == ["terms", "age", "site", "residuals", "total"]
     assert "site explains" in found.out
     assert "given age" in found.out
     assert "spread of site" in found.out

@@ -76,11 +76,12 @@ def test_other_machines_are_drawn_from():
 def test_deep_rows_are_more_stable_than_shallow_ones(model):
     rng = np.random.default_rng(3)
     shallow = np.array([rng.multinomial(12, row / row.sum()) for row in X])
-    deep, few = model.depth(X, depths=[3, 30, 100]), model.depth(shallow, depths=[3], times=2)
+    deep, few = model.depth(X), model.depth(shallow, times=2)
     assert np.mean(deep.stability) > np.mean(few.stability) + 0.05
     assert deep.too_shallow.sum() < few.too_shallow.sum()
-    low, middle, high = (level.share for level in deep.curve)
+    low, middle, high = (deep.curve[i].share for i in (0, 5, -1))
     assert low + 0.05 < middle < high
+    assert deep.curve[-1].depth == np.quantile(X.sum(axis=1), 0.9) // 2
     assert ((deep.low <= deep.high) & (deep.stability <= 1)).all()
 
 
@@ -89,7 +90,7 @@ def test_intervals_hold_scores_of_rows_before_they_were_thinned(model):
     rng = np.random.default_rng(4)
     rows, _ = samples(seed=5, n_rows=120, depth=1200)
     few = rng.binomial(rows.astype(int), 0.25)
-    found = model.depth(few, depths=[50])
+    found = model.depth(few)
     whole = margins_of(model.fitted.answers, at(model, rows).outputs, at(model, few).outputs)
     covered = ((found.low <= whole) & (whole <= found.high)).mean()
     assert abs(covered - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 120)
@@ -98,25 +99,25 @@ def test_intervals_hold_scores_of_rows_before_they_were_thinned(model):
 
 def test_answers_of_every_kind():
     y = X[:, 0] / X.sum(axis=1)
-    numbers = HistogramRegressor("chi2", normalize="l1").fit(X, y).depth(X[:25], depths=[50])
+    numbers = HistogramRegressor("chi2", normalize="l1").fit(X, y).depth(X[:25])
     assert numbers.margins.shape == (25, 1)
     assert (numbers.stability < 1).any()
     tasks = np.column_stack([Y, y > np.median(y)]).astype(int)
-    several = HistogramClassifier("chi2", normalize="l1").fit(X, tasks).depth(X[:25], depths=[50])
+    several = HistogramClassifier("chi2", normalize="l1").fit(X, tasks).depth(X[:25])
     assert several.margins.shape == several.answers.shape == (25, 2)
     rows, y = samples(n_classes=3)
-    three = HistogramClassifier("exp-chi2", normalize="l1", alpha=0.1).fit(rows, y).depth(rows[:25], depths=[50])
+    three = HistogramClassifier("exp-chi2", normalize="l1", alpha=0.1).fit(rows, y).depth(rows[:25])
     assert three.margins.shape == (25, 1)
     assert (three.margins > 0).all()
     names = HistogramClassifier("chi2", normalize="l1", covariates={"age": np.arange(60.0)}).fit(X, Y)
     asked = with_covariates(X[:25], {"age": np.arange(25.0)})
-    assert names.depth(asked, depths=[50]).totals.tolist() == X[:25].sum(axis=1).tolist()
+    assert names.depth(asked).totals.tolist() == X[:25].sum(axis=1).tolist()
 
 
 def test_sparse_rows_give_the_same_and_seeds_others():
-    whole, sparse = (EXACT.depth(some, depths=[50]) for some in (X[:25], sp.csr_matrix(X[:25])))
+    whole, sparse = (EXACT.depth(some) for some in (X[:25], sp.csr_matrix(X[:25])))
     np.testing.assert_allclose(whole.stability, sparse.stability, atol=0.02)
-    again = EXACT.depth(X[:25], depths=[50], random_state=1)
+    again = EXACT.depth(X[:25], random_state=1)
     assert (again.low != whole.low).all()
 
 
@@ -124,7 +125,7 @@ def test_empty_rows_are_too_shallow():
     rows = X[:25].copy()
     rows[3] = 0
     with pytest.warns(UserWarning, match="1 of 25 rows are empty"):
-        found = LINEAR.depth(rows, depths=[50])
+        found = LINEAR.depth(rows)
     assert np.isnan(found.stability[3])
     assert found.too_shallow[3]
     assert "empty" in found.to_html()
@@ -134,7 +135,7 @@ def test_empty_rows_are_too_shallow():
 
 def test_few_rows_have_intervals_of_normal_scores():
     with pytest.warns(UserWarning, match="fewer than 20 rows have 10 counts"):
-        found = LINEAR.depth(X[:5], depths=[50])
+        found = LINEAR.depth(X[:5])
     assert found.n_calibrated == 0
     assert found.width == pytest.approx(1.645, abs=1e-3)
 
@@ -144,10 +145,6 @@ def test_what_cannot_be_answered_is_said():
         LINEAR.depth(X / X.sum(axis=1, keepdims=True))
     with pytest.raises(DataError, match="row 1, column 2: -1"):
         LINEAR.depth(_with_negative())
-    with pytest.raises(ValueError, match=r"depths.*cannot be judged.*Give depths of at most"):
-        LINEAR.depth(X, depths=[10, 5000])
-    with pytest.raises(ValueError, match="depths"):
-        LINEAR.depth(X, depths=[0])
     with pytest.raises(ValueError, match="times must be above 1"):
         LINEAR.depth(X, times=1)
     with pytest.raises(ValueError, match="hold must be a share"):
@@ -161,13 +158,13 @@ def _with_negative():
 
 
 def test_it_is_a_page_and_plain_values(tmp_path):
-    found = LINEAR.depth(X[:25], depths=[10, 40, 100])
-    assert [level.depth for level in found.curve] == [10, 40, 100]
+    found = LINEAR.depth(X[:25])
     page = found.save(tmp_path / "depth.html").read_text()
     assert page.count("<svg") == 1
     assert found.sentence in page
     values = found.as_dict()
     assert len(values["stability"]) == 25
+    assert values["curve"][0] == found.curve[0]._asdict()
     assert values["too_shallow"] == found.too_shallow.tolist()
     lines = [str(section) for section in found.sections()]
     assert "counts a row" in lines[0]

@@ -80,7 +80,7 @@ class Settings:
         Precision of the numbers that rows are turned into. auto is float32. Sums are always float64.
     depth_robust
         For counts: learn answers that would be the same for samples with fewer counts. Two thinned copies of each row
-        are learned from too. What it gains on held-out rows is printed.
+        are learned from too.
     device : DEVICE
         Where to compute: cpu, or cuda for a graphics card (needs torch).
     engine

@@ -9,6 +9,7 @@ from datetime import datetime
 from chimap._formatting import plain
 from chimap._types import JSON, Parameters
 from chimap.reports.page import Page, now, package_versions
+from chimap.reports.section import text_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,6 +49,14 @@ class Answer(Page):
     def details(self) -> dict[str, Mapping[str, object]]:
         """Return facts about the rows, the settings, and the versions."""
         return {"Data": self.data, "Settings": self.settings, "Versions": self.versions}
+
+    def lines(self) -> dict[str, str | None]:
+        """Return what a terminal shows of it in lines of text by name; None for those that do not apply."""
+        lines = {name: line for section in self.sections() for name, line in section.lines.items()}
+        return lines | {"notes": "\n".join(self.notes) or None}
+
+    def __repr__(self) -> str:
+        return text_of(self.sentence, self.lines())
 
     def as_dict(self) -> JSON:
         """Return the answer as JSON types: its title and sentence, and every field."""

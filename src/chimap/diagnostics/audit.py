@@ -23,7 +23,6 @@ from chimap.diagnostics.group_worth import GroupWorth, group_worth
 from chimap.diagnostics.shortcuts import CLEAR, ShortcutScore, shortcuts
 from chimap.engines import Progress
 from chimap.readers import open_source
-from chimap.reports.section import text_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -76,16 +75,6 @@ class Audit(Answer):
         if first.kind != "alone" or not first.is_clear:
             return f"No shortcut tells the labels: {of_counts} {self.measure}."
         return f"Labels are told by {first.words}: {self.measure} {first.score:.3f} +- {first.error:.3f}; {of_counts}."
-
-    def lines(self) -> dict[str, str | None]:
-        """Return the audit in lines of text by name; None for those that do not apply."""
-        lines: dict[str, str | None] = {"machine": str(self.data["machine"])}
-        for section in self.sections():
-            lines |= section.lines
-        return lines | {"notes": "\n".join(self.notes) or None}
-
-    def __repr__(self) -> str:
-        return text_of(self.sentence, self.lines())
 
     def wrong_labels(self, rate: float = 0.1) -> np.ndarray:
         """Return the places in the data of rows whose labels look wrong, at this rate of false discoveries.

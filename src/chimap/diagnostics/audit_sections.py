@@ -9,9 +9,9 @@ import numpy as np
 from chimap._formatting import counted, number, one_line, words
 from chimap.diagnostics.audit import Audit
 from chimap.diagnostics.group_worth import GroupWorth
-from chimap.diagnostics.shortcuts import CLEAR
+from chimap.diagnostics.shortcuts import CLEAR, ShortcutScore
 from chimap.reports.figures import BAD, GOOD, INK, MUTED, drawing, to_svg
-from chimap.reports.section import Figure, Section, folded
+from chimap.reports.section import Figure, Section, folded, text_table
 
 if TYPE_CHECKING:
     from matplotlib.patches import Rectangle
@@ -19,30 +19,37 @@ if TYPE_CHECKING:
 RATE = 0.1  # of false discoveries, up to which labels are listed as wrong
 _LISTED, _LISTED_GROUPS = 50, 30
 _IN_TERMINAL = 5
-_CELL = 18  # pixels of a cell of the picture of groups
+_CELL = 18, 44  # least and most pixels of a cell of the picture of groups
 
 
 def shortcut_table(audit: Audit) -> Section:
     """Return what the score may rest on."""
     cells = [(line.words, f"{line.score:.3f}", f"{line.error:.3f}") for line in audit.shortcuts]
-    width = max(len(name) for name, *_ in cells)
-    text = "\n".join(
-        f"{name:<{width}}  {score:>6} +- {error}{'  <' if line.kind == 'alone' and line.is_clear else ''}"
-        for (name, score, error), line in zip(cells, audit.shortcuts, strict=True)
-    )
+    marks = ["  <" if _is_shortcut(line) else "" for line in audit.shortcuts]
+    text = text_table([(name, f"{score} +- {error}") for name, score, error in cells]).splitlines()
     return Section(
         "What the score may rest on",
         f"{audit.measure} of machines that see nothing but totals, filled bins, groups, covariates or the order of the "
         "rows; of the counts; and of what the counts tell beyond each of them. Rows are left out"
         f"{' with their group' if audit.rows.groups is not None else ''}; standard errors "
-        f"{'count groups' if audit.rows.groups is not None else 'count rows'}. Orange dots are "
-        f"shortcuts above chance by more than {CLEAR} errors.",
-        (Figure(lambda: shortcut_figure(audit)),),
+        f"{'count groups' if audit.rows.groups is not None else 'count rows'}.",
+        (Figure(lambda: shortcut_figure(audit), legend=_LEGEND, least=0.75),),
         folded(("What is known", audit.measure, "Standard error"), cells, "lines"),
         note=" ".join(f"{note[0].upper()}{note[1:]}." for note in audit.notes),
-        lines={"rests on": text},
+        lines={"machine": str(audit.data["machine"]), "rests on": "\n".join(map(str.__add__, text, marks))},
         lead=audit.sentence,
     )
+
+
+_LEGEND = (
+    ("good", "the counts, and what is left of them"),
+    ("bad", f"shortcuts above chance by more than {CLEAR} errors"),
+    ("muted", "the rest"),
+)
+
+
+def _is_shortcut(line: ShortcutScore) -> bool:
+    return line.kind == "alone" and line.is_clear
 
 
 def shortcut_figure(audit: Audit) -> str:
@@ -50,8 +57,7 @@ def shortcut_figure(audit: Audit) -> str:
     lines = audit.shortcuts
     with drawing(330, 24 * len(lines) + 20) as (figure, axes):
         for place, line in enumerate(lines):
-            is_counts = line.kind in ("counts", "left")
-            colour = GOOD if is_counts else BAD if line.is_clear else MUTED
+            colour = GOOD if line.kind in ("counts", "left") else BAD if _is_shortcut(line) else MUTED
             axes.errorbar(
                 line.score, place, xerr=CLEAR * line.error, fmt="o", color=colour, markersize=6, linewidth=1.6
             )
@@ -70,7 +76,7 @@ def labels(audit: Audit) -> Section:
     found, rows = audit.doubtful, audit.rows
     order = found.order[:_LISTED]
     n_wrong = int((found.rates <= RATE).sum())
-    share = "" if found.share_wrong is None else f" About {found.share_wrong:.1%} of all labels look wrong."
+    share = "" if not n_wrong or found.share_wrong is None else f" About {found.share_wrong:.1%} of all are wrong."
     cells = [
         (
             rows.named(row),
@@ -84,7 +90,7 @@ def labels(audit: Audit) -> Section:
     listed = ", ".join(
         f"{name} ({label}, looks like {looks})" for name, label, looks, *_ in cells[: min(n_wrong, _IN_TERMINAL)]
     )
-    told = f"{counted(n_wrong, 'row')} at a rate of false discoveries of {RATE:.0%}{': ' if listed else ''}{listed}"
+    told = f"{counted(n_wrong, 'label')} at a rate of false discoveries of {RATE:.0%}{': ' if listed else ''}{listed}"
     return Section(
         "Labels that look wrong",
         f"{told.split(':')[0]}.{share} A row is answered by a machine without it; p is the probability of a label that "
@@ -179,20 +185,28 @@ def groups(audit: Audit) -> Section | None:
         f"The {measure} on a group of the machine of all others, and how much higher that on all other groups is with "
         "this group than without it, each left out in turn: exactly, by downdates of one factor."
         + (f" Without {harm} the others are better." if harm else ""),
-        (Figure(lambda: groups_figure(found, order[:_LISTED_GROUPS]), title="Who helps whom"),),
+        (Figure(lambda: groups_figure(found, order[:_LISTED_GROUPS]), title="Who helps whom", legend=_HELPS),),
         folded(("Group", "Rows", f"{measure} on it", "Worth to the others", "Standard error"), cells, "groups"),
         lines={"groups": told + (f"\nthe others are better without {harm}" if harm else "")},
         layout="stack",
     )
 
 
+_HELPS = (("good", "the others are better with it"), ("bad", "the others are worse with it"))
+
+
 def groups_figure(found: GroupWorth, order: np.ndarray) -> str:
     """Draw who helps whom: a line for the group that helps, a column for the one that is helped."""
     helps = found.helps[np.ix_(order, order)]
     most = float(np.nanmax(np.abs(helps))) if np.isfinite(helps).any() else 1.0
-    names, size = [one_line(found.names[g], 24) for g in order], _CELL * order.size
+    names, size = [one_line(found.names[g], 24) for g in order], order.size * float(np.clip(260 / order.size, *_CELL))
     with drawing(size, size) as (figure, axes):
-        axes.set(xlim=(-0.5, order.size - 0.5), ylim=(order.size - 0.5, -0.5), xlabel="is helped, or hindered")
+        axes.set(
+            xlim=(-0.5, order.size - 0.5),
+            ylim=(order.size - 0.5, -0.5),
+            xlabel="group that is scored",
+            ylabel="group that is added",
+        )
         for i, j in np.argwhere(np.isfinite(helps)).tolist():
             side = 0.9 * np.sqrt(abs(helps[i, j]) / (most or 1.0))
             colour = GOOD if helps[i, j] > 0 else BAD

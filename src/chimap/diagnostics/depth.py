@@ -37,7 +37,7 @@ from chimap._formatting import number, percent, plain
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import CSR, JSON, MatrixLike, Rows
-from chimap._validation import DataError, check_positive
+from chimap._validation import DataError
 from chimap.data import Source
 from chimap.data.clade_sums import check_no_sums
 from chimap.data.depth import SharesOfKind, counts_of, deeper, thinned, totals_of
@@ -48,7 +48,7 @@ from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.predictor import Predictor
 from chimap.normalizations import Normalization
 from chimap.reports.figures import CURVE_SIZE, LINES, MUTED, drawing, to_svg
-from chimap.reports.section import Figure, Section, folded
+from chimap.reports.section import Figure, Section, folded, text_table
 from chimap.selection.calibration import Calibration
 from chimap.tables import BinFunctions
 from chimap.tables.depth_moments import BinValues, score_moments
@@ -74,7 +74,7 @@ class DepthLevel(NamedTuple):
     n_rows: int
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Depth(Answer):
     """Whether rows have enough counts for their answers. See ``Answer`` for the other fields.
 
@@ -141,23 +141,8 @@ class Depth(Answer):
 
     def as_dict(self) -> JSON:
         """Return it as JSON types."""
-        return {
-            "rows": plain(self.data),
-            "sentence": self.sentence,
-            "enough": plain(self.enough),
-            "hold": self.hold,
-            "times": self.times,
-            "is_exact": self.is_exact,
-            "curve": [plain(level._asdict()) for level in self.curve],
-            "names": None if self.row_names is None else plain(self.row_names.tolist()),
-            "totals": plain(self.totals.tolist()),
-            "answers": plain(self.answers.tolist()),
-            "stability": plain(self.stability.tolist()),
-            "margins": plain(self.margins.tolist()),
-            "low": plain(self.low.tolist()),
-            "high": plain(self.high.tolist()),
-            "too_shallow": self.too_shallow.tolist(),
-        }
+        curve = [plain(level._asdict()) for level in self.curve]
+        return super().as_dict() | {"curve": curve, "too_shallow": self.too_shallow.tolist()}
 
 
 def depth(
@@ -166,11 +151,15 @@ def depth(
     *,
     times: float = 4.0,
     hold: float = 0.9,
-    depths: Sequence[int] | None = None,
+    has_curve: bool = True,
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> Depth:
-    """Return what ``HistogramClassifier.depth`` documents; ``progress`` receives the rows that are done."""
+    """Return what ``HistogramClassifier.depth`` documents.
+
+    ``has_curve`` is whether to find the share of answers that hold by depth, and ``progress`` receives the rows that
+    are done.
+    """
     if not times > 1:
         raise InputError(Message("{times} must be above 1, as many times as deep as the rows are; got {!r}.", times))
     if not 0 < hold < 1:
@@ -178,7 +167,6 @@ def depth(
     progress, rng = progress or Progress(), np.random.default_rng(random_state)
     with threads(model.n_jobs), progress:
         rows, source = Samples.read(model, X)
-        levels = _levels(rows, depths)
         width, n_calibrated = _width(rows, times, rng)
         filled = np.flatnonzero(rows.totals)
         stability, (low, high) = np.full(rows.totals.size, np.nan), np.full((2, *rows.margins.shape), np.nan)
@@ -189,7 +177,7 @@ def depth(
         progress.advance(filled.size)
         stability[filled] = spread.held
         low[filled], high[filled] = spread.mean - width * spread.deviation, spread.mean + width * spread.deviation
-        curve = _curve(rows, levels, rng)
+        curve = _curve(rows, rng) if has_curve else ()
     return Depth(
         totals=rows.totals,
         answers=rows.answers,
@@ -536,33 +524,10 @@ def _width(rows: Samples, times: float, rng: np.random.Generator) -> tuple[float
     return float(scaled[level]), n_rows
 
 
-def _levels(rows: Samples, depths: Sequence[int] | None) -> list[int]:
-    """Return the depths of the curve. Raise InputError for those that no row can tell of."""
-    deepest = int(rows.totals.max())
-    if depths is None:
-        highest = max(1, int(np.quantile(rows.totals, 0.9)) // 2)
-        return np.unique(np.geomspace(max(1, highest / _LOWEST_LEVEL), highest, _LEVELS).astype(int)).tolist()
-    for depth in depths:
-        check_positive(depth, "depths", integer=True)
-        if 2 * depth > deepest:
-            raise InputError(
-                Message(
-                    "{depths}: {:,} counts cannot be judged: it takes rows of twice as many, and the deepest of {} has "
-                    "{:,} (row {}). Give depths of at most {:,}.",
-                    depth,
-                    rows.name,
-                    deepest,
-                    int(rows.totals.argmax()),
-                    deepest // 2,
-                )
-            )
-    return sorted({int(depth) for depth in depths})
-
-
-def _curve(rows: Samples, levels: Sequence[int], rng: np.random.Generator) -> tuple[DepthLevel, ...]:
+def _curve(rows: Samples, rng: np.random.Generator) -> tuple[DepthLevel, ...]:
     """Return how many answers hold where rows of at least twice the depth are thinned to it."""
-    found = []
-    for level in levels:
+    found, highest = [], max(1, int(np.quantile(rows.totals, 0.9)) // 2)
+    for level in np.unique(np.geomspace(max(1, highest / _LOWEST_LEVEL), highest, _LEVELS).astype(int)).tolist():
         places = np.flatnonzero(rows.totals >= 2 * level)
         if places.size < min(_FEWEST_OF_LEVEL, rows.totals.size):
             continue
@@ -619,11 +584,13 @@ def curve(found: Depth) -> Section | None:
     """Return the share of answers that hold by depth."""
     if len(found.curve) < 2:
         return None
+    levels = [(f"{each.depth:,}", f"{each.share:.3f}", f"{each.error:.3f}", f"{each.n_rows:,}") for each in found.curve]
     return Section(
         "Answers that hold by depth",
         "Rows of at least twice a depth are thinned to it, without replacement; the answer of the whole row is what it "
         "should be.",
         (Figure(lambda: _drawn_curve(found)),),
+        lines={"answers that hold": text_table([("counts", "share", "±", "rows"), *levels])},
     )
 
 

@@ -23,7 +23,7 @@ from chimap._messages import Message, shown
 from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.data.source import choose_rows
-from chimap.diagnostics.coordinates import EXACT_ROWS, KernelCoordinates, RowsInKernel, square_lengths
+from chimap.diagnostics.coordinates import EXACT_ROWS, KernelCoordinates, RowsInKernel
 from chimap.diagnostics.formula import DesignTerm
 from chimap.diagnostics.shuffles import Shuffles, p_value, permuted_squares
 from chimap.features.landmarks.choosing import sample_rows
@@ -45,8 +45,6 @@ class TwoGroups:
         Their numbers of rows.
     mmd2 : float
         Squared distance of their mean rows, h'K h.
-    mmd2_unbiased : float
-        The same without the products of rows with themselves, which is 0 on average if the groups do not differ.
     p : float
         Share of permutations with as large an MMD, the groups as they are included.
     bins : ndarray of text, shape (bins,)
@@ -64,7 +62,6 @@ class TwoGroups:
     groups: tuple[str, str]
     counts: tuple[int, int]
     mmd2: float
-    mmd2_unbiased: float
     p: float
     bins: np.ndarray
     shares: np.ndarray | None
@@ -131,8 +128,6 @@ def two_groups(
     difference = Z.T @ h
     mmd2 = float(difference @ difference)
     permuted = permuted_squares(Z, h[:, None], shuffles, n_permutations, [seed, 1], progress)[:, 0, 0]
-    sums, within = zip(*(_sum_and_product(Z[some]) for some in (in_a, ~in_a)), strict=True)
-    unbiased = sum(within) - 2 * float(sums[0] @ sums[1]) / (n_a * n_b)
     means, _ = rows.sums_with(np.column_stack([in_a / n_a, ~in_a / n_b]))
     correlations = rows.correlations((Z @ difference)[:, None])[:, 0]
     shares = _shares(rows, h)
@@ -141,7 +136,6 @@ def two_groups(
         groups,
         (n_a, n_b),
         mmd2,
-        unbiased,
         p_value(mmd2, permuted),
         np.array(rows.names, dtype=object)[order],
         None if shares is None else shares[order],
@@ -149,12 +143,6 @@ def two_groups(
         means[order],
         rows.n_rows <= EXACT_ROWS,
     )
-
-
-def _sum_and_product(Z: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the sum of rows (n, r), and the mean product of two different ones; NaN for a single row."""
-    n, total = Z.shape[0], Z.sum(axis=0, dtype=np.float64)
-    return total, (float(total @ total) - float(square_lengths(Z).sum())) / (n * (n - 1)) if n > 1 else np.nan
 
 
 def _shares(rows: RowsInKernel, h: np.ndarray) -> np.ndarray | None:

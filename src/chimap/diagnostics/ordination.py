@@ -26,7 +26,7 @@ from chimap.features.principal import PCA
 from chimap.kernels import Kernel
 from chimap.moments import Moments
 from chimap.reports.figures import INK, LINES, MARKERS, MUTED, drawing, horizontal_bars, to_svg, write_beside
-from chimap.reports.section import Figure, Section, folded
+from chimap.reports.section import Figure, Section, folded, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ _POINTS_DRAWN = 3000  # of a page, whose figures are text; a picture has all
 _DOTS_PER_INCH = 200  # of pictures; figures are in 72nds of an inch
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ordination(Answer):
     """Rows along the axes that show most of how a kernel tells them apart.
 
@@ -81,16 +81,6 @@ class Ordination(Answer):
         axes = "The first axis shows" if self.shares.size == 1 else "The first two axes show"
         bins = ", ".join(one_line(name) for name in self.bins[:3])
         return f"{axes} {percent(float(self.shares[:2].sum()))} of the variation; {bins} follow them most."
-
-    def lines(self) -> dict[str, str | None]:
-        """Return what a terminal shows: the axes, and the bins that follow them most."""
-        axes = [f"axis {k}: {percent(float(share))}" for k, share in enumerate(self.shares, 1)]
-        bins = [
-            f"{one_line(name, 40)}: " + ", ".join(f"{value:+.2f}" for value in values)
-            for name, values in zip(self.bins[:_ARROWS], self.correlations[:_ARROWS], strict=True)
-        ]
-        new = None if not len(self.new) else f"{len(self.new):,} rows projected"
-        return {"kernel": str(self.data["kernel"]), "axes": "\n".join(axes), "bins": "\n".join(bins), "new": new}
 
     def save_picture(self, path: Path) -> None:
         """Write the first two axes as a picture (.png), with every point."""
@@ -215,7 +205,7 @@ def draw(found: Ordination, axes: Axes, most: int | None) -> None:
     if most is not None and n > most:
         chosen = np.sort(np.random.default_rng(0).choice(n, most, replace=False))
     x, y = _plane(found.coordinates)
-    size = float(np.clip(4000 / max(chosen.size, 1), 4, 28))
+    size = float(np.clip(10_000 / max(chosen.size, 1), 6, 30))
     for where, style in _groups(found, chosen):
         if where.size:
             axes.scatter(x[where], y[where], s=size, linewidths=0, alpha=0.75, **style)
@@ -227,7 +217,9 @@ def draw(found: Ordination, axes: Axes, most: int | None) -> None:
     axes.set(xlabel=labels[0], ylabel=labels[1] if len(labels) > 1 else "")
     axes.margins(0.04)
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, markerscale=1.4)
+        title = None if found.settings["colour"] in (None, "given") else str(found.settings["colour"])
+        legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, markerscale=1.4, title=title)
+        legend.set_alignment("left")
 
 
 def _plane(coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -244,7 +236,7 @@ def _groups(found: Ordination, chosen: np.ndarray) -> list[tuple[np.ndarray, Par
     known, values = chosen[~gaps], np.ma.getdata(colour)
     if values.dtype.kind != "U":
         low, high = (number(float(end(values[known])), 3) for end in (np.min, np.max)) if known.size else ("", "")
-        label = f"{found.settings['colour']}: dark {low}, light {high}"
+        label = f"dark {low}, light {high}"
         return [*layers, (known, {"c": values[known], "cmap": "viridis", "label": label})]
     levels, sizes = np.unique(values[~np.ma.getmaskarray(colour)], return_counts=True)
     largest = sorted(levels[np.argsort(-sizes, kind="stable")][:_MOST_COLOURED])
@@ -292,6 +284,10 @@ def picture(found: Ordination) -> Section:
         f"is the correlation of the bin with the axes.{some}",
         (Figure(drawn),),
         note=" ".join(found.notes),
+        lines={
+            "kernel": str(found.data["kernel"]),
+            "new": None if not len(found.new) else f"{len(found.new):,} rows projected",
+        },
         lead=found.sentence,
         layout="stack",
     )
@@ -308,6 +304,7 @@ def axes_and_bins(found: Ordination) -> Section:
             told = ", ".join(map(percent, map(float, found.shares)))
             return to_svg(figure, "ordination-axes", f"Shares of the axes in the variation: {told}.")
 
+    shares = [f"{name}: {percent(float(share))}" for name, share in zip(names, found.shares, strict=True)]
     lines = [
         (one_line(name), *(f"{value:+.2f}".replace("-", "−") for value in values))
         for name, values in zip(found.bins[:100], found.correlations[:100], strict=True)
@@ -317,5 +314,6 @@ def axes_and_bins(found: Ordination) -> Section:
         "The share of each axis in the variation of all rows, and the correlation of bins with the axes.",
         (Figure(drawn),),
         folded(("Bin", *names), lines, "bins"),
+        lines={"axes": "\n".join(shares), "bins": text_table([("", *names), *lines[:_ARROWS]])},
         layout="stack",
     )

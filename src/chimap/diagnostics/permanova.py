@@ -32,8 +32,8 @@ from chimap.diagnostics.formula import Design, DesignTerm, columns_in, design_of
 from chimap.diagnostics.metadata import Data, Metadata, columns_of, complete_rows, opened
 from chimap.diagnostics.shuffles import Shuffles, p_value, permuted_squares
 from chimap.kernels import Kernel
-from chimap.reports.figures import drawing, horizontal_bars, to_svg, write_beside
-from chimap.reports.section import Figure, Section, Table, folded
+from chimap.reports.figures import BAD, GOOD, drawing, horizontal_bars, to_svg, write_beside
+from chimap.reports.section import Figure, Section, Table, folded, text_table
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -122,7 +122,7 @@ class Dispersion:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Permanova(Answer):
     """A permutational analysis of variance in the space of a kernel.
 
@@ -436,8 +436,9 @@ def terms(found: Permanova) -> Section:
         f"sums of squares).{given} p is the share of {found.settings['permutations']:,} permutations{within} of the "
         "rows, without what earlier terms explain, with as large an F.",
         (Figure(lambda: explained_figure(found)),),
-        (Table([head[0].upper() + head[1:] for head in heads], lines),),
+        (Table(["Term", "Df", "Sum of squares", *heads[3:]], lines),),
         " ".join(found.notes),
+        lines={"kernel": str(found.data["kernel"]), "terms": text_table([heads, *lines])},
         lead=found.sentence,
         layout="stack",
     )
@@ -473,11 +474,12 @@ def dispersion(found: Permanova) -> Section | None:
         "Are the groups spread alike? Where they are not, p of the terms may tell of spread and not of place, above "
         "all with groups of unequal numbers of rows.",
         tables=tuple(tables),
+        lines={f"spread of {each.term}": each.in_words for each in found.dispersions},
         layout="stack",
     )
 
 
-_BINS_SHOWN = 15
+_BINS_SHOWN, _BINS_IN_TERMINAL = 15, 10
 
 
 def difference(found: Permanova) -> Section | None:
@@ -500,11 +502,12 @@ def difference(found: Permanova) -> Section | None:
     )
     return Section(
         f"{a} and {b}",
-        f"The mean rows of {two.counts[0]:,} and {two.counts[1]:,} rows are √{number(two.mmd2, 3)} apart (maximum mean "
-        f"discrepancy; MMD² without bias {number(two.mmd2_unbiased, 3)}), p = {number(two.p, 3)}. {way} The "
-        f"correlation is that with the witness function: positive for bins that are larger in {a}.",
+        f"The mean rows of {two.counts[0]:,} and {two.counts[1]:,} rows have the squared distance "
+        f"{number(two.mmd2, 3)} (maximum mean discrepancy, MMD²), p = {number(two.p, 3)}. {way} The correlation is "
+        f"that with the witness function: positive for bins that are larger in {a}.",
         (Figure(lambda: difference_figure(two)),),
         folded(heads, lines, "bins"),
+        lines={"difference": two.in_words, "bins": "\n".join(two.top(_BINS_IN_TERMINAL))},
         layout="stack",
     )
 
@@ -516,6 +519,8 @@ def difference_figure(two: TwoGroups) -> str:
     names = [one_line(name) for name in two.bins[kept]]
     with drawing(380, 26 * len(names)) as (figure, axes):
         places = horizontal_bars(axes, names, values, room=1.6)
+        for bar, means in zip(axes.patches, two.means[kept], strict=True):
+            bar.set_color(GOOD if means[0] > means[1] else BAD)
         for place, value, means in zip(places, values, two.means[kept], strict=True):
             more = two.groups[int(means[1] > means[0])]
             shown = number(float(value), 2) if two.shares is None else percent(float(value))

@@ -7,7 +7,7 @@ forwards to it whatever is asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cache
@@ -116,7 +116,6 @@ class HistogramModel(BaseEstimator):
     n_principal_: Sometimes[int]
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     stage_seconds_: Sometimes[dict[str, float]]
-    depth_gain_: Sometimes[JSON | None]  # of thinned copies
     covariates_: Sometimes[Covariates]  # what they are, their kernel and weight, and what they add
     loss_: Loss | None
     selection_: SelectionResult | None
@@ -277,11 +276,9 @@ class HistogramModel(BaseEstimator):
             races=True,
         )
         if self.depth_robust:
-
-            def fit_again(settings: Recipe, rows: Source, of_rows: np.ndarray | None) -> Model:
-                return fit(settings, rows, engine, progress, groups=of_rows)
-
-            model = with_thinned_copies(model, recipe, source, groups, fit_again)
+            model = with_thinned_copies(
+                model, recipe, source, groups, lambda again, rows, of: fit(again, rows, engine, progress, groups=of)
+            )
         schema = schema.finished(model.normalization, model.recipe.covariate_columns)
         if schema.units is not None:
             say(schema.units.doubts_of_fit(source.name, score_in_words(model)))
@@ -514,15 +511,7 @@ class HistogramModel(BaseEstimator):
         """
         return self.with_model(compress(self.fitted, n_rows, seed))
 
-    def depth(
-        self,
-        X: MatrixLike,
-        *,
-        times: float = 4.0,
-        hold: float = 0.9,
-        depths: Sequence[int] | None = None,
-        random_state: int = 0,
-    ) -> object:
+    def depth(self, X: MatrixLike, *, times: float = 4.0, hold: float = 0.9, random_state: int = 0) -> object:
         """Return whether rows of counts are deep enough for their answers, and from which depth on they would be.
 
         Parameters
@@ -533,8 +522,6 @@ class HistogramModel(BaseEstimator):
             The depth of the deeper sample whose answer is meant, as a multiple of that of the row.
         hold : float, default=0.9
             The share of answers that is to hold.
-        depths : sequence of int or None, default=None
-            Depths of the curve, at most half of the counts of some rows; None spreads ten of them.
         random_state : int, default=0
             Seed of the draws.
 
@@ -562,8 +549,7 @@ class HistogramModel(BaseEstimator):
         (True, 0, (80,))
         """
         ask = cast("Callable[..., object]", at_address("chimap.diagnostics.depth:depth"))
-        rows, settings = source_of_rows(self, X), {"times": times, "hold": hold, "depths": depths}
-        return ask(self.fitted, rows, random_state=random_state, **settings)
+        return ask(self.fitted, source_of_rows(self, X), times=times, hold=hold, random_state=random_state)
 
     def card(self, name: str = "model") -> str:
         """Return the model card: data, scores with intervals, what the model rests on, limits and versions.

@@ -246,6 +246,19 @@ def text_of(title: str, lines: Mapping[str, str | None]) -> str:
     return "\n".join([title, *(f"  {name:<{width}}  {row}" for name, row in zip(shown, rows, strict=True))])
 
 
+def text_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as text, its first column on the left and the others on the right.
+
+    >>> print(text_table([("bin", "share"), ("moss", "0.5")]))
+    bin   share
+    moss    0.5
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join([f"{row[0]:<{widths[0]}}", *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows
+    )
+
+
 def framed(page: str, title: str) -> str:
     """Return a page in a frame, as notebooks show it: its style stays within the frame."""
     from markupsafe import escape

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from chimap.cli import messages, outputs, show
+from chimap.cli import outputs, show
+from chimap.cli.answers import print_answer
 from chimap.cli.fit_settings import Settings
 from chimap.cli.options import TableOptions
 from chimap.cli.parser import Only, Without
@@ -71,15 +72,7 @@ def audit(
         # names the row of the file, not that of a part of it
         data_rows.check_every_row(source, settings.precision)
         raise
-    if report is not None:
-        with show.busy("drawing the page"):
-            found.save(report, overwrite=overwrite)
-        messages.written.append(str(report))
-    page = None if report is None else str(report)
-    if json:
-        show.as_json({"command": "audit", "report": page, **found.as_dict()})
-        return
-    show.facts(found.sentence, found.lines() | {"peak memory": show.size(show.peak_memory()), "report": page})
+    print_answer("audit", found, report, overwrite, json)
 
 
 def _fitted(parts: Parts, settings: Settings, roles: TableOptions, progress: Progress) -> BaseEstimator:

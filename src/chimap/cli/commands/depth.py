@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from chimap._errors import InputError
-from chimap.cli import flag_values, messages, outputs, show
+from chimap.cli import flag_values, outputs, show
+from chimap.cli.answers import print_answer
 from chimap.cli.options import TableOptions
 from chimap.cli.parser import Without
 
@@ -19,7 +20,6 @@ def depth(
     table: Annotated[TableOptions, Without("groups", "split", "sample_weight", "covariates")],
     times: float = 4.0,
     hold: float = 0.9,
-    depths: str | None = None,
     report: Path | None = None,
     seed: int = 0,
     overwrite: bool = False,
@@ -40,9 +40,6 @@ def depth(
         How much deeper the deeper sample is: T times as many counts as the row has.
     hold : SHARE, common
         How many answers must hold, as a share, for a depth to suffice. Rows below it are too shallow.
-    depths : LIST, common
-        Total counts at which the curve is drawn, such as 100,1000,10000. Each is at most half of the counts of some
-        rows. By default they are chosen.
     report : REPORT, common
         Write a report as one HTML page.
 
@@ -50,7 +47,7 @@ def depth(
     Examples:
       chimap depth my.model samples.csv
       chimap depth my.model table.biom --report depth.html
-      chimap depth cells.model cells.h5ad --depths 100,300,1000 --hold 0.95
+      chimap depth cells.model cells.h5ad --times 10 --hold 0.95
     """
     from chimap import load
     from chimap.cli import data_rows
@@ -60,21 +57,7 @@ def depth(
     flag_values.check_share(hold, "--hold")
     if not times > 1:
         raise InputError(f"--times must be above 1, such as 4; got {times:g}.")
-    levels = None if depths is None else flag_values.whole_numbers(depths, "--depths")
     fitted = load(model, kind="model").fitted
     source = data_rows.open_data(data, labels, model=fitted, silent=json, reads_labels=False, table=table)
-    found = depth_of(
-        fitted, source, times=times, hold=hold, depths=levels, random_state=seed, progress=show.progress(json)
-    )
-    if report is not None:
-        found.save(report, overwrite=overwrite)
-        messages.written.append(str(report))
-    if json:
-        show.as_json({"command": "depth", "model": str(model), "report": report and str(report), **found.as_dict()})
-        return
-    lines = {name: line for section in found.sections() for name, line in section.lines.items()}
-    show.facts(found.sentence, lines | {"report": None if report is None else str(report)})
-    curve = [
-        (f"{level.depth:,}", f"{level.share:.3f}", f"{level.error:.3f}", f"{level.n_rows:,}") for level in found.curve
-    ]
-    show.table("", (), ("counts", "answers that hold", "±", "rows"), curve)
+    found = depth_of(fitted, source, times=times, hold=hold, random_state=seed, progress=show.progress(json))
+    print_answer("depth", found, report, overwrite, json)

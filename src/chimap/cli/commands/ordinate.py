@@ -7,6 +7,7 @@ from typing import Annotated
 
 from chimap._errors import InputError
 from chimap.cli import flag_values, messages, outputs, show
+from chimap.cli.answers import print_answer
 from chimap.cli.kernel_space import AS_ROWS, KernelSpace
 from chimap.cli.options import TableOptions
 from chimap.cli.parser import Without
@@ -81,12 +82,6 @@ def ordinate(
         result.save_table(output)
     if picture is not None:
         result.save_picture(picture)
-    if report is not None:
-        with show.busy("drawing the report"):
-            result.save(report, overwrite=overwrite)
-    written = {name[2:]: str(path) for name, path in files.items() if path is not None}
+    written = {name[2:]: str(path) for name, path in files.items() if path not in (None, report)}
     messages.written.extend(written.values())
-    if json:
-        show.as_json({"command": "ordinate", **written, **result.as_dict()})
-        return
-    show.facts(result.sentence, result.lines() | written)
+    print_answer("ordinate", result, report, overwrite, json, **written)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from chimap._errors import InputError
-from chimap.cli import messages, outputs, show
+from chimap.cli import outputs, show
+from chimap.cli.answers import print_answer
 from chimap.cli.kernel_space import AS_ROWS, KernelSpace
 from chimap.cli.options import TableOptions
 from chimap.cli.parser import Without
-
-if TYPE_CHECKING:
-    from chimap.diagnostics.permanova import Permanova
-
-_BINS_SHOWN = 10
 
 
 def permanova(
@@ -90,26 +86,4 @@ def permanova(
         progress=show.progress(json),
         **space.settings(),
     )
-    for note in result.notes:
-        messages.say("note", messages.in_flags(note))
-    if report is not None:
-        with show.busy("drawing the report"):
-            result.save(report, overwrite=overwrite)
-        messages.written.append(str(report))
-    if json:
-        show.as_json({"command": "permanova", "report": report and str(report), **result.as_dict()})
-        return
-    _print(result, report)
-
-
-def _print(result: Permanova, report: Path | None) -> None:
-    heads, lines = result.table()
-    show.table(f"PERMANOVA of {result.data['file']}", heads[:1], heads[1:], lines)
-    facts: dict[str, str | None] = {"kernel": str(result.data["kernel"])}
-    for each in result.dispersions:
-        facts[f"spread of {each.term}"] = each.in_words
-    if result.difference is not None:
-        facts["difference"] = result.difference.in_words
-        facts["bins"] = "\n".join(result.difference.top(_BINS_SHOWN))
-    facts["report"] = None if report is None else str(report)
-    show.facts(result.sentence, facts)
+    print_answer("permanova", result, report, overwrite, json)

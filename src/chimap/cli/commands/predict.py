@@ -122,7 +122,7 @@ def predict(
     if depth:
         from chimap.diagnostics.depth import depth as depth_of
 
-        found = depth_of(fitted, source, depths=(), progress=show.progress(json))
+        found = depth_of(fitted, source, has_curve=False, progress=show.progress(json))
         of_rows["depth"] = in_order({"stability": found.stability, "too_shallow": found.too_shallow})
     n_unassigned = write(source, show.progress(json), of_rows)
     if to_stdout:
