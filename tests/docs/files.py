@@ -157,6 +157,9 @@ def write_biology(folder: Path) -> None:
     stool = pd.DataFrame(shares, columns=[f"s__Species_{j}" for j in range(30)])
     stool = stool.assign(disease=np.where(y % 2, "ill", "well"), study=[f"study_{i % 4}" for i in range(100)])
     stool.to_csv(folder / "stool.csv", index=False)
+    mouth = pd.DataFrame(counts.astype(int), columns=[f"OTU {j}" for j in range(30)])
+    mouth[80:].to_csv(folder / "new-mouths.csv", index=False)
+    mouth[:80].assign(subject=np.arange(80) // 2, site=kinds[:80]).to_csv(folder / "mouth.csv", index=False)
     (folder / "abundance.txt").write_text("".join("\t".join(line) + "\n" for line in lines))
 
 

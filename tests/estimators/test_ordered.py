@@ -67,6 +67,20 @@ def test_an_order_of_the_labels_is_taken(form):
     assert HistogramClassifier(**settings).fit(*given).classes_.tolist() == ORDER
 
 
+@pytest.mark.parametrize("ending", ["h5ad", "parquet"])
+def test_files_bring_the_order_of_categories(ending, tmp_path):
+    path = tmp_path / f"stages.{ending}"
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(stage=pd.Categorical(Y, ORDER, ordered=True))
+    if ending == "h5ad":
+        anndata = pytest.importorskip("anndata")
+        anndata.AnnData(X, obs=frame[["stage"]].set_index(frame.index.astype(str))).write_h5ad(path)
+    else:
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    source = chimap.open_source(path, labels="stage")
+    assert HistogramClassifier("chi2", alpha=1.0).fit_source(source).classes_.tolist() == ORDER
+
+
 def test_a_category_without_an_order_is_nominal():
     unordered = pd.Series(pd.Categorical(Y, ORDER))
     assert HistogramClassifier("chi2", alpha=1.0).fit(X, unordered).classes_.tolist() == sorted(ORDER)

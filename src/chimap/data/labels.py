@@ -167,6 +167,7 @@ class LabelColumn:
 
     def __init__(self, where: str, missing: object = None, *, as_text: bool = True) -> None:
         self._where, self._marks, self._as_text = where, marks_of(missing), as_text
+        self.order: tuple[object, ...] | None = None  # of an ordered category
         self._codes: dict[str, int] = {}
         self._parts: list[np.ndarray] = []  # codes of words, -1 for missing ones; masked numbers, if ``_is_numbers``
         self._is_numbers = False

@@ -26,14 +26,13 @@ def shortcut_table(audit: Audit) -> Section:
     """Return what the score may rest on."""
     cells = [(line.words, f"{line.score:.3f}", f"{line.error:.3f}") for line in audit.shortcuts]
     marks = ["  <" if _is_shortcut(line) else "" for line in audit.shortcuts]
-    text = text_table([(name, f"{score} +- {error}") for name, score, error in cells]).splitlines()
+    text = text_table([(name, f"{score} ± {error}") for name, score, error in cells]).splitlines()
     return Section(
         "What the score may rest on",
         f"{audit.measure} of machines that see nothing but totals, filled bins, groups, covariates or the order of the "
         "rows; of the counts; and of what the counts tell beyond each of them. Rows are left out"
-        f"{' with their group' if audit.rows.groups is not None else ''}; standard errors "
-        f"{'count groups' if audit.rows.groups is not None else 'count rows'}.",
-        (Figure(lambda: shortcut_figure(audit), legend=_LEGEND, least=0.75),),
+        f"{_OF_GROUPS if audit.rows.groups is not None else '; standard errors count rows'}.",
+        (Figure(lambda: shortcut_figure(audit), caption=_COLOURS),),
         folded(("What is known", audit.measure, "Standard error"), cells, "lines"),
         note=" ".join(f"{note[0].upper()}{note[1:]}." for note in audit.notes),
         lines={"machine": str(audit.data["machine"]), "rests on": "\n".join(map(str.__add__, text, marks))},
@@ -41,10 +40,13 @@ def shortcut_table(audit: Audit) -> Section:
     )
 
 
-_LEGEND = (
-    ("good", "the counts, and what is left of them"),
-    ("bad", f"shortcuts above chance by more than {CLEAR} errors"),
-    ("muted", "the rest"),
+_OF_GROUPS = (
+    " with their group, and standard errors count groups; where the group itself tells, is told or is taken out, each "
+    "row is left out alone"
+)
+_COLOURS = (
+    f"Blue: the counts, and what is left of them. Orange: shortcuts above chance by more than {CLEAR} errors. The "
+    "dashed line is chance."
 )
 
 
@@ -55,7 +57,7 @@ def _is_shortcut(line: ShortcutScore) -> bool:
 def shortcut_figure(audit: Audit) -> str:
     """Draw the scores as dots with two standard errors."""
     lines = audit.shortcuts
-    with drawing(330, 24 * len(lines) + 20) as (figure, axes):
+    with drawing(250, 24 * len(lines) + 20) as (figure, axes):
         for place, line in enumerate(lines):
             colour = GOOD if line.kind in ("counts", "left") else BAD if _is_shortcut(line) else MUTED
             axes.errorbar(
@@ -63,9 +65,7 @@ def shortcut_figure(audit: Audit) -> str:
             )
         axes.axvline(audit.rows.chance, color=INK, linewidth=1, dashes=(4, 3))
         axes.set_yticks(range(len(lines)), [one_line(line.words, 44) for line in lines])
-        axes.set(
-            ylim=(len(lines) - 0.5, -0.5), xlabel=f"{audit.measure} ± 2 standard errors; the dashed line is chance"
-        )
+        axes.set(ylim=(len(lines) - 0.5, -0.5), xlabel=f"{audit.measure} ± {CLEAR} standard errors")
         axes.grid(axis="x")
         listed = ", ".join(f"{line.words} {number(line.score, 3)}" for line in lines)
         return to_svg(figure, "shortcuts", f"{audit.measure}: {listed}.")
@@ -90,11 +90,13 @@ def labels(audit: Audit) -> Section:
     listed = ", ".join(
         f"{name} ({label}, looks like {looks})" for name, label, looks, *_ in cells[: min(n_wrong, _IN_TERMINAL)]
     )
-    told = f"{counted(n_wrong, 'label')} at a rate of false discoveries of {RATE:.0%}{': ' if listed else ''}{listed}"
+    found_at = f"{counted(n_wrong, 'label') if n_wrong else 'none'} at a rate of false discoveries of {RATE:.0%}"
+    told = f"{found_at}: {listed}" if listed else found_at
     return Section(
         "Labels that look wrong",
-        f"{told.split(':')[0]}.{share} A row is answered by a machine without it; p is the probability of a label that "
-        "fits as badly, and the rate the share of right labels that is expected among the rows down to this one.",
+        f"{found_at[0].upper()}{found_at[1:]}.{share} A row is answered by a machine without it; p is the probability "
+        "of a label that fits as badly, and the rate the share of right labels that is expected among the rows down to "
+        "this one.",
         tables=folded(
             ("Row", "Label", "Looks like", "p", "Rate"), cells, "rows", ("text", "text", "text", "number", "number")
         ),
@@ -178,21 +180,21 @@ def groups(audit: Audit) -> Section | None:
     ]
     measure = audit.measure if found.measure == audit.rows.score.name else found.measure
     harmful = [g for g in order.tolist() if found.worth[g] < -CLEAR * found.errors[g]]
-    told = f"{cells[0][0]} is worth most to the others: {cells[0][3]} +- {cells[0][4]} {measure}"
+    told = f"{cells[0][0]} is worth most to the others: {cells[0][3]} ± {cells[0][4]} {measure}"
     harm = ", ".join(f"{found.names[g]} ({found.worth[g]:+.3f})" for g in harmful[:_IN_TERMINAL])
     return Section(
         "What each group is worth",
         f"The {measure} on a group of the machine of all others, and how much higher that on all other groups is with "
         "this group than without it, each left out in turn: exactly, by downdates of one factor."
         + (f" Without {harm} the others are better." if harm else ""),
-        (Figure(lambda: groups_figure(found, order[:_LISTED_GROUPS]), title="Who helps whom", legend=_HELPS),),
+        (Figure(lambda: groups_figure(found, order[:_LISTED_GROUPS]), title="Who helps whom", caption=_HELPS),),
         folded(("Group", "Rows", f"{measure} on it", "Worth to the others", "Standard error"), cells, "groups"),
         lines={"groups": told + (f"\nthe others are better without {harm}" if harm else "")},
         layout="stack",
     )
 
 
-_HELPS = (("good", "the others are better with it"), ("bad", "the others are worse with it"))
+_HELPS = "Blue: the score of a group is better with the other one. Orange: it is worse."
 
 
 def groups_figure(found: GroupWorth, order: np.ndarray) -> str:

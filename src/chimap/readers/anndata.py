@@ -83,6 +83,7 @@ class AnnDataSource(KeyedSource):
         y: np.ndarray | None = None
         if label in columns:
             y = label_column(*self._column(root["obs"], label), rows.n_rows, f"{where}, obs[{label!r}]")
+            self.label_order = self._order(root["obs"], label)
         matrices = tuple(name for name in names_of_matrices if name != key)
         is_logged = key == "X" and "uns" in root and is_group(root["uns"]) and "log1p" in root["uns"]
         other_names = None if key.startswith("obsm/") else self._other_names(root, key, names.size)
@@ -126,6 +127,13 @@ class AnnDataSource(KeyedSource):
                 f"{shown(_columns(frame))}. Write the file again with a current anndata."
             )
         return self._column(frame, name)[0]
+
+    def _order(self, frame: Group, name: str) -> tuple[object, ...] | None:
+        """Return the values of an ordered category of a stored data frame, in their order; None for other columns."""
+        if not is_group(frame) or not is_group(frame[name]) or not frame[name].attrs.get("ordered", False):
+            return None
+        categories = self._container.values(frame[name]["categories"])
+        return tuple((texts_of(categories) if is_text(categories) else categories).tolist())
 
     def _column(self, frame: Group, name: str) -> tuple[np.ndarray, np.ndarray | None]:
         """Return a column of a stored data frame and a mask of its missing entries (None: not known)."""

@@ -290,7 +290,7 @@ class ArrowSource(SeekableStream):
         self._columns = FeatureColumns(first.schema, str(first.file), bins, are_chosen=are_chosen)
         for part in table.parts[1:]:
             self._columns.check(part, first)
-        self._y = columns.y
+        self._y, self.label_order = columns.y, columns.order
         if is_key:
             keys = [table.parts[p].keys[str(labels)] for p, _ in table.groups]
             values = numbers_or_text(keys, f"partition key {labels!r} of {self.path}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from chimap._messages import shown
 from chimap._validation import DataError
-from chimap.data.label_kinds import is_text
+from chimap.data.label_kinds import is_text, order_of
 from chimap.data.labels import LabelColumn, Labels
 from chimap.data.rows import check_distinct
 from chimap.data.source import Stored
@@ -161,6 +161,7 @@ def add_column(labels: LabelColumn, column: pa.Array, where: str) -> None:
     if not is_text_type(column.type):
         labels.add(masked_values(column))
         return
+    labels.order = order_of(column)
     coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
     labels.add_coded(coded.dictionary.to_pylist(), checked_codes(coded, where))
 
@@ -186,6 +187,8 @@ class TableColumns:
         Positions of bins, labels and ids; settled once the columns have been read.
     y : ndarray of shape (n_rows,), or None
         The labels, masked where they are missing; None if no column holds them.
+    order : tuple or None
+        The labels of an ordered category, in their order.
     ids : ndarray of shape (n_rows,), or None
         The ids of the rows.
     n_rows : int
@@ -213,6 +216,7 @@ class TableColumns:
         self._guess_is_text: bool | None = None
         self.n_rows = 0
         self.y: np.ndarray | None = None
+        self.order: tuple[object, ...] | None = None
         self.ids: np.ndarray | None = None
 
     def _roles(self, choice: ColumnChoice, bins: list[str] | None) -> Roles:
@@ -262,7 +266,7 @@ class TableColumns:
         table = self._table
         self.n_rows = table.n_rows or self.n_rows
         if self._labels is not None and self.n_rows:
-            self.y = self._labels.finish()
+            self.y, self.order = self._labels.finish(), self._labels.order
         ids = None
         if self._id is not None and self._ids:
             ids = table.checked_ids(self._ids, self._id)
