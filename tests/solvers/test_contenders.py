@@ -86,6 +86,16 @@ def test_less_strength_takes_over_where_rows_to_come_are_predicted_better():
     np.testing.assert_allclose(held_out[300 : BORDERS[-2]], np.vstack(outputs[1:-1]), atol=1e-9)
 
 
+def test_a_long_sweep_meets_contenders_again(monkeypatch):
+    monkeypatch.setattr("chimap.solvers.sweep.rounds", lambda n_blocks: [3, 5])
+    _, solution, notes = swept(rows_of(fitted()), 1000.0)
+    assert [text.split("for ")[1] for text in notes.told if "rows to come" in text] == ["3 of 7 blocks"] * 2 + [
+        "5 of 7 blocks"
+    ] * (len(notes.met) - 2)
+    assert notes.met[:3] == [True] * 3
+    assert solution.alpha == 1000.0 / 4 ** sum(notes.met)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_strength_that_suits_the_rows_stays(seed):
     """The targets are of a Gaussian process whose noise has the strength as its variance: no other one is better."""

@@ -205,9 +205,9 @@ class KeptBatches(Batches):
     """Rows so far, and an exact machine that learns them block by block (``solvers.blocks``).
 
     The first batch fixes map and gamma. Batches are gathered until they are worth a factor, ``GATHERED_ROWS``, and are
-    then a block; the first block chooses gamma="auto" and the strength, which may fall with later ones. If the machine
-    is asked before, fewer rows are learned as a block, and once more together with those that follow. Both begin with
-    the blocks before, so that asking in between changes nothing.
+    then a block; the first block chooses gamma="auto" and the strength. If the machine is asked before, fewer rows are
+    learned as a block, and once more together with those that follow. Both begin with the blocks before, so that asking
+    in between changes nothing.
 
     Parameters
     ----------

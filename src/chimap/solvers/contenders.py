@@ -5,11 +5,12 @@ many blocks, neither shows: a step of length l at strength alpha moves the outpu
 the score of rows to come may gain while their squared error does not. So the sweep rehearses. After three blocks of at
 least six, the same blocks are learned once more from the first on, with one setting changed, and both machines predict
 rows that are in none of them. The contender takes over where its score is ahead by more than the standard error of the
-difference: its state becomes that of the sweep, with its outputs for the rows of the second block and the third.
+difference: its state becomes that of the sweep, with its outputs for the rows of the second block and the third. Where
+a sweep is long, it meets contenders again after 6, 12, 24, ... blocks, each time from what has won.
 
-Each contender solves three factors and 9 / k^2 of the products of a sweep over k blocks, in the memory of the latest
-block. Two at most are met, so that outputs for the rows that they were scored on, which are held out later, are by
-the best of a few machines none of which has seen these rows.
+After m of k blocks, a contender solves m factors and m^2 / k^2 of the products of the sweep, in the memory of the
+latest block. Two at most are met at a time, so that outputs for the rows that they were scored on, which are held out
+later, are by the best of a few machines none of which has seen these rows.
 
 References
 ----------
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count, takewhile
 
 import numpy as np
 
@@ -28,7 +30,8 @@ from chimap._validation import DataError
 from chimap.solvers.base import KernelRows, Swept
 from chimap.solvers.blocks import BlockRidge
 
-LEARNED_BLOCKS, FEWEST_BLOCKS = 3, 6  # blocks that contenders learn, and those that a sweep has at least to meet any
+_FIRST, _FEWEST_BLOCKS = 3, 6  # blocks that the first contenders learn, and those of sweeps that meet any
+_LATER_SHARE = 6  # blocks of a sweep for each block that later contenders learn: they take a 36th of its products
 _PARTS, _FEWEST_PARTS, _FEWEST_ROWS = 50, 20, 200  # few parts, or few rows, would tell an error badly
 
 
@@ -50,6 +53,17 @@ CHANGES = {
     "gamma": Change("twice the gamma, at three times the strength", 10**-0.5, octaves=1),
 }
 """What is tried, one after the other, where a setting was left open."""
+
+
+def rounds(n_blocks: int) -> list[int]:
+    """Return after how many blocks a sweep over so many meets contenders.
+
+    >>> rounds(5), rounds(6), rounds(35), rounds(88)
+    ([], [3], [3], [3, 6, 12])
+    """
+    first = [_FIRST] if n_blocks >= _FEWEST_BLOCKS else []
+    later = takewhile(lambda n: _LATER_SHARE * n <= n_blocks, (_FIRST * 2**k for k in count(1)))
+    return [*first, *later]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from chimap._progress import Progress
 from chimap.moments import of_rows
 from chimap.solvers.base import KernelRows, Standing, Swept, WatchedRows
 from chimap.solvers.blocks import BlockRidge
-from chimap.solvers.contenders import CHANGES, FEWEST_BLOCKS, LEARNED_BLOCKS, Change, RowsToCome, rehearsed
+from chimap.solvers.contenders import CHANGES, Change, RowsToCome, rehearsed, rounds
 from chimap.solvers.held_out import noise_of
 
 LEFT_OUT_ROWS = 3000  # of the last block that are left out at its end: as many as calibrate well
@@ -121,7 +121,7 @@ class Sweep:
     def _meet_contenders(self) -> None:
         """Go on from contenders that predict rows to come better, where there is time for them; see ``contenders``."""
         learned, left = self._learned, self._blocks[len(self._learned) :]
-        if len(learned) != LEARNED_BLOCKS or len(self._blocks) < FEWEST_BLOCKS:
+        if len(learned) not in rounds(len(self._blocks)):
             return
         tries = [CHANGES[name] for name in self._begun.open]
         to_come = RowsToCome(self._rows, self._watched if self._is_watching else left[0])
@@ -141,10 +141,9 @@ class Sweep:
             others = contender.outputs(to_come.places)
             gain, error = to_come.gain_and_error(outputs, others)
             is_better = gain > error
-            self._progress.note(
-                f"{change.name} is {'ahead' if is_better else 'not ahead'}: {self._rows.score.name} {gain:+.4f} ± "
-                f"{error:.4f} of {others.shape[0]:,} rows to come, for {LEARNED_BLOCKS} of {len(self._blocks)} blocks"
-            )
+            verdict = f"{change.name} is {'ahead' if is_better else 'not ahead'}: {self._rows.score.name} {gain:+.4f}"
+            cost = f"{len(self._learned)} of {len(self._blocks)} blocks"
+            self._progress.note(f"{verdict} ± {error:.4f} of {others.shape[0]:,} rows to come, for {cost}")
         finally:
             if not is_better:
                 features.set_octaves(-change.octaves)
