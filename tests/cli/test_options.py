@@ -125,6 +125,8 @@ def test_the_first_screen_leads_with_a_csv():
     screen = app.get_help(click.Context(app, info_name="chimap", terminal_width=80)).splitlines()
     assert len(screen) <= 40
     assert max(map(len, screen)) <= 80
+    cut = [line for line in screen[1:] if line.endswith("...")]
+    assert cut == [], "the first line of the docstring of a command is too long"
     first = next(line for line in screen if line.startswith("    chimap"))
     assert first.split()[:3] == ["chimap", "fit", "plots.csv"]
 

@@ -45,7 +45,7 @@ def test_fences_name_a_language_that_is_tested():
         assert set(re.findall(r"^```(\S*)$", text, re.MULTILINE)) <= {"", "sh", "python", "text", "r"}, page
 
 
-WIDE = {"guides/trust.md", "guides/microbes.md", "methods/blocks.md"}
+WIDE = {"guides/trust.md", "guides/microbes.md"}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in INCLUDED | WIDE])

@@ -30,7 +30,7 @@ def export(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Export MODEL for use without chimap: ONNX, tables, weights or a page.
+    """Write MODEL for use without chimap: ONNX, tables or a page.
 
     Parameters
     ----------
