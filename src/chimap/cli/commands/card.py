@@ -8,7 +8,7 @@ from chimap.cli import messages, outputs, show
 
 
 def card(model: Path, *, output: Path | None = None, overwrite: bool = False, json: bool = False) -> None:
-    """Write the card of MODEL: its data, scores, limits and versions, as Markdown.
+    """Write the card of MODEL: its data, scores and limits.
 
     All of it is what the model file holds. The header lets hubs such as that of Hugging Face list the model.
 
