@@ -40,8 +40,8 @@ class Notes(Progress):
 
     @property
     def met(self):
-        """Of each contender, whether it was ahead."""
-        return ["not ahead" not in text for text in self.told if "rows to come" in text]
+        """Of each contender, whether it took over."""
+        return ["not taken" not in text for text in self.told if "rows to come" in text]
 
 
 def fitted(gamma="mean"):
@@ -68,8 +68,8 @@ def test_less_strength_takes_over_where_rows_to_come_are_predicted_better():
     features = fitted()
     problem, solution, notes = swept(rows_of(features))
     assert notes.met == [True, True]
-    assert notes.told[2].startswith("a quarter of the strength is ahead: r2 +0.")
-    assert notes.told[3].startswith("a sixteenth of the strength is ahead: r2 +0.")
+    assert notes.told[2].startswith("a quarter of the strength is taken: r2 +0.")
+    assert notes.told[3].startswith("a sixteenth of the strength is taken: r2 +0.")
     assert notes.told[2].endswith(" of 210 rows to come, for 3 of 7 blocks")
     assert solution.alpha == 10 / 16
     kept = swept(rows_of(fitted()), open=())[0]
@@ -116,6 +116,19 @@ def test_a_strength_that_suits_the_rows_stays(seed):
     assert notes.met == [False]
     assert solution.alpha == 0.5
     np.testing.assert_array_equal(solution.coef, plain.coef)
+
+
+@pytest.mark.parametrize(
+    ("gains", "taken"),
+    [([-0.5, 0.5], [True, False]), ([-1.5], [False]), ([0.0, 1.5], [True, True]), ([float("nan")], [False])],
+)
+def test_a_quarter_must_not_be_behind_and_others_must_be_ahead(monkeypatch, gains, taken):
+    """Both by a standard error: later blocks average more of the noise than those that contenders learn."""
+    told = iter(gains)
+    monkeypatch.setattr(RowsToCome, "gain_and_error", lambda *args: (next(told), 1.0))
+    _, solution, notes = swept(rows_of(fitted()))
+    assert notes.met == taken
+    assert solution.alpha == 10 / 4 ** sum(taken)
 
 
 def test_a_narrower_kernel_takes_over_where_it_is_ahead():

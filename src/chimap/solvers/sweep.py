@@ -140,8 +140,8 @@ class Sweep:
             state, contender = rehearsed(self._machine, self._state(), self._rows, self._learned, change)
             others = contender.outputs(to_come.places)
             gain, error = to_come.gain_and_error(outputs, others)
-            is_better = gain > error
-            verdict = f"{change.name} is {'ahead' if is_better else 'not ahead'}: {self._rows.score.name} {gain:+.4f}"
+            is_better = gain > change.errors * error
+            verdict = f"{change.name} is {'taken' if is_better else 'not taken'}: {self._rows.score.name} {gain:+.4f}"
             cost = f"{len(self._learned)} of {len(self._blocks)} blocks"
             self._progress.note(f"{verdict} ± {error:.4f} of {others.shape[0]:,} rows to come, for {cost}")
         finally:
