@@ -4,8 +4,8 @@ Strength and gamma are chosen on the first block, or by a race on fewer rows, fo
 many blocks, neither shows: a step of length l at strength alpha moves the outputs about as one at alpha / l would, and
 the score of rows to come may gain while their squared error does not. So the sweep rehearses. After three blocks of at
 least six, the same blocks are learned once more from the first on, with one setting changed, and both machines predict
-rows that are in none of them. The contender takes over where its score is ahead by more than the standard error of the
-difference: its state becomes that of the sweep, with its outputs for the rows of the second block and the third. Where
+rows that are in none of them. The contender takes over by its score and the standard error of the difference, see
+``CHANGES``: its state becomes that of the sweep, with its outputs for the rows of the second block and the third. Where
 a sweep is long, it meets contenders again after 6, 12, 24, ... blocks, each time from what has won.
 
 After m of k blocks, a contender solves m factors and m^2 / k^2 of the products of the sweep, in the memory of the
@@ -39,8 +39,8 @@ _PARTS, _FEWEST_PARTS, _FEWEST_ROWS = 50, 20, 200  # few parts, or few rows, wou
 class Change:
     """What a contender changes: the strength is divided by ``divisor``, gamma multiplied by 2^``octaves``.
 
-    It wins where its score is ahead by more than ``errors`` standard errors of the difference. ``then`` is what is tried
-    after it, and nothing else, where it has won.
+    It wins where its score is ahead by more than ``errors`` standard errors of the difference. ``then`` is what is
+    tried after it, and nothing else, where it has won.
     """
 
     name: str
