@@ -333,7 +333,7 @@ def test_demo_twice(tmp_path):
     linear, exact = found["reference_accuracy"].values()
     assert linear + 0.02 < found["metrics"]["accuracy"]
     assert found["metrics"]["accuracy"] > exact - 0.02
-    files = ["digits.model", "digits.npz", "new-plots.csv", "plots.csv", "report.html"]
+    files = ["digits.html", "digits.model", "digits.npz", "new-plots.csv", "plots.csv"]
     assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == files
     labelled, new = (pd.read_csv(tmp_path / "demo" / name) for name in ("plots.csv", "new-plots.csv"))
     assert [*labelled] == [*new, "site"]

@@ -86,14 +86,6 @@ def test_less_strength_takes_over_where_rows_to_come_are_predicted_better():
     np.testing.assert_allclose(held_out[300 : BORDERS[-2]], np.vstack(outputs[1:-1]), atol=1e-9)
 
 
-@pytest.mark.parametrize(("gain", "is_ahead"), [(0.03, True), (0.01, False), (-0.01, False), (np.nan, False)])
-def test_a_contender_is_ahead_by_more_than_an_error(gain, is_ahead, monkeypatch):
-    monkeypatch.setattr(RowsToCome, "gain_and_error", lambda self, before, after: (gain, 0.02))
-    _, solution, notes = swept(rows_of(fitted()))
-    assert notes.met == ([True, True] if is_ahead else [False])
-    assert solution.alpha == (10 / 16 if is_ahead else 10)
-
-
 def test_a_long_sweep_meets_contenders_again(monkeypatch):
     monkeypatch.setattr("chimap.solvers.sweep.rounds", lambda n_blocks: [3, 5])
     _, solution, notes = swept(rows_of(fitted()), 1000.0)

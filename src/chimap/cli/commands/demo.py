@@ -24,7 +24,7 @@ ABOUT = (
     "1797 scans of handwritten digits; each row holds the amount of ink in 8 x 8 blocks of 16 pixels (UCI Optical "
     "Recognition of Handwritten Digits, test part, as in scikit-learn's load_digits). Written by 'chimap demo'."
 )
-FILES = ("digits.npz", "digits.model", "report.html", "plots.csv", "new-plots.csv")
+FILES = ("digits.npz", "digits.model", "digits.html", "plots.csv", "new-plots.csv")
 SITES = ("bog", "heath", "meadow", "wood")
 PLANTS = (
     "bilberry,bracken,bramble,clover,cotton-grass,cowslip,daisy,dogwood,fescue,foxglove,heather,ivy,knapweed,moss,"
@@ -37,7 +37,7 @@ def demo(*, output: Path = Path("chimap-demo"), seed: int = 0, overwrite: bool =
     """Run a complete example on handwritten digits.
 
     The demo fits and evaluates a model on 1797 scans, and compares it with a linear model and an exact kernel machine.
-    It writes digits.npz, digits.model and report.html to FOLDER, and beside them a table to try other commands on:
+    It writes digits.npz, digits.model and digits.html to FOLDER, and beside them a table to try other commands on:
     plots.csv, 500 made-up plots of land with counts of plants, and new-plots.csv, whose sites are to be predicted. A
     second run replaces them.
 
