@@ -256,7 +256,8 @@ def test_info_of_bad_data_counts_what_is_wrong(folder, tmp_path):
     X[3, 4], X[7, 1], X[8, 2] = -1, np.nan, np.inf
     np.save(tmp_path / "bad.npy", X)
     found = run_many([["info", tmp_path / "bad.npy"]], folder)[0]
-    assert "1 negative and 2 NaN or infinite: 'chimap fit' will refuse them" in found.out
+    assert "1 value: only linear and gaussian machines take them" in found.out
+    assert "2 NaN or infinite: 'chimap fit' will refuse them" in found.out
 
 
 def test_info_of_rows_of_uneven_sums_names_the_flag(folder, tmp_path):

@@ -16,6 +16,7 @@ from chimap._formatting import (
     bin_weights_in_words,
     blocks_in_words,
     class_weights_in_words,
+    counted,
     kernel_in_words,
     left_out_in_words,
 )
@@ -76,9 +77,7 @@ def data(
         "other_matrices": [*source.matrices],
         "plan": plan,
     }
-    bad = [
-        f"{n:,} {what}" for n, what in ((facts["negative"], "negative"), (facts["not_finite"], "NaN or infinite")) if n
-    ]
+    negative, refused = counted(facts["negative"], "value"), facts["not_finite"]
     return facts, {
         "rows": f"{source.n_rows:,}{left_out_in_words(source.n_left_out, source.n_unreadable)}",
         "ids": None if source.row_ids is None else ", ".join(map(str, source.row_ids[:3])) + ", ...",
@@ -89,7 +88,8 @@ def data(
         "range": f"{facts['least']:.6g} to {facts['most']:.6g}",
         "sums": _sums_line(facts["least_sum"], facts["most_sum"]),
         "empty rows": f"{facts['empty_rows']:,}" if facts["empty_rows"] else None,
-        "bad entries": f"{' and '.join(bad)}: 'chimap fit' will refuse them" if bad else None,
+        "below zero": f"{negative}: only linear and gaussian machines take them" if facts["negative"] else None,
+        "bad entries": f"{refused:,} NaN or infinite: 'chimap fit' will refuse them" if refused else None,
         "labels": _labels_line(facts["labels"]),
         "text columns": _text_line(texts),
         "other columns": _metadata_lines(facts["metadata"], source.metadata[_MOST_METADATA:]),
