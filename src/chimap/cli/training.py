@@ -146,7 +146,7 @@ def train(
             from chimap.reports.score import score_of
 
             result = score_of(model.fitted, parts.held_out, progress, groups=parts.held_out_groups)
-            lead = leading_score(result, parts.held_out_groups)
+            lead = leading_score(result)
             linear = linear_model(model, parts.training, parts.held_out, result, parts.held_out_groups)
     except DataError:
         # names the row of the file, not that of a sample or part

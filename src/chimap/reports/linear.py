@@ -21,14 +21,7 @@ from chimap.reports.classification import ClassificationMetrics
 from chimap.reports.regression import RegressionMetrics
 from chimap.reports.rows import taken
 from chimap.reports.score import Score, predictions
-from chimap.selection.jackknife import (
-    deviations_of,
-    independent_rows,
-    parts_of_rows,
-    scores_without,
-    standard_error,
-    wilson,
-)
+from chimap.selection.jackknife import deviations_of, parts_of_rows, scores_without, standard_error
 from chimap.selection.scoring import area_under_curve, r_squared
 
 if TYPE_CHECKING:
@@ -180,13 +173,8 @@ class LeadingScore(NamedTuple):
         return f"{score_in_words(self.value, self.measure)} ({interval_in_words(self.interval, self.measure)})"
 
 
-def leading_score(score: Score, groups: np.ndarray | None = None) -> LeadingScore | None:
-    """Return the score that the headline leads with; None for several targets.
-
-    The interval of an accuracy and of R2 is that of the measures. That of an area under the ROC curve and of a balanced
-    accuracy is Wilson's with the jackknife's error: of at most k^2 / sum 1 / n_c rows, for k classes of n_c rows, and
-    fewer by the share that ``groups`` (n,) are worth.
-    """
+def leading_score(score: Score) -> LeadingScore | None:
+    """Return the score that the headline leads with; None for several targets."""
     measure, metrics = measure_of(score), score.metrics
     if measure is None:
         return None
@@ -195,12 +183,11 @@ def leading_score(score: Score, groups: np.ndarray | None = None) -> LeadingScor
     assert isinstance(metrics, ClassificationMetrics)
     if measure == "accuracy":
         return LeadingScore(measure, metrics.accuracy, metrics.interval, score.baseline.value)
-    of_rows, n_rows = _scored(measure, _outcome(score)), metrics.n_rows
-    value = of_rows(np.arange(n_rows))
-    error = standard_error(deviations_of(scores_without(of_rows, parts_of_rows(n_rows, groups, 0))))
-    sizes = metrics.support[metrics.support > 0]
-    worth = sizes.size**2 / np.sum(1 / sizes) * independent_rows(groups, n_rows) / n_rows
-    return LeadingScore(measure, value, wilson(value, error, worth), 0.5 if measure == "roc_auc" else 1 / sizes.size)
+    if measure == "roc_auc" and metrics.auc is not None and metrics.auc_interval is not None:
+        return LeadingScore(measure, metrics.auc, metrics.auc_interval, 0.5)
+    assert metrics.balanced_interval is not None
+    guess = 1 / np.count_nonzero(metrics.support)
+    return LeadingScore(measure, metrics.balanced_accuracy, metrics.balanced_interval, float(guess))
 
 
 _Outcome = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # labels, predictions and scores of classes, of each row
