@@ -239,6 +239,19 @@ def covariates_in_words(about: JSON) -> str:
     )
 
 
+def depth_gain_in_words(gain: JSON) -> str:
+    """Return what thinned copies of the rows of a fit gain, in a line; see ``Learned.depth_gain``.
+
+    >>> depth_gain_in_words({"measure": "r2", "n_rows": 140, "thinned": [0.71, 0.74], "whole": [0.8, 0.79]})
+    'R² of thinned rows 0.740 with copies, 0.710 without; of whole rows 0.790 and 0.800 (140 left-out rows)'
+    """
+    (thin, thin_with), (whole, whole_with) = gain["thinned"], gain["whole"]
+    return (
+        f"{measure_in_words(gain['measure'])} of thinned rows {thin_with:.3f} with copies, {thin:.3f} without; "
+        f"of whole rows {whole_with:.3f} and {whole:.3f} ({gain['n_rows']:,} left-out rows)"
+    )
+
+
 def blocks_in_words(block_rows: Sequence[int] | None) -> str:
     """Return ' in 7 blocks of up to 10,000' for the rows of each block; nothing for a machine without blocks."""
     if block_rows is None or not len(block_rows):

@@ -20,13 +20,19 @@ X = counts()
 Y = np.where(X[:, 0] > X[:, 1], "a", "b")
 
 
-def test_a_model_learns_from_copies_and_keeps_it(tmp_path):
+def test_a_model_says_what_copies_gain_and_keeps_it(tmp_path):
     model = HistogramClassifier("chi2", normalize="l1", depth_robust=True).fit(X, Y)
     assert model.n_rows_ == 120
+    gain = model.depth_gain_
+    assert gain["n_rows"] == 40
+    assert all(0.5 < score <= 1 for score in (*gain["thinned"], *gain["whole"]))
     model.save(tmp_path / "robust.model")
     again = chimap.load(tmp_path / "robust.model")
+    assert again.depth_gain_ == gain
     assert again.depth_robust
     assert (again.predict(X) == model.predict(X)).all()
+    with pytest.raises(AttributeError):
+        _ = HistogramClassifier("chi2", normalize="l1").fit(X, Y).depth_gain_.keys()
 
 
 def test_a_row_and_its_copies_are_left_out_together():
@@ -45,16 +51,24 @@ def test_groups_stay_whole():
     model = HistogramClassifier("chi2", normalize="l1", features="exact", depth_robust=True)
     model.fit(twins, labels, groups=groups)
     assert np.mean((model.held_out_[:, 0] > 0) == (labels[model.row_numbers_] == 1)) < 0.75
+    assert model.depth_gain_["whole"][0] < 0.75
 
 
 def test_numbers_tasks_and_weights():
     shares = X[:, 0] / X.sum(axis=1)
     numbers = HistogramRegressor("chi2", normalize="l1", depth_robust=True).fit(X, shares)
+    assert numbers.depth_gain_["measure"] == "r2"
     assert numbers.score(X, shares) > 0.8
     tasks = np.column_stack([Y == "a", shares > 0.1]).astype(float)
     tasks[3, 1] = np.nan
     several = HistogramClassifier("chi2", normalize="l1", depth_robust=True).fit(X, tasks, sample_weight=np.ones(40))
     assert several.predict(X).shape == (40, 2)
+    assert several.depth_gain_["whole"][0] > 0.6
+
+
+def test_few_rows_have_no_gain_to_tell():
+    model = HistogramClassifier("chi2", normalize="l1", depth_robust=True).fit(X[:9], Y[:9])
+    assert model.fitted.learned.depth_gain is None
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from chimap._formatting import (
     class_weights_in_words,
     counted,
     covariates_in_words,
+    depth_gain_in_words,
     kernel_in_words,
     left_out_in_words,
     measure_in_words,
@@ -40,6 +41,7 @@ def headline(fitted: FittedModel) -> dict[str, str | None]:
         "chosen": chosen_line(fitted.model),
         "left out": "; ".join(filter(None, [missing.removeprefix("; left out: "), limited])) or None,
         "shortcuts": shortcuts_line(fitted),
+        "depth": depth_line(fitted.model),
     }
 
 
@@ -150,6 +152,14 @@ def shortcuts_line(fitted: FittedModel) -> str | None:
     measure = measure_in_words("roc_auc" if fitted.model.fitted.recipe.is_classifier else "r2")
     told = ", ".join(f"{line.words} {line.score:.3f} ± {line.error:.3f}" for line in fitted.shortcuts)
     return f"{told} ({measure}); see chimap audit"
+
+
+def depth_line(model: BaseEstimator) -> str | None:
+    """Return what thinned copies of the rows gain; None without any."""
+    if not model.depth_robust:
+        return None
+    gain = model.fitted.learned.depth_gain
+    return "too few rows to tell what thinned copies gain" if gain is None else depth_gain_in_words(gain)
 
 
 def choice_of_alpha(model: BaseEstimator) -> str:
@@ -300,6 +310,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "class_weight": model.fitted.task.class_weight,
         "positive": model.positive_,
         "threshold": model.fitted.answers.threshold if model.fitted.recipe.is_classifier else None,
+        "depth_gain": learned.depth_gain,
         "cross_validated_r2": cross_validated_r2(model),
         "shortcuts": [vars(line) for line in fitted.shortcuts],
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},

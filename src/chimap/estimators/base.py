@@ -116,6 +116,7 @@ class HistogramModel(BaseEstimator):
     n_principal_: Sometimes[int]
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     stage_seconds_: Sometimes[dict[str, float]]
+    depth_gain_: Sometimes[JSON | None]  # of thinned copies
     covariates_: Sometimes[Covariates]  # what they are, their kernel and weight, and what they add
     loss_: Loss | None
     selection_: SelectionResult | None
@@ -276,9 +277,11 @@ class HistogramModel(BaseEstimator):
             races=True,
         )
         if self.depth_robust:
-            model = with_thinned_copies(
-                model, recipe, source, groups, lambda again, rows, of: fit(again, rows, engine, progress, groups=of)
-            )
+
+            def fit_again(settings: Recipe, rows: Source, of_rows: np.ndarray | None) -> Model:
+                return fit(settings, rows, engine, progress, groups=of_rows)
+
+            model = with_thinned_copies(model, recipe, source, groups, fit_again)
         schema = schema.finished(model.normalization, model.recipe.covariate_columns)
         if schema.units is not None:
             say(schema.units.doubts_of_fit(source.name, score_in_words(model)))

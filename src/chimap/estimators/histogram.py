@@ -176,7 +176,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     depth_robust : bool, default=False
         For rows of counts: whether to learn from two thinned copies of each row too, with a thirty-second to a half of
         its counts, so that answers hold for rows of less depth. Settings are chosen on the rows as they are; a row and
-        its copies are left out together for the strength and for probabilities.
+        its copies are left out together for the strength and for probabilities. ``depth_gain_`` says what it gains.
     device : str, default="cpu"
         Where features, moments, the solution and predictions are computed with ``loss="square"``, and the blocks of
         exact machines of many rows: "cpu", or "cuda", which needs torch.
@@ -231,6 +231,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     learning_curve_ : LearningCurve or None
         Curve of exact machines with ``loss="square"``; with other features, see ``fit_source(...,
         learning_curve=True)``.
+    depth_gain_ : dict or None
+        With ``depth_robust``: scores of left-out rows, "thinned" and "whole", without copies and with them.
     class_weight_ : ndarray of shape (classes,) or, with several tasks, (tasks, 2), or None
         Weights of the classes.
     threshold_ : float

@@ -52,6 +52,8 @@ class Learned:
         What the command line says of the fit.
     histograms : ImageHistograms or None, default=None
         Which describe images as rows.
+    depth_gain : dict or None, default=None
+        Scores of left-out rows, thinned and as they are, without thinned copies in the fit and with them.
     """
 
     alpha: float
@@ -67,3 +69,4 @@ class Learned:
     race: RaceResult | None = None
     training: JSON | None = None
     histograms: BaseEstimator | None = None
+    depth_gain: JSON | None = None
