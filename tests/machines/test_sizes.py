@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor, PrincipalFeatures
 from chimap._validation import MemoryBudgetError
@@ -173,3 +174,12 @@ def test_open_settings_get_values_and_others_stay():
     assert batch.features == "fourier"  # too few rows for landmarks that serve later ones
     assert recipe.resolved == frozenset()
     assert recipe.features == recipe.gamma == recipe.precision == "auto"
+
+
+@pytest.mark.parametrize("settings", [{"loss": "hinge", "alpha": 0.1}, {"loss": "squared_hinge"}, {"alpha": 0.1}])
+def test_features_that_are_kept_need_no_room_for_sums_of_their_products(settings):
+    """60,000 features squared are 29 GB; the plan of their machine says so only where it sums them."""
+    rng = np.random.default_rng(0)
+    wide = sparse.csr_array(sparse.random_array((40, 20_000), density=0.01, rng=rng, format="csr"))
+    model = HistogramClassifier("chi2", features="additive", memory="1GiB", **settings)
+    assert model.fit(wide, np.arange(40) % 2).n_rows_ == 40

@@ -14,6 +14,7 @@ from chimap._progress import Ahead
 from chimap._types import JSON
 from chimap._validation import MemoryBudgetError
 from chimap.engines import chunk_rows_within
+from chimap.engines.memory import Job
 from chimap.engines.rates import RATES
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
@@ -104,12 +105,17 @@ class Explicit(Machine):
         return recipe
 
     def cost(self, recipe: Recipe, facts: Facts) -> Cost:
-        """See ``Machine``: of the sums of features, if the solver needs them."""
+        """See ``Machine``: of passes over the features of all rows."""
         method = Method.of(recipe, facts.source.column_names, has_gaps=facts.has_gaps)
         job = largest_job(method, facts.source, facts.n_targets)
         seconds = self.seconds(facts, job.n_features)
+        n_bytes, rows = self.memory(job, recipe, facts)
+        return PassCost(n_bytes, seconds, facts.n_rows, job.n_features, min(rows, facts.n_rows))
+
+    def memory(self, job: Job, recipe: Recipe, facts: Facts) -> tuple[int, int]:
+        """Return the bytes of a fit, and the rows of a chunk: here with sums of products of the features."""
         rows = chunk_rows_within(job, recipe.budget)
-        return PassCost(job.peak_bytes(rows), seconds, facts.n_rows, job.n_features, min(rows, facts.n_rows))
+        return job.peak_bytes(rows), rows
 
     def seconds(self, facts: Facts, n_features: int) -> float:
         """Return the seconds of two cores, by the operations: here of sums of so many features."""

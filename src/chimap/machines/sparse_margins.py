@@ -6,21 +6,19 @@ from collections.abc import Collection
 from typing import ClassVar
 
 from chimap.losses import SquaredHinge
-from chimap.machines.base import Facts, Refusals
-from chimap.machines.explicit import HOST_ALONE, Explicit, has_additive_map, with_explicit_features
+from chimap.machines.base import Facts
+from chimap.machines.explicit import has_additive_map, with_explicit_features
+from chimap.machines.kept import KeepsFeatures
 from chimap.recipe import Recipe
-from chimap.solvers.base import Needs
 from chimap.solvers.liblinear import SquaredHingeSolver
 
 _MOST_FILLED = 0.1  # share of filled bins: passes over rows with more take longer than steps from the ridge solution
 
 
-class SparseMargins(Explicit):
+class SparseMargins(KeepsFeatures):
     """Keep the features of sparse rows in memory, as LIBLINEAR takes them."""
 
     name = "sparse margins"
-    needs: ClassVar[tuple[Needs, ...]] = ("features",)
-    refuses: ClassVar[Refusals] = HOST_ALONE
     declines: ClassVar[Collection[str]] = ("learner", "n_principal", "blocks", "kernels", "covariates")
 
     def against(self, recipe: Recipe, facts: Facts, asked: Recipe) -> str:

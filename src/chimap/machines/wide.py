@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar
 
-from chimap.machines.base import Facts, Refusals, Winner
-from chimap.machines.explicit import HOST_ALONE, MOST_SUMMED, Explicit, has_additive_map, with_explicit_features
+from chimap.machines.base import Facts, Winner
+from chimap.machines.explicit import MOST_SUMMED, has_additive_map, with_explicit_features
 from chimap.machines.keeps_rows import with_strengths
+from chimap.machines.kept import KeepsFeatures
 from chimap.recipe import Recipe
-from chimap.solvers.base import Needs
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.wide_ridge import WideRidgeSolver
 
 
-class WideRidge(Explicit):
+class WideRidge(KeepsFeatures):
     """Pass over kept features of sparse rows, whose few entries make passes quick."""
 
     name = "wide ridge"
-    needs: ClassVar[tuple[Needs, ...]] = ("features",)
-    refuses: ClassVar[Refusals] = HOST_ALONE
     declines: ClassVar[Collection[str]] = ("learner", "n_principal", "blocks", "kernels", "covariates", "selection")
 
     def against(self, recipe: Recipe, facts: Facts, asked: Recipe) -> str:
