@@ -298,7 +298,7 @@ def _roughly(seconds: float) -> str:
     """Return seconds with no more digits than an estimate has.
 
     >>> _roughly(3.2), _roughly(22.0), _roughly(130.0), _roughly(5000.0)
-    ('4 s', '20 s', '2 min', '1 h 25 min')
+    ('4 s', '20 s', '2 min', '1 h 20 min')
     """
     if seconds < 10:
         return f"{math.ceil(seconds)} s"

@@ -63,7 +63,7 @@ def test_neighbours_among_words_in_a_shell(tmp_path):
         [
             [*texts, "--ngrams", "1,2", "--min-count", "3", "-o", "pairs.model"],
             [*texts, "--tokens", "symbols", "--ngrams", "3", "-o", "symbols.model"],
-            [*texts, "--ngrams", "auto", "-o", "settled.model"],
+            [*texts, "--ngrams", "auto", "-o", "settled.model", "--verbose"],
         ],
         tmp_path,
     )

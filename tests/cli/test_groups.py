@@ -202,7 +202,7 @@ def test_images_have_no_such_columns(signs):
         for i in range(3):
             Image.fromarray(np.full((32, 32), 40 * i, np.uint8)).save(signs / "photos" / kind / f"{i}.png")
     [refused] = run_many([["fit", "photos", "--groups", "film", "-o", "p.model"]], signs)
-    assert "--groups, --split, --sample-weight and --covariates name columns of tables" in refused.err
+    assert "--groups, --split, --time, --sample-weight and --covariates name columns of tables" in refused.err
 
 
 def test_a_column_that_looks_like_a_group_is_told_of_where_none_is_named(signs):

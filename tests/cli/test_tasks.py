@@ -73,7 +73,7 @@ def test_classes_of_tasks_are_balanced(folder):
     fit = ["fit", "tox.csv", "--labels", "task_*", "--kernel", "exp-chi2", "--columns", "a:e"]
     results = run_many(
         [
-            [*fit, "-o", "balanced.model", "--class-weight", "balanced"],
+            [*fit, "-o", "balanced.model", "--class-weight", "balanced", "--verbose"],
             [*fit, "-o", "given.model", "--class-weight", "1=3", "--json"],
             ["info", "balanced.model"],
             [*fit, "-o", "unknown.model", "--class-weight", "active=3"],
@@ -265,7 +265,7 @@ def test_info_tells_of_tasks_and_of_text(folder):
         folder,
     )
     assert "3 tasks of two classes" in data.out
-    assert "tasks       3: task_liver, task_heart, task_skin" in model.out
+    assert "tasks 3: task_liver, task_heart, task_skin" in " ".join(model.out.split())
     assert "classes" not in model.out
     assert words.code == 0, words.err
     assert "kind, not used as bins; to fit, name labels with --labels kind" in words.out

@@ -62,7 +62,7 @@ def test_a_column_of_weights_is_repeated_rows(hits):
     ran = run_many(
         [
             fit("hits.csv", "--exclude", "part", *weights, "--json", output="column.model"),
-            fit("bare.csv", "--id", "id", "--sample-weight", "about.tsv::times", output="joined.model"),
+            fit("bare.csv", "--id", "id", "--sample-weight", "about.tsv::times", "--verbose", output="joined.model"),
             fit("hits.npz", *weights, output="array.model"),
             fit("repeated.csv", output="repeated.model"),
             ["evaluate", "column.model", "hits.csv", "--labels", "kind", "--json"],
@@ -107,7 +107,7 @@ def test_weights_of_classes_and_thresholds(hits):
         [
             [*rows, "--json"],
             [*rows, "--class-weight", "balanced", "--json"],
-            fit("hits.csv", *part, *eight, "--threshold", "f1", output="both.model"),
+            fit("hits.csv", *part, *eight, "--threshold", "f1", "--verbose", output="both.model"),
             [*rows, "--threshold", "20", "--json"],
         ],
         hits,
@@ -129,7 +129,7 @@ def test_the_positive_class_is_said_wherever_it_counts(hits):
     """Active is the first of two classes; the flag makes it the one that everything is about."""
     given = ["--exclude", "times", "--split", "part", "--positive", "active", "--threshold", "f1", "--scoring", "f1"]
     exact = ["fit", "hits.csv", "--labels", "kind", "--kernel", "exp-chi2", "--features", "exact", *given]
-    fitted, found = run_many([[*exact, "-o", "p.model"], [*exact, "-o", "q.model", "--json"]], hits)
+    fitted, found = run_many([[*exact, "-o", "p.model", "--verbose"], [*exact, "-o", "q.model", "--json"]], hits)
     assert fitted.code == found.code == 0, fitted.err + found.err
     told, shown, predicted, page, info = run_many(
         [

@@ -90,7 +90,7 @@ def test_landmarks_are_made_of_other_rows(seen, monkeypatch):
 def test_exact_machines_leave_all_rows_out(seen, monkeypatch):
     """Also where a race has settled the strength, so that other fits leave out some rows only."""
     monkeypatch.setattr("chimap.selection.leave_one_out.FEW_ROWS", 500)
-    monkeypatch.setattr(Plan, "chosen_by", lambda self, name: "race")
+    monkeypatch.setattr(Plan, "numbers_of_race", ["alpha"])
     X, y = counts(1500, 12, 1)
     model = HistogramClassifier("exp-chi2", features="exact", alpha=0.1).fit(X, y)
     assert (seen[-1].y == 1).sum() == 12

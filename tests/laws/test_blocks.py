@@ -32,7 +32,9 @@ def test_blocks_are_even_and_no_group_is_divided(name, n_rows, block_rows):
     ends[-1] = n_rows
     groups = None if name == "rows" else [np.arange(a, b) for a, b in pairwise([0, *ends])]
     most = block_rows - core_rows(block_rows)
-    plan = BlockPlan(n_bytes=0, seconds=0.0, n_rows=n_rows, block_rows=block_rows, factor_rows=block_rows, is_held=True)
+    plan = BlockPlan(
+        n_bytes=0, seconds=0.0, n_rows=n_rows, block_rows=block_rows, factor_rows=block_rows, is_held=True, n_columns=1
+    )
     borders = block_borders(plan, n_rows, groups)
     first, *later = np.diff(borders)
     largest = np.diff(ends, prepend=0).max()

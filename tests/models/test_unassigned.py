@@ -199,7 +199,7 @@ def test_evaluations_count_them_and_score_the_others(digits):
     right = (found == labels)[~is_unassigned].mean()
     assert evaluated.unassigned == (0.05, is_unassigned.mean(), pytest.approx(right))
     assert evaluated.as_dict()["unassigned"]["rate"] == is_unassigned.mean()
-    line = f"{is_unassigned.mean():.1%} of the rows at 0.05; accuracy of the others {right:.4f}"
+    line = f"{is_unassigned.mean():.1%} of the rows at 0.05; accuracy of the others {right:.1%}"
     assert evaluated.summary()["unassigned"] == line
     assert line in evaluated.to_html()
     assert report(model, new, labels, insight=False).unassigned is None

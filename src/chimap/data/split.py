@@ -85,7 +85,7 @@ def held_out_rows(n_rows: int, test_fraction: float, seed: int, classes: np.ndar
 
     >>> y = np.repeat(["a", "b"], [12, 6])
     >>> is_test = held_out_rows(18, 0.2, 0, y)
-    >>> (y[is_test] == "a").sum(), (y[is_test] == "b").sum()
+    >>> int((y[is_test] == "a").sum()), int((y[is_test] == "b").sum())
     (3, 1)
     """
     order = _draws(seed).permutation(n_rows)

@@ -111,7 +111,7 @@ def fit(
         facts = Facts.of(raced.rows, task, groups, request)
         plan = plan_for(raced.recipe, facts, recipe, groups, fit_candidate)
         with advised(plan), progress, engine_of(engine) as running, compilation(clock, progress):
-            progress.step(f"fitting {plan.cost.n_rows:,} rows", plan.ahead)
+            progress.step(f"fitting {plan.n_rows:,} rows", plan.ahead)
             run = FitRun(running, progress, clock, request, log, raced.result, ends_at)
             learn_more = partial(_learned_again, task, replace(run, checkpoint=None, ends_at=None), shown)
             rivals = Rivals.of(plan, raced.result, task, raced.rows, groups, learn_more, progress)

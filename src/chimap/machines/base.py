@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
@@ -19,7 +20,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._progress import Ahead
 from chimap._types import JSON, Parameters, Scoring
-from chimap._validation import check_positive
+from chimap._validation import MemoryBudgetError, check_positive
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.data.source import TAKEN_BYTES, choose_rows
@@ -267,8 +268,20 @@ class Plan:
 
     @property
     def ahead(self) -> tuple[Ahead, ...]:
-        """The stages that a fit spends its time on, and their seconds, see ``Cost``."""
-        return self.cost.ahead(self.recipe.searches_alpha)
+        """The stages that a fit spends its time on, and their seconds, see ``Cost``.
+
+        There are none where memory may not hold the machine: its fit says so, or does with fewer folds.
+        """
+        with suppress(MemoryBudgetError):
+            return self.cost.ahead(self.recipe.searches_alpha)
+        return ()
+
+    @property
+    def n_rows(self) -> int:
+        """The rows that the machine learns from, as far as memory lets its cost be told."""
+        with suppress(MemoryBudgetError):
+            return self.cost.n_rows
+        return self.facts.n_rows
 
     def chosen_by(self, name: str) -> str:
         """Return who gave a setting its value: "user", "race" or "machine"."""

@@ -215,7 +215,7 @@ def learn_kernel(
     )
     config.save(save_config)
     settings = settings.complete()
-    fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
+    fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json, verbose=True)
     held_out = fitted.held_out and fitted.held_out.line
     learned_kernel = LearnedKernel.of(fitted.model, fitted.source, score=held_out)
     if page is not None:

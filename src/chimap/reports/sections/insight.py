@@ -35,6 +35,7 @@ def more_rows(evaluation: Evaluation[Metrics]) -> Section | None:
 def gain_in_words(curve: LearningCurve) -> str:
     """Return what the last step of a learning curve gained: points of shares of rows, else units of the score.
 
+    >>> import numpy as np
     >>> gain_in_words(LearningCurve("accuracy", np.array([250, 500, 1000]), np.array([0.7, 0.8, 0.82])))
     'Twice the rows gained 2 points.'
     >>> gain_in_words(LearningCurve("r2", np.array([250, 900]), np.array([0.8, 0.8])))
