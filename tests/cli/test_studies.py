@@ -91,7 +91,7 @@ def test_bad_input(cohorts):
             "--permutations",
             "99",
         ],
-        r"--splits must be a number of random splits, 1 or more, or leave-one-group-out, forward, or forward:3 for three cuts; got studies": [
+        r"1 or more, or leave-one-group-out, forward, or forward:3 for three cuts; got studies": [
             "--splits",
             "studies",
         ],

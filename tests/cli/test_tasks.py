@@ -266,12 +266,12 @@ def test_info_tells_of_tasks_and_of_text(folder):
     )
     assert "3 tasks of two classes" in data.out
     assert "tasks 3: task_liver, task_heart, task_skin" in " ".join(model.out.split())
-    assert "classes" not in model.out
+    assert not [line for line in model.out.splitlines() if line.split()[:1] == ["classes"]]
     assert words.code == 0, words.err
     assert "kind, not used as bins; to fit, name labels with --labels kind" in words.out
     assert parquet.json["text_columns"] == ["kind"]
     assert parquet.json["bins"] == 5
-    assert "tasks       3: 0, 1, 2" in matrix.out
+    assert "tasks 3: 0, 1, 2" in " ".join(matrix.out.split())
 
 
 def test_without_labels_the_column_of_the_fit_is_taken(folder):

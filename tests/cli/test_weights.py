@@ -152,7 +152,7 @@ def test_the_positive_class_is_said_wherever_it_counts(hits):
     counted = precision_recall_fscore_support(y, model.predict(X[test]), labels=["active"])
     precision, recall, f1 = (float(100 * part[0]) for part in counted[:3])
     assert f"precision {precision:.1f} %, recall {recall:.1f} %, F1 {f1:.1f} %" in " ".join(told.out.split())
-    assert f"{average_precision_score(y == 'active', -f):.4f}, for class active" in told.out
+    assert f"{average_precision_score(y == 'active', -f):.3f}, for class active" in told.out
     assert "The positive class is active" in (hits / "p.html").read_text()
     assert re.search(r"positive +active", info.out)
     assert page.code == 0
