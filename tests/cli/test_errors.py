@@ -80,6 +80,10 @@ CASES: dict[str, tuple[list[str], str]] = {
         r"--memory 1\.0 MiB is too small.* Give --memory \d+MiB, or fewer --components",
     ),
     "memory not a size": (["fit", "digits.npz", "--memory", "much", *OUT], r"--memory must be .*'512MiB'.*got 'much'"),
+    "a weight of 0": (
+        ["fit", "digits.npz", "--kernel", "0*minmax", *OUT],
+        r"a weight above 0, such as 2\*minmax; got '0",
+    ),
     "unknown kernel": (["fit", "digits.npz", "--kernel", "rbf", *OUT], r"--kernel must be auto or .*chi2, .*got 'rbf'"),
     "features": (
         ["fit", "digits.npz", "--features", "nonsense", *OUT],

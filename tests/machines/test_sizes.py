@@ -183,3 +183,8 @@ def test_features_that_are_kept_need_no_room_for_sums_of_their_products(settings
     wide = sparse.csr_array(sparse.random_array((40, 20_000), density=0.01, rng=rng, format="csr"))
     model = HistogramClassifier("chi2", features="additive", memory="1GiB", **settings)
     assert model.fit(wide, np.arange(40) % 2).n_rows_ == 40
+    recipe = Recipe.of(model)
+    task, source, _ = Task.of(ArraySource(wide, np.arange(40) % 2), recipe)
+    plan = machine_for(recipe, Facts.of(source, task, None, Request(can_keep=True)))
+    assert plan.cost.n_bytes < 2**30
+    assert plan.ahead

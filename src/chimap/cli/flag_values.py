@@ -199,7 +199,10 @@ def check_kernel(kernel: str) -> None:
     try:
         as_kernel(kernel, 1.0)
     except ValueError:
-        raise InputError(f"--kernel must be auto or one of {', '.join(names())}; got {kernel!r}.") from None
+        raise InputError(
+            f"--kernel must be auto or one of {', '.join(names())}, several of these joined by '+' or '*', or one "
+            f"behind a weight above 0, such as 2*minmax; got {kernel!r}."
+        ) from None
 
 
 def check_map(name: str, kernel: str) -> None:
