@@ -19,11 +19,11 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.data.covariates import table_of_values
 from chimap.diagnostics import coordinates, difference
-from chimap.diagnostics.coordinates import KernelCoordinates, RowsInKernel
+from chimap.diagnostics.coordinates import KernelCoordinates, RowsInKernel, permuted_squares
 from chimap.diagnostics.formula import Design, design_of_category, terms_of
 from chimap.diagnostics.permanova import dispersion_of, permanova, table_of_terms
-from chimap.diagnostics.shuffles import Shuffles, permuted_squares
 from chimap.kernels import as_kernel
+from chimap.selection.shuffles import Shuffles
 from tests.references.permanova import distances_to_means, one_way, sequential
 
 KERNELS = ("chi2", "intersection", "hellinger", "exp-chi2", "linear", "minmax", "chi2+pq")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,6 +36,7 @@ from chimap.normalizations import CATALOGUE
 from chimap.readers import open_source
 from chimap.recipe.parts import FeatureBlock
 from chimap.recipe.preparation import Preparation
+from chimap.selection.shuffles import Shuffles
 
 EXACT_ROWS = 4096  # rows that have the exact factor by default: its matrices take 400 MB, its operations seconds
 LANDMARKS = 512  # of more rows, by default
@@ -282,3 +283,56 @@ class KernelCoordinates:
 def square_lengths(Z: np.ndarray) -> np.ndarray:
     """Return the squared lengths of rows, (n,), in float64."""
     return np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="safe")
+
+
+_NUMBERS = 2**22  # of permuted columns that are in memory at once
+
+
+def permuted_squares(
+    Z: np.ndarray,
+    columns: np.ndarray,
+    shuffles: Shuffles,
+    n: int,
+    seed: Sequence[int],
+    progress: Progress,
+    taken_out: Sequence[int] = (0,),
+) -> np.ndarray:
+    """Return |q_j' P Z_s|^2 for the columns q_j (k) in n random orders P of the rows, (n, s, k), in float64.
+
+    Z_s are the rows without what the first s columns explain, Z - Q_s Q_s'Z, for each s of ``taken_out``. Permuting
+    columns is as good as permuting rows, so that many orders are one product with Z, and Z_s takes only the small
+    products of columns with columns more: q'P Z_s = q'P Z - (q'P Q_s) Q_s'Z.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (rows, r)
+        Rows about their mean.
+    columns : ndarray of shape (rows, k)
+        Columns that add up to 0; those that are taken out are orthonormal.
+    shuffles : Shuffles
+        The orders to draw from.
+    n : int
+        How many are drawn.
+    seed : sequence of int
+        Seed of the draw.
+    progress : Progress
+        Advanced by the permutations.
+    taken_out : sequence of int, default=(0,)
+        Numbers s of columns.
+    """
+    rng, across = np.random.default_rng(seed), np.ascontiguousarray(columns.T, dtype=Z.dtype)
+    k, n_rows = across.shape
+    explained, most = across @ Z, max(taken_out)
+    squares, step = np.empty((n, len(taken_out), k)), max(1, _NUMBERS // (n_rows * k))
+    for first in range(0, n, step):
+        some = min(step, n - first)
+        permuted = np.empty((some, k, n_rows), dtype=Z.dtype)
+        for each in permuted:
+            np.take(across, shuffles.draw(rng), axis=1, out=each, mode="clip")
+        permuted = permuted.reshape(some * k, n_rows)
+        products, overlaps = permuted @ Z, permuted @ across[:most].T
+        for i, s in enumerate(taken_out):
+            left = products - overlaps[:, :s] @ explained[:s] if s else products
+            squares[first : first + some, i] = square_lengths(left).reshape(some, k)
+        progress.advance(some)
+    return squares

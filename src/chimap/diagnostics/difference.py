@@ -23,12 +23,12 @@ from chimap._messages import Message, shown
 from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.data.source import choose_rows
-from chimap.diagnostics.coordinates import EXACT_ROWS, KernelCoordinates, RowsInKernel
+from chimap.diagnostics.coordinates import EXACT_ROWS, KernelCoordinates, RowsInKernel, permuted_squares
 from chimap.diagnostics.formula import DesignTerm
-from chimap.diagnostics.shuffles import Shuffles, p_value, permuted_squares
 from chimap.features.landmarks.choosing import sample_rows
 from chimap.features.landmarks.landmark_features import mapped_by
 from chimap.features.over_map import fitted_map
+from chimap.selection.shuffles import Shuffles, p_value
 
 _TERMS = 3  # of the map of a bin, where there are too many rows for all pairs: errors are below 1 % of a share
 

@@ -26,14 +26,14 @@ from chimap._validation import DataError, check_positive
 from chimap.data import Source
 from chimap.data.source import CovariateTable
 from chimap.diagnostics.answer import Answer
-from chimap.diagnostics.coordinates import KernelCoordinates, RowsInKernel, square_lengths
+from chimap.diagnostics.coordinates import KernelCoordinates, RowsInKernel, permuted_squares, square_lengths
 from chimap.diagnostics.difference import TwoGroups, two_groups
 from chimap.diagnostics.formula import Design, DesignTerm, columns_in, design_of_category, terms_of
 from chimap.diagnostics.metadata import Data, Metadata, columns_of, complete_rows, opened
-from chimap.diagnostics.shuffles import Shuffles, p_value, permuted_squares
 from chimap.kernels import Kernel
 from chimap.reports.figures import BAD, GOOD, drawing, horizontal_bars, to_svg, write_beside
 from chimap.reports.section import Figure, Section, Table, folded, text_table
+from chimap.selection.shuffles import Shuffles, p_value
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -21,8 +21,9 @@ from sklearn.preprocessing import SplineTransformer
 
 from chimap._errors import DataError
 from chimap._formatting import counted, one_line, words
-from chimap.diagnostics.audited import AuditedRows, RowValues, are_nested, score_of_classes
+from chimap.diagnostics.audited import AuditedRows, are_nested, score_of_classes
 from chimap.features.covariates import CovariateCode
+from chimap.models.row_values import RowValues
 from chimap.solvers.downdates import Downdates
 
 if TYPE_CHECKING:

@@ -19,10 +19,11 @@ from chimap._threads import threads
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data import Source
-from chimap.diagnostics.audited import AuditedRows, kernel_of_rows, without_taught_weights
+from chimap.diagnostics.audited import AuditedRows, without_taught_weights
 from chimap.explain.importance import exchange_importance
 from chimap.explain.stability import Stability, largest_choice
 from chimap.models.model import Model
+from chimap.models.row_values import kernel_of_rows
 from chimap.reports.rows import taken
 from chimap.reports.score import true_answers
 

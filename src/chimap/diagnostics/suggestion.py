@@ -43,9 +43,9 @@ from chimap.data import Source
 from chimap.data.split import name_of_whole
 from chimap.data.views import ChosenRows
 from chimap.diagnostics.answer import Answer
-from chimap.diagnostics.audited import RowValues
 from chimap.models.answers import ClassAnswers, class_scores
 from chimap.models.model import Model
+from chimap.models.row_values import RowValues
 from chimap.readers import open_source
 from chimap.reports.figures import GOOD, drawing, to_svg
 from chimap.reports.rows import row_names

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from scipy.special import gammaln
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, LeaveOneGroupOut, StratifiedKFold
 
@@ -37,18 +36,18 @@ from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.data.label_kinds import texts_of
 from chimap.engines import Progress
-from chimap.features.exact import ExactBlocks, ExactFeatures
 from chimap.losses import Square
+from chimap.models.row_values import RowValues
+from chimap.recipe.codecs import ClassCodec
+from chimap.reports.section import text_table
 from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
-from chimap.solvers.exact import DualRidge
+from chimap.selection.shuffles import Shuffles, p_value
+from chimap.solvers.downdates import machines_by_strength
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from chimap.models.model import Model
-
 _FOLDS = 5  # within a study
-_HALF_DECADES = range(2, -9, -1)  # strengths that each permutation chooses from, relative to the mean scatter of a row
 _ENTRIES = 2**23  # targets of permutations that are solved for together
 STUDIES_NAMED = 30  # drawn and printed
 _NOTES_PRINTED = 5
@@ -74,12 +73,8 @@ class PermutationTest:
 
     @property
     def p_value(self) -> float:
-        """Probability of so high a score without a relation within the studies: (1 + b) / (1 + n).
-
-        b is the number of permutations that score as well or better. The labels as they are count as one of them, so
-        that the test keeps its level (Phipson and Smyth 2010).
-        """
-        return (1 + int((self.permuted >= self.score).sum())) / (1 + self.permuted.size)
+        """Probability of so high a score without a relation within the studies; see ``selection.shuffles.p_value``."""
+        return p_value(self.score, self.permuted)
 
     def as_dict(self) -> JSON:
         """Return the test as JSON types."""
@@ -140,19 +135,13 @@ class StudyScores:
 
     def lines(self) -> dict[str, str | None]:
         """Return the table and the test in lines of text."""
-        width = max(len("mean"), *(len(name) for name in self.studies[:STUDIES_NAMED]))
-        rows = [f"{'':<{width}}  {'rows':>7}  {self.name:>8}  within"]
-        listed = zip(self.studies, self.n_rows, self.across, self.within, strict=True)
-        rows += [
-            f"{name:<{width}}  {n:>7,}  {_cell(across):>{max(8, len(self.name))}}  {_cell(within):>6}"
-            for name, n, across, within in list(listed)[:STUDIES_NAMED]
-        ]
-        if len(self.studies) > STUDIES_NAMED:
-            rows.append(f"and {len(self.studies) - STUDIES_NAMED} more; the page, the table and the JSON show all")
+        listed = list(zip(self.studies, self.n_rows, self.across, self.within, strict=True))
+        named = [(name, f"{n:,}", *map(_cell, scores)) for name, n, *scores in listed[:STUDIES_NAMED]]
+        means = ("mean", f"{self.n_rows.sum():,}", _cell(self.mean), _cell(self.mean_within))
+        rows = text_table([("", "rows", self.name, "within"), *named, means]).splitlines()
+        if len(listed) > STUDIES_NAMED:
+            rows.insert(-1, f"and {len(listed) - STUDIES_NAMED} more; the page, the table and the JSON show all")
         spread = "" if math.isnan(self.spread) else f" +- {self.spread:.3f}"
-        total = f"{self.n_rows.sum():>7,}"
-        mean = f"{_cell(self.mean):>{max(8, len(self.name))}}"
-        rows.append(f"{'mean':<{width}}  {total}  {mean}  {_cell(self.mean_within):>6}")
         lines: dict[str, str | None] = {"by study": "\n".join(rows)}
         lines["across"] = (
             f"mean {self.name} {_cell(self.mean)}{spread} on studies that the model has not seen; "
@@ -266,28 +255,19 @@ def check_studies(has_classes: bool, y: np.ndarray, groups: np.ndarray | None, p
                 )
     if permutations < 0:
         raise InputError(Message("{permutations} must be 0, for no test, or more; got {}.", permutations))
-    distinct = _log_distinct(y, places)
-    if permutations and distinct < math.log(permutations + 1) - 1e-9:
+    codes = np.unique(y, axis=0 if y.ndim == 2 else None, return_inverse=True)[1].reshape(-1)
+    distinct = Shuffles.within(places, codes.size).n_different(codes)
+    if distinct <= permutations:
         raise DataError(
             Message(
                 "{}: only {} of the labels within studies differ, too few for {permutations=}. Give {permutations=} or "
                 "less, or a {groups} with more labels of each kind in a study.",
                 name,
-                counted(round(math.exp(distinct)), "permutation"),
+                counted(int(distinct), "permutation"),
                 permutations,
-                max(round(math.exp(distinct)) - 1, 0),
+                int(distinct) - 1,
             )
         )
-
-
-def _log_distinct(y: np.ndarray, places: np.ndarray) -> float:
-    """Return the logarithm of the number of ways to permute the labels within studies that differ."""
-    total = 0.0
-    for k in range(places.max() + 1):
-        labels = y[places == k]
-        _, counts = np.unique(labels, axis=0, return_counts=True)
-        total += float(gammaln(len(labels) + 1) - gammaln(counts + 1).sum())
-    return total
 
 
 # --- scores
@@ -374,8 +354,7 @@ def study_scores(
     studied = _Studied(X, labels, tuple(one_line(v) for v in texts_of(values)), places)
     with progress:
         progress.stage("studies", (1 + _FOLDS) * len(studied.names), "fits")
-        across, notes = _across(model, studied, progress)
-        within, more = _within(model, studied, random_state, progress)
+        across, within, notes = _scored(model, studied, random_state, progress)
         test = _permuted(model, studied, permutations, random_state, progress) if permutations else None
     return StudyScores(
         _score(model, labels, _targets(model, labels)[1]).name,
@@ -383,7 +362,7 @@ def study_scores(
         np.bincount(places),
         across,
         within,
-        (*notes, *more),
+        notes,
         test,
     )
 
@@ -414,38 +393,29 @@ def _is_constant(y: np.ndarray) -> bool:
     return y.ndim == 1 and np.unique(y).size < 2
 
 
-def _across(model: BaseEstimator, studied: _Studied, progress: Progress) -> tuple[np.ndarray, list[str]]:
-    """Return the score of each study by a model of the others, and why some are missing."""
-    scores, notes = [], []
-    for name, (others, rows) in zip(studied.names, studied.splits, strict=True):
-        if _is_constant(studied.y[rows]):
-            scores.append(float("nan"))
-            notes.append(f"{name}: all labels are {studied.y[rows[0]]}, so neither score is defined")
-        else:
-            scores.append(_fitted_score(model, studied, others, rows))
-        progress.advance()
-    return np.array(scores), notes
-
-
-def _within(model: BaseEstimator, studied: _Studied, seed: int, progress: Progress) -> tuple[np.ndarray, list[str]]:
-    """Return the cross-validated score of each study alone, and why some are missing."""
-    scores, notes = [], []
-    for name, rows in zip(studied.names, studied.rows, strict=True):
-        y = studied.y[rows]
-        has_classes = is_classifier(model) and y.ndim == 1
+def _scored(
+    model: BaseEstimator, studied: _Studied, seed: int, progress: Progress
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Return the scores of each study by a model of the others, and within it, and why some are missing."""
+    has_classes = is_classifier(model) and studied.y.ndim == 1
+    across, within = np.full((2, len(studied.names)), np.nan)
+    notes = []
+    for k, (others, rows) in enumerate(studied.splits):
+        name, y = studied.names[k], studied.y[rows]
         fewest = int(np.unique(y, return_counts=True)[1].min()) if has_classes else rows.size // 2
         n_folds = min(_FOLDS, fewest)
-        if _is_constant(y) or n_folds < 2:
-            scores.append(float("nan"))
-            if not _is_constant(y):
+        if _is_constant(y):
+            notes.append(f"{name}: all labels are {y[0]}, so neither score is defined")
+        else:
+            across[k] = _fitted_score(model, studied, others, rows)
+            if n_folds < 2:
                 notes.append(f"{name}: too few rows of a class to cross-validate within it")
-            progress.advance(_FOLDS)
-            continue
-        kind = StratifiedKFold if has_classes else KFold
-        folds = kind(n_folds, shuffle=True, random_state=seed).split(rows, y if has_classes else None)
-        scores.append(_mean(np.array([_fitted_score(model, studied, rows[a], rows[b]) for a, b in folds])))
-        progress.advance(_FOLDS)
-    return np.array(scores), notes
+            else:
+                kind = StratifiedKFold if has_classes else KFold
+                folds = kind(n_folds, shuffle=True, random_state=seed).split(rows, y if has_classes else None)
+                within[k] = _mean(np.array([_fitted_score(model, studied, rows[a], rows[b]) for a, b in folds]))
+        progress.advance(1 + _FOLDS)
+    return across, within, tuple(notes)
 
 
 # --- permuted labels
@@ -453,18 +423,13 @@ def _within(model: BaseEstimator, studied: _Studied, seed: int, progress: Progre
 
 def _permuted(model: BaseEstimator, studied: _Studied, n: int, seed: int, progress: Progress) -> PermutationTest:
     """Return the test: the same mean score for the labels as they are, which come first, and for each permutation."""
-    rng = np.random.default_rng(seed)
-    orders = [np.arange(studied.places.size)]
-    for _ in range(n):
-        order = np.empty(studied.places.size, dtype=np.intp)
-        for rows in studied.rows:
-            order[rows] = rng.permutation(rows)
-        orders.append(order)
+    shuffles, rng = Shuffles.within(studied.places, studied.places.size), np.random.default_rng(seed)
+    orders = [np.arange(studied.places.size), *(shuffles.draw(rng) for _ in range(n))]
     scored = [split for split in studied.splits if not _is_constant(studied.y[split[1]])]
-    square = _kernel_matrix(model, studied)
-    if square is not None:
+    values = _row_values(model, studied)
+    if values is not None:
         progress.stage("permutations", n + 1, "labels")
-        scores = _by_one_factor(model, studied, square, orders, [rows for _, rows in scored], progress)
+        scores = _by_one_factor(model, studied, values, orders, [rows for _, rows in scored], progress)
         return PermutationTest(scores[0], scores[1:], "one factor for all")
     progress.stage("permutations", (n + 1) * len(scored), "fits")
     chosen = _with_its_kernel(model)
@@ -491,63 +456,42 @@ def _with_its_kernel(model: BaseEstimator) -> BaseEstimator:
     return clone(model).set_params(**settings)
 
 
-def _kernel_matrix(model: BaseEstimator, studied: _Studied) -> np.ndarray | None:
-    """Return the kernel matrix of all rows for the machine of the square loss; None where the model is another."""
-    machine: Model = model.fitted
-    recipe, n = machine.recipe, studied.places.size
+def _row_values(model: BaseEstimator, studied: _Studied) -> RowValues | None:
+    """Return the rows as the machine of the square loss sees them; None where the model is another."""
+    recipe, features, n = model.fitted.recipe, model.fitted.features, studied.places.size
     is_square = recipe.loss == "square" or isinstance(recipe.loss, Square)
     has_gaps = studied.y.ndim == 2 and bool(np.isnan(studied.y.astype(float)).any())
-    if not is_square or recipe.class_weight is not None or has_gaps or 3 * 8 * n**2 > recipe.budget:
+    width = 3 * n if features.row_kernel is not None else max(3 * n, features._n_features_out)
+    if not is_square or recipe.class_weight is not None or has_gaps or 8 * n * width > recipe.budget:
         return None
     with threads(model.n_jobs):
-        rows = machine.preparation(studied.X, 0, "X")
-        if isinstance(machine.features, ExactFeatures | ExactBlocks):
-            features = machine.features.take(slice(1))
-            features.extend(rows)
-            features.keep(slice(1, None))
-            square = np.empty((n, n), dtype=recipe.dtype)
-            diagonal = features.gram_into(square)
-            square = np.tril(square.astype(np.float64), -1)
-            square += square.T
-            square[np.diag_indices(n)] = diagonal
-            return square
-        mapping = machine.features
-        if 8 * n * mapping._n_features_out > recipe.budget:
-            return None
-        Z = np.empty((n, mapping._n_features_out), dtype=recipe.dtype)
-        mapping.features_into(rows, Z)
-        Z = Z.astype(np.float64)
-        return Z @ Z.T
+        return RowValues.of(model.fitted, studied.X)
 
 
 def _targets(model: BaseEstimator, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the targets (n, t) of the square loss, and the classes."""
-    if y.ndim == 2:
-        return (2.0 * y - 1, np.array([0, 1])) if is_classifier(model) else (y.astype(np.float64), None)
+    """Return the targets (n, t) of the square loss, and the classes, which are 0 and 1 for several tasks."""
     if not is_classifier(model):
-        return y.astype(np.float64)[:, None], None
-    classes, place = np.unique(y, return_inverse=True)
-    if classes.size == 2:
-        return 2.0 * place[:, None] - 1, classes
-    return np.where(place[:, None] == np.arange(classes.size), 1.0, -1.0), classes
+        return y.astype(np.float64).reshape(len(y), -1), None
+    codec = ClassCodec.of(y)
+    return np.asarray(codec.encode(y), np.float64), codec.classes if isinstance(codec, ClassCodec) else np.arange(2)
 
 
 def _by_one_factor(
     model: BaseEstimator,
     studied: _Studied,
-    square: np.ndarray,
+    values: RowValues,
     orders: list[np.ndarray],
     scored: list[np.ndarray],
     progress: Progress,
 ) -> np.ndarray:
-    """Return the mean score of each order of the labels, (n,), from one factor of the kernel matrix a strength."""
+    """Return the mean score of each order of the labels, (n,), from one factor of the rows a strength."""
     Y, classes = _targets(model, studied.y)
     n, t = Y.shape
     scores, step = np.empty(len(orders)), max(1, _ENTRIES // (n * t))
     with threads(model.n_jobs):
         for first in range(0, len(orders), step):
             some = orders[first : first + step]
-            outputs = _left_out(square, np.hstack([Y[order] for order in some]), t, studied.rows)
+            outputs = _left_out(values, np.hstack([Y[order] for order in some]), t, studied.rows)
             for i, order in enumerate(some):
                 score = _score(model, studied.y[order], classes)
                 mine = outputs[:, i * t : (i + 1) * t]
@@ -556,21 +500,13 @@ def _by_one_factor(
     return scores
 
 
-def _left_out(square: np.ndarray, Y: np.ndarray, t: int, studies: list[np.ndarray]) -> np.ndarray:
+def _left_out(values: RowValues, Y: np.ndarray, t: int, studies: list[np.ndarray]) -> np.ndarray:
     """Return the outputs (n, columns) for each study when it is left out, at the best strength of every t columns."""
-    diagonal = square.diagonal().copy()
-    ridge = DualRidge(square.copy(), diagonal, Y)
-    scale = max(ridge.scale(), float(np.finfo(np.float64).eps))
     least, outputs = np.full(Y.shape[1] // t, np.inf), np.zeros(Y.shape)
-    for step in _HALF_DECADES:
-        solution = ridge.solve(scale * 10 ** (step / 2))
-        if solution is None:  # the matrix is singular to rounding, and so it is at smaller strengths
-            break
-        errors = np.square(ridge.leave_one_out(solution)).sum(axis=0).reshape(-1, t).sum(axis=1)
-        better = np.repeat(errors < least, t)
+    for machine in machines_by_strength(lambda alpha: values.machine(Y, alpha), values.scatter):
+        errors = np.square(Y - machine.left_out()).sum(axis=0).reshape(-1, t).sum(axis=1)
+        better = np.flatnonzero(np.repeat(errors < least, t))
         least = np.minimum(errors, least)
-        if not better.any():
-            continue
-        for rows, residuals in zip(studies, ridge.leave_out(solution, studies), strict=True):
-            outputs[np.ix_(rows, better)] = (Y[rows] - residuals)[:, better]
+        if better.size:
+            outputs[:, better] = machine.left_out(studies)[:, better]
     return outputs

@@ -17,7 +17,7 @@ Allen (1974), PRESS, for rows left out in closed form; Cook (1977) for the chang
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -221,21 +221,27 @@ class FeatureDowndates(Downdates):
         return np.asarray((self.weights - np.square(self.directions).sum(axis=1)) / self.alpha)
 
 
-def at_best_strength(
-    make: Callable[[float], Downdates], scale: float, sets: Sequence[np.ndarray] | None = None
-) -> Downdates:
-    """Return the machine of the strength whose left-out outputs have the least squared error, among half decades.
+def machines_by_strength(make: Callable[[float], Downdates], scale: float) -> Iterator[Downdates]:
+    """Yield machines of strengths half a decade apart, the largest first, while their matrix is regular to rounding.
 
-    ``make`` returns the machine of a strength, ``scale`` is the mean scatter of a row, and ``sets`` are those of
-    ``Downdates.left_out``. Raises ``numpy.linalg.LinAlgError`` if no strength makes the matrix regular.
+    ``make`` returns the machine of a strength, and ``scale`` is the mean scatter of a row.
     """
-    best, least, worse = None, np.inf, 0
     for step in _HALF_DECADES:
         try:
             machine = make(scale * 10 ** (step / 2))
         except np.linalg.LinAlgError:  # singular to rounding, and so it is at smaller strengths
-            break
-        error = float(np.nanmean(np.square(machine.Y - machine.left_out(sets))))
+            return
+        yield machine
+
+
+def at_best_strength(make: Callable[[float], Downdates], scale: float) -> Downdates:
+    """Return the machine of ``machines_by_strength`` whose left-out outputs have the least squared error.
+
+    Raises ``numpy.linalg.LinAlgError`` if no strength makes the matrix regular.
+    """
+    best, least, worse = None, np.inf, 0
+    for machine in machines_by_strength(make, scale):
+        error = float(np.nanmean(np.square(machine.Y - machine.left_out())))
         if error < least:
             best, least, worse = machine, error, 0
         else:

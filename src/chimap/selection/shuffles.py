@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaln
-
-from chimap._progress import Progress
-from chimap.diagnostics.coordinates import square_lengths
 
 SAME = 1e-9  # share by which a permuted statistic may lie below the one that was observed, and count as equal
 
@@ -77,56 +73,3 @@ def p_value(observed: float, permuted: np.ndarray) -> float:
     """
     least = observed - SAME * abs(observed)
     return float((1 + np.count_nonzero(permuted >= least)) / (1 + permuted.size))
-
-
-_NUMBERS = 2**22  # of permuted columns that are in memory at once
-
-
-def permuted_squares(
-    Z: np.ndarray,
-    columns: np.ndarray,
-    shuffles: Shuffles,
-    n: int,
-    seed: Sequence[int],
-    progress: Progress,
-    taken_out: Sequence[int] = (0,),
-) -> np.ndarray:
-    """Return |q_j' P Z_s|^2 for the columns q_j (k) in n random orders P of the rows, (n, s, k), in float64.
-
-    Z_s are the rows without what the first s columns explain, Z - Q_s Q_s'Z, for each s of ``taken_out``. Permuting
-    columns is as good as permuting rows, so that many orders are one product with Z, and Z_s takes only the small
-    products of columns with columns more: q'P Z_s = q'P Z - (q'P Q_s) Q_s'Z.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (rows, r)
-        Rows about their mean.
-    columns : ndarray of shape (rows, k)
-        Columns that add up to 0; those that are taken out are orthonormal.
-    shuffles : Shuffles
-        The orders to draw from.
-    n : int
-        How many are drawn.
-    seed : sequence of int
-        Seed of the draw.
-    progress : Progress
-        Advanced by the permutations.
-    taken_out : sequence of int, default=(0,)
-        Numbers s of columns.
-    """
-    rng, across = np.random.default_rng(seed), np.ascontiguousarray(columns.T, dtype=Z.dtype)
-    k, n_rows = across.shape
-    explained, most = across @ Z, max(taken_out)
-    squares, step = np.empty((n, len(taken_out), k)), max(1, _NUMBERS // (n_rows * k))
-    for first in range(0, n, step):
-        some = min(step, n - first)
-        permuted = np.empty((some, k, n_rows), dtype=Z.dtype)
-        for each in permuted:
-            np.take(across, shuffles.draw(rng), axis=1, out=each, mode="clip")
-        permuted = permuted.reshape(some * k, n_rows)
-        products, overlaps = permuted @ Z, permuted @ across[:most].T
-        for i, s in enumerate(taken_out):
-            left = products - overlaps[:, :s] @ explained[:s] if s else products
-            squares[first : first + some, i] = square_lengths(left).reshape(some, k)
-        progress.advance(some)
-    return squares
