@@ -59,6 +59,10 @@ class Answer(Page):
         return text_of(self.sentence, self.lines())
 
     def as_dict(self) -> JSON:
-        """Return the answer as JSON types: its title and sentence, and every field."""
-        fields: JSON = plain(asdict(self))
+        """Return the answer as JSON types: its title and sentence, and what it holds."""
+        fields: JSON = plain(self.fields())
         return {"title": self.title, "sentence": self.sentence} | fields | {"created": self.created.isoformat()}
+
+    def fields(self) -> Mapping[str, object]:
+        """Return what the JSON says by name: every field, unless an answer says otherwise."""
+        return asdict(self)

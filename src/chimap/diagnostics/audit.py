@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from chimap._errors import DataError, InputError
-from chimap._formatting import counted, measure_in_words, one_line, plain
+from chimap._formatting import counted, measure_in_words, one_line
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike
 from chimap.data.covariates import columns_aside, names_columns, table_of_columns, table_of_values
@@ -90,43 +90,40 @@ class Audit(Answer):
             Places, the most doubtful first.
         """
         order = self.doubtful.order
-        return np.asarray(self.rows.places[order[self.doubtful.rates[order] <= rate]])
+        return np.asarray(self.rows.source.places_in_file()[order[self.doubtful.rates[order] <= rate]])
 
-    def as_dict(self) -> JSON:
-        """Return the audit as JSON types: all shortcuts and groups, and the first hundred rows of each kind."""
+    def fields(self) -> JSON:
+        """Return all shortcuts and groups, and the first hundred rows of each kind."""
+        found, first = self.doubtful, slice(ROWS_IN_JSON)
+        changed = [None] * self.rows.n_rows if found.n_changed is None else found.n_changed
         return {
-            "title": self.title,
-            "sentence": self.sentence,
             "measure": self.rows.score.name,
-            "data": plain(self.data),
-            "shortcuts": [plain(vars(line) | {"is_clear": line.is_clear}) for line in self.shortcuts],
+            "data": self.data,
+            "shortcuts": [vars(line) | {"is_clear": line.is_clear} for line in self.shortcuts],
             "labels": {
-                "share_wrong": plain(self.doubtful.share_wrong),
-                "doubtful": [self._label(row) for row in self.doubtful.order[:ROWS_IN_JSON].tolist()],
+                "share_wrong": found.share_wrong,
+                "doubtful": [
+                    self._row(row)
+                    | {"looks_like": found.looks_like[row], "p_value": found.p_values[row], "rate": found.rates[row]}
+                    for row in found.order[first]
+                ],
             },
-            "deciding": [self._influence(row) for row in self.doubtful.deciding[:ROWS_IN_JSON].tolist()],
+            "deciding": [
+                self._row(row) | {"influence": found.influence[row], "answers_changed": changed[row]}
+                for row in found.deciding[first]
+            ],
             "copies": [
                 self._row(row) | {"other": self._row(other), "distance": distance}
-                for row, other, distance in self.doubtful.copies[:ROWS_IN_JSON]
+                for row, other, distance in found.copies[first]
             ],
-            "groups": None if self.groups is None else plain(vars(self.groups)),
-            "notes": list(self.notes),
-            "versions": plain(self.versions),
-            "created": self.created.isoformat(),
+            "groups": self.groups and vars(self.groups),
+            "notes": self.notes,
+            "versions": self.versions,
         }
 
     def _row(self, row: int) -> JSON:
-        return {"row": int(self.rows.places[row]), "name": self.rows.named(row), "label": plain(self.rows.y[row])}
-
-    def _label(self, row: int) -> JSON:
-        found = self.doubtful
-        more = {"looks_like": found.looks_like[row], "p_value": found.p_values[row], "rate": found.rates[row]}
-        return self._row(row) | plain(more)
-
-    def _influence(self, row: int) -> JSON:
-        changed = self.doubtful.n_changed
-        more = {"influence": self.doubtful.influence[row], "answers_changed": None if changed is None else changed[row]}
-        return self._row(row) | plain(more)
+        place = self.rows.source.places_in_file()[row]
+        return {"row": place, "name": self.rows.names[row], "label": self.rows.y[row]}
 
 
 def audit(

@@ -73,55 +73,44 @@ def shortcut_figure(audit: Audit) -> str:
 
 def labels(audit: Audit) -> Section:
     """Return the labels that look wrong."""
-    found, rows = audit.doubtful, audit.rows
-    order = found.order[:_LISTED]
-    n_wrong = int((found.rates <= RATE).sum())
-    share = "" if not n_wrong or found.share_wrong is None else f" About {found.share_wrong:.1%} of all are wrong."
+    found, n_wrong = audit.doubtful, int((audit.doubtful.rates <= RATE).sum())
+    looks = words if audit.rows.classes is not None else lambda y: number(float(y), 4)
     cells = [
-        (
-            rows.named(row),
-            words(rows.y[row]),
-            _looks(audit, row),
-            number(found.p_values[row], 2),
-            number(found.rates[row], 2),
-        )
-        for row in order.tolist()
+        (*_row(audit, row), looks(found.looks_like[row]), number(found.p_values[row], 2), number(found.rates[row], 2))
+        for row in found.order[:_LISTED].tolist()
     ]
-    listed = ", ".join(
-        f"{name} ({label}, looks like {looks})" for name, label, looks, *_ in cells[: min(n_wrong, _IN_TERMINAL)]
-    )
+    share = "" if not n_wrong or found.share_wrong is None else f" About {found.share_wrong:.1%} of all are wrong."
     found_at = f"{counted(n_wrong, 'label') if n_wrong else 'none'} at a rate of false discoveries of {RATE:.0%}"
-    told = f"{found_at}: {listed}" if listed else found_at
+    named = [f"{name} ({label}, looks like {looks})" for name, label, looks, *_ in cells[: min(n_wrong, _IN_TERMINAL)]]
+    more = ["..."] if n_wrong > _IN_TERMINAL else []
+    listed = f": {', '.join([*named, *more])}" if named else ""
     return Section(
         "Labels that look wrong",
         f"{found_at[0].upper()}{found_at[1:]}.{share} A row is answered by a machine without it; p is the probability "
         "of a label that fits as badly, and the rate the share of right labels that is expected among the rows down to "
         "this one.",
-        tables=folded(
-            ("Row", "Label", "Looks like", "p", "Rate"), cells, "rows", ("text", "text", "text", "number", "number")
-        ),
-        lines={
-            "wrong labels": told + (", ..." if n_wrong > _IN_TERMINAL else "") + (f"\n{share.strip()}" if share else "")
-        },
+        tables=folded(("Row", "Label", "Looks like", "p", "Rate"), cells, "rows", _KINDS[:5]),
+        lines={"wrong labels": found_at + listed + share.replace(" ", "\n", 1)},
         layout="wide-table",
     )
 
 
-def _looks(audit: Audit, row: int) -> str:
-    looks = audit.doubtful.looks_like[row]
-    return number(float(looks), 4) if audit.rows.classes is None else words(looks)
+_KINDS = ("text", "text", "text", "number", "number")
+
+
+def _row(audit: Audit, row: int) -> tuple[str, str]:
+    """Return the name of a row, and its label."""
+    return str(audit.rows.names[row]), words(audit.rows.y[row])
 
 
 def deciding(audit: Audit) -> Section:
     """Return the rows that decide most."""
-    found, rows = audit.doubtful, audit.rows
-    changed = found.n_changed
+    found = audit.doubtful
     cells = [
         (
-            rows.named(row),
-            words(rows.y[row]),
+            *_row(audit, row),
             number(found.influence[row], 3),
-            "" if changed is None else f"{changed[row]:,}",
+            "" if found.n_changed is None else f"{found.n_changed[row]:,}",
         )
         for row in found.deciding[:_LISTED].tolist()
     ]
@@ -131,12 +120,7 @@ def deciding(audit: Audit) -> Section:
         "Rows that decide most",
         "How far the left-out outputs of all other rows move when this row goes too, as their root mean square, and "
         "the number of answers that change: exactly, by downdates of one factor.",
-        tables=folded(
-            ("Row", "Label", "Outputs move by", "Answers that change"),
-            cells,
-            "rows",
-            ("text", "text", "number", "number"),
-        ),
+        tables=folded(("Row", "Label", "Outputs move by", "Answers that change"), cells, "rows", _KINDS[1:]),
         lines={"decides most": told + (f", and {n_changed} answers change" if n_changed else "")},
         layout="wide-table",
     )
@@ -144,20 +128,17 @@ def deciding(audit: Audit) -> Section:
 
 def copies(audit: Audit) -> Section | None:
     """Return near copies with other labels; None if there are none."""
-    found, rows = audit.doubtful.copies, audit.rows
+    found = audit.doubtful.copies
     if not found:
         return None
-    cells = [
-        (rows.named(a), words(rows.y[a]), rows.named(b), words(rows.y[b]), number(distance, 2))
-        for a, b, distance in found[:_LISTED]
-    ]
-    first = f"{cells[0][0]} ({cells[0][1]}) and {cells[0][2]} ({cells[0][3]})"
+    cells = [(*_row(audit, a), *_row(audit, b), number(distance, 2)) for a, b, distance in found[:_LISTED]]
+    told, first = counted(len(found), "pair"), "{} ({}) and {} ({})".format(*cells[0])
     return Section(
         "Near copies with other labels",
-        f"{counted(len(found), 'pair')} of rows that are nearly equal to the kernel, with different labels. Distances "
-        "are squared, as shares of the mean one between two rows.",
-        tables=folded(("Row", "Label", "Copy", "Its label", "Distance"), cells, "pairs", ("text",) * 4 + ("number",)),
-        lines={"copies": f"{counted(len(found), 'pair')} of near copies with different labels: {first}"},
+        f"{told} of rows that are nearly equal to the kernel, with different labels. Distances are squared, as shares "
+        "of the mean one between two rows.",
+        tables=folded(("Row", "Label", "Copy", "Its label", "Distance"), cells, "pairs", ("text", *_KINDS[:4])),
+        lines={"copies": f"{told} of near copies with different labels: {first}"},
         layout="wide-table",
     )
 

@@ -19,9 +19,12 @@ from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import Rows
 from chimap.data.label_kinds import places_among
+from chimap.data.views import ChosenRows
 from chimap.losses import Square
 from chimap.models.row_values import RowValues
 from chimap.normalizations.tf_idf import TfIdf
+from chimap.recipe.codecs import ClassCodec
+from chimap.reports.rows import row_names
 from chimap.reports.score import true_answers
 from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
 from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
@@ -68,45 +71,32 @@ class AuditedRows:
 
     Parameters
     ----------
-    name : str
-        Name of the data.
-    places : ndarray of shape (n,)
-        Places of the rows in the data.
-    ids : ndarray of shape (n,) or None
-        Names of the rows.
+    source : Source
+        The rows.
     y : ndarray of shape (n,)
         Labels or targets.
     classes : ndarray of shape (classes,) or None
         The classes; None for numbers.
-    Y : ndarray of shape (n, t)
-        Targets of the machine.
-    blocks : tuple of Block
-        The machine, in one block or several.
-    totals, filled : ndarray of shape (n,)
-        Sum and number of filled bins of each row.
     groups : ndarray of shape (n,) or None
         The group of each row as a place among the names.
-    group_names : tuple of str
+    group_names : tuple of str, default=()
         Names of the groups.
-    covariates : CovariateTable or None
+    covariates : CovariateTable or None, default=None
         Covariates of the rows.
-    is_own : bool
+    blocks : tuple of Block, default=()
+        The machine, in one block or several; none where only what stands besides the counts is asked.
+    is_own : bool, default=False
         Whether the machine answers as the model does; else it is ridge with the kernel of the model.
     """
 
-    name: str
-    places: np.ndarray
-    ids: np.ndarray | None
+    source: Source
     y: np.ndarray
     classes: np.ndarray | None
-    Y: np.ndarray
-    blocks: tuple[Block, ...]
-    totals: np.ndarray
-    filled: np.ndarray
     groups: np.ndarray | None
-    group_names: tuple[str, ...]
-    covariates: CovariateTable | None
-    is_own: bool
+    group_names: tuple[str, ...] = ()
+    covariates: CovariateTable | None = None
+    blocks: tuple[Block, ...] = ()
+    is_own: bool = False
 
     @classmethod
     def of(
@@ -122,64 +112,65 @@ class AuditedRows:
         Raises DataError for several tasks, for a single class, and for rows that are no more than a few.
         """
         y = true_answers(model, source)
-        classes = _checked_classes(model, y, source.name)
-        view = model.schema.rows(source)
+        rows = cls(source, y, _checked_classes(model, y, source.name), groups, group_names, covariates)
+        view, n = model.schema.rows(source), rows.n_rows
         model = without_taught_weights(model, view)
-        X, counts = view.take(np.arange(view.n_rows)), source.take(np.arange(source.n_rows))
-        Y, weights = _targets(y, classes), None
+        X, weights = view.take(np.arange(n)), np.ones(n)
         if model.task.class_weight is not None and model.task.classes is not None:
             weights = model.task.class_weight[places_among(y, model.task.classes)]
         size = min(MOST_ROWS, int(np.sqrt(model.recipe.budget / (8 * _SQUARES))))
-        order = np.random.default_rng(0).permutation(y.size) if y.size > size else np.arange(y.size)
+        order = np.random.default_rng(0).permutation(n) if n > size else np.arange(n)
+
+        def block(places: np.ndarray, alpha: float | None) -> Block:
+            values = RowValues.of(model, _arrays.take_rows(X, places))
+            return Block(places, values, values.machine(rows.Y[places], alpha, weights[places]))
+
         with threads(model.n_jobs):
-            alpha = _strength(model, X, Y, weights)
-            blocks = []
-            for rows in map(np.sort, np.array_split(order, -(-y.size // size))):
-                values = RowValues.of(model, _arrays.take_rows(X, rows))
-                own = None if weights is None else weights[rows]
-                blocks.append(Block(rows, values, values.machine(Y[rows], alpha, own)))
-        ids = None if source.row_ids is None else np.asarray(source.row_ids)
-        made = cls(
-            source.name,
-            source.places_in_file(),
-            ids,
-            y,
-            classes,
-            Y,
-            tuple(blocks),
-            *totals_and_filled(counts),
-            groups,
-            group_names,
-            covariates,
-            False,
-        )
-        return replace(made, is_own=len(blocks) == 1 and _answers_alike(model, X, blocks[0]))
+            alpha = model.learned.alpha
+            if not isinstance(model.learned.loss, Square):
+                some = np.random.default_rng(0).permutation(n)[:_ROWS_TO_CHOOSE]
+                alpha = block(np.sort(some), None).machine.alpha
+            blocks = tuple(block(np.sort(some), alpha) for some in np.array_split(order, -(-n // size)))
+            is_own = len(blocks) == 1 and _answers_alike(model, X, blocks[0])
+        return replace(rows, blocks=blocks, is_own=is_own)
 
     @classmethod
     def sampled(cls, source: Source, y: np.ndarray, has_classes: bool, groups: np.ndarray | None) -> AuditedRows:
         """Return some rows of a source with labels y (n,) and groups (n,), without a machine on them."""
         some = np.sort(np.random.default_rng(0).permutation(y.size)[:_ROWS_OF_A_SAMPLE])
-        names, places = (None, None) if groups is None else np.unique(groups[some], return_inverse=True)
+        names, places = (np.array([]), None) if groups is None else np.unique(groups[some], return_inverse=True)
         classes = np.unique(y[some]) if has_classes else None
-        return cls(
-            source.name,
-            some,
-            None,
-            y[some],
-            classes,
-            _targets(y[some], classes),
-            (),
-            *totals_and_filled(source.take(some)),
-            places,
-            () if names is None else tuple(map(str, names)),
-            None,
-            False,
-        )
+        return cls(ChosenRows(source, some, None), y[some], classes, places, tuple(map(str, names)))
 
     @property
     def n_rows(self) -> int:
         """Number of rows n."""
         return int(self.y.size)
+
+    @cached_property
+    def Y(self) -> np.ndarray:
+        """Targets (n, t) of the square loss: 1 for a class and -1 for the others, one column for two classes."""
+        if self.classes is None:
+            return self.y.astype(np.float64)[:, None]
+        return np.asarray(ClassCodec(self.classes).encode(self.y), np.float64)
+
+    @cached_property
+    def totals_and_filled(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sum and number of filled bins of each row, (n,)."""
+        counts = self.source.take(np.arange(self.n_rows))
+        totals = np.asarray(counts.sum(axis=1, dtype=np.float64)).reshape(-1)
+        return totals, np.bincount(counts.nonzero()[0], minlength=totals.size).astype(np.float64)
+
+    @cached_property
+    def labels_of_groups(self) -> np.ndarray:
+        """Each group with each label that it has, as places (2, pairs)."""
+        assert self.groups is not None
+        return np.unique(np.stack([self.groups, np.unique(self.y, return_inverse=True)[1]]), axis=1)
+
+    @property
+    def are_nested(self) -> bool:
+        """Whether there are groups, and all rows of each have the same label."""
+        return self.groups is not None and self.labels_of_groups.shape[1] == len(self.group_names)
 
     @cached_property
     def score(self) -> OutputScore:
@@ -225,9 +216,10 @@ class AuditedRows:
             return outputs[..., 0]
         return (outputs[..., 0] > 0).astype(np.intp) if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
 
-    def named(self, row: int) -> str:
-        """Return the name of a row, or its number in the data."""
-        return str(self.places[row]) if self.ids is None else str(self.ids[row])
+    @cached_property
+    def names(self) -> np.ndarray:
+        """Names of the rows, or their numbers in the data."""
+        return row_names(self.source)
 
 
 def score_of_classes(y: np.ndarray, classes: np.ndarray | None) -> OutputScore:
@@ -237,12 +229,6 @@ def score_of_classes(y: np.ndarray, classes: np.ndarray | None) -> OutputScore:
     if classes.size == 2:
         return HeldOutScore(y, classes, "roc_auc")
     return MeanScore((y[:, None] == classes).astype(float), np.array([0, 1]), "roc_auc")
-
-
-def are_nested(places: np.ndarray, y: np.ndarray) -> bool:
-    """Return whether all rows of each group have the same label."""
-    _, codes = np.unique(y, return_inverse=True)
-    return bool(np.unique(np.stack([places, codes]), axis=1).shape[1] == np.unique(places).size)
 
 
 def _checked_classes(model: Model, y: np.ndarray, name: str) -> np.ndarray | None:
@@ -256,31 +242,6 @@ def _checked_classes(model: Model, y: np.ndarray, name: str) -> np.ndarray | Non
     if y.size < 3 or (model.answers.classes is not None and y.size < 2 * found.size):
         raise DataError(f"{name}: {y.size} rows are too few to leave any out. An audit takes two rows of each class.")
     return None if model.answers.classes is None else found
-
-
-def totals_and_filled(counts: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sum and the number of filled bins of each row, (n,)."""
-    totals = np.asarray(counts.sum(axis=1, dtype=np.float64)).reshape(-1)
-    return totals, np.bincount(counts.nonzero()[0], minlength=totals.size).astype(np.float64)
-
-
-def _targets(y: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
-    """Return the targets (n, t) of the square loss: 1 for a class and -1 for the others, one column for two classes."""
-    if classes is None:
-        return y.astype(np.float64)[:, None]
-    is_class = y[:, None] == (classes[1:] if classes.size == 2 else classes)
-    return np.where(is_class, 1.0, -1.0)
-
-
-def _strength(model: Model, X: Rows, Y: np.ndarray, weights: np.ndarray | None) -> float:
-    """Return the strength of the model, or of ridge with its kernel, by left-out rows of a sample."""
-    loss = model.learned.loss
-    if isinstance(loss, Square):
-        return float(model.learned.alpha)
-    n = Y.shape[0]
-    some = np.sort(np.random.default_rng(0).permutation(n)[:_ROWS_TO_CHOOSE])
-    values = RowValues.of(model, _arrays.take_rows(X, some))
-    return values.machine(Y[some], None, None if weights is None else weights[some]).alpha
 
 
 def _answers_alike(model: Model, X: Rows, block: Block) -> bool:

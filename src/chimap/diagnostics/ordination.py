@@ -25,7 +25,7 @@ from chimap.diagnostics.metadata import Data, Metadata, columns_of, opened
 from chimap.features.principal import PCA
 from chimap.kernels import Kernel
 from chimap.moments import Moments
-from chimap.reports.figures import INK, LINES, MARKERS, MUTED, drawing, horizontal_bars, to_svg, write_beside
+from chimap.reports.figures import INK, LINES, MARKERS, MUTED, drawing, horizontal_bars, to_svg
 from chimap.reports.section import Figure, Section, folded, text_table
 
 if TYPE_CHECKING:
@@ -295,16 +295,13 @@ def picture(found: Ordination) -> Section:
 
 def axes_and_bins(found: Ordination) -> Section:
     """Return the shares of the axes, and the bins that follow them."""
-    names = [f"axis {k}" for k in range(1, found.shares.size + 1)]
+    names, shares = [f"axis {k}" for k in range(1, found.shares.size + 1)], [percent(float(s)) for s in found.shares]
 
     def drawn() -> str:
         with drawing(380, 28 * len(names)) as (figure, axes):
-            for place, share in zip(horizontal_bars(axes, names, found.shares, room=1.3), found.shares, strict=True):
-                write_beside(axes, place, float(share), percent(float(share)))
-            told = ", ".join(map(percent, map(float, found.shares)))
-            return to_svg(figure, "ordination-axes", f"Shares of the axes in the variation: {told}.")
+            horizontal_bars(axes, names, found.shares, shares, room=1.3)
+            return to_svg(figure, "ordination-axes", f"Shares of the axes in the variation: {', '.join(shares)}.")
 
-    shares = [f"{name}: {percent(float(share))}" for name, share in zip(names, found.shares, strict=True)]
     lines = [
         (one_line(name), *(f"{value:+.2f}".replace("-", "−") for value in values))
         for name, values in zip(found.bins[:100], found.correlations[:100], strict=True)
@@ -314,6 +311,9 @@ def axes_and_bins(found: Ordination) -> Section:
         "The share of each axis in the variation of all rows, and the correlation of bins with the axes.",
         (Figure(drawn),),
         folded(("Bin", *names), lines, "bins"),
-        lines={"axes": "\n".join(shares), "bins": text_table([("", *names), *lines[:_ARROWS]])},
+        lines={
+            "axes": "\n".join(map("{}: {}".format, names, shares)),
+            "bins": text_table([("", *names), *lines[:_ARROWS]]),
+        },
         layout="stack",
     )

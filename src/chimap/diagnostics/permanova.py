@@ -31,7 +31,7 @@ from chimap.diagnostics.difference import TwoGroups, two_groups
 from chimap.diagnostics.formula import Design, DesignTerm, columns_in, design_of_category, terms_of
 from chimap.diagnostics.metadata import Data, Metadata, columns_of, complete_rows, opened
 from chimap.kernels import Kernel
-from chimap.reports.figures import BAD, GOOD, drawing, horizontal_bars, to_svg, write_beside
+from chimap.reports.figures import BAD, GOOD, drawing, horizontal_bars, to_svg
 from chimap.reports.section import Figure, Section, Table, folded, text_table
 from chimap.selection.shuffles import Shuffles, p_value
 
@@ -446,15 +446,12 @@ def terms(found: Permanova) -> Section:
 
 def explained_figure(found: Permanova) -> str:
     """Draw the share of the variation that each term explains."""
-    terms = found.terms
-    with drawing(380, 34 * len(terms)) as (figure, axes):
-        values = np.array([term.r2 for term in terms])
-        places = horizontal_bars(axes, [term.name for term in terms], values, room=1.5)
-        for place, term in zip(places, terms, strict=True):
-            tested = "" if np.isnan(term.p) else f", p = {number(term.p, 2)}"
-            write_beside(axes, place, term.r2, f"{percent(term.r2)}{tested}")
-        told = "; ".join(f"{one_line(term.name)} {percent(term.r2)}" for term in terms)
-        return to_svg(figure, "permanova-terms", f"Share of the variation that each term explains: {told}.")
+    names, shares = [term.name for term in found.terms], np.array([term.r2 for term in found.terms])
+    told = [f"{one_line(name)} {percent(share)}" for name, share in zip(names, shares, strict=True)]
+    texts = [percent(term.r2) + ("" if np.isnan(term.p) else f", p = {number(term.p, 2)}") for term in found.terms]
+    with drawing(380, 34 * len(names)) as (figure, axes):
+        horizontal_bars(axes, names, shares, texts, room=1.5)
+        return to_svg(figure, "permanova-terms", f"Share of the variation that each term explains: {'; '.join(told)}.")
 
 
 def dispersion(found: Permanova) -> Section | None:
@@ -514,16 +511,15 @@ def difference(found: Permanova) -> Section | None:
 
 def difference_figure(two: TwoGroups) -> str:
     """Draw the bins that make most of the difference, in the colour of the group that has more of them."""
-    kept = slice(0, _BINS_SHOWN)
-    values = np.abs(two.correlations[kept]) if two.shares is None else two.shares[kept]
-    names = [one_line(name) for name in two.bins[kept]]
+    names = [one_line(name) for name in two.bins[:_BINS_SHOWN]]
+    values = (np.abs(two.correlations) if two.shares is None else two.shares)[: len(names)]
+    is_more_in_b = [means[1] > means[0] for means in two.means[: len(names)]]
+    texts = [
+        f"{number(float(value), 2) if two.shares is None else percent(float(value))}, "
+        f"more in {one_line(two.groups[int(is_b)], 20)}"
+        for value, is_b in zip(values, is_more_in_b, strict=True)
+    ]
+    what = "Correlation with the witness function" if two.shares is None else "Share of the difference"
     with drawing(380, 26 * len(names)) as (figure, axes):
-        places = horizontal_bars(axes, names, values, room=1.6)
-        for bar, means in zip(axes.patches, two.means[kept], strict=True):
-            bar.set_color(GOOD if means[0] > means[1] else BAD)
-        for place, value, means in zip(places, values, two.means[kept], strict=True):
-            more = two.groups[int(means[1] > means[0])]
-            shown = number(float(value), 2) if two.shares is None else percent(float(value))
-            write_beside(axes, place, float(value), f"{shown}, more in {one_line(more, 20)}")
-        what = "Correlation with the witness function" if two.shares is None else "Share of the difference"
+        horizontal_bars(axes, names, values, texts, room=1.6, colours=[BAD if is_b else GOOD for is_b in is_more_in_b])
         return to_svg(figure, "permanova-bins", f"{what}: {', '.join(names)}.")

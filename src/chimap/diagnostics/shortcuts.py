@@ -21,7 +21,7 @@ from sklearn.preprocessing import SplineTransformer
 
 from chimap._errors import DataError
 from chimap._formatting import counted, one_line, words
-from chimap.diagnostics.audited import AuditedRows, are_nested, score_of_classes
+from chimap.diagnostics.audited import AuditedRows, score_of_classes
 from chimap.features.covariates import CovariateCode
 from chimap.models.row_values import RowValues
 from chimap.solvers.downdates import Downdates
@@ -100,7 +100,7 @@ def columns_of_numbers(values: np.ndarray, knots: int = _KNOTS) -> np.ndarray:
 def suspects(rows: AuditedRows) -> tuple[list[Suspect], list[str]]:
     """Return what the score may rest on, and why some of it cannot be judged."""
     found, notes = [], []
-    for name, values in (("totals", rows.totals), ("filled bins", rows.filled)):
+    for name, values in zip(("totals", "filled bins"), rows.totals_and_filled, strict=True):
         if np.ptp(values) > 1e-6 * max(np.abs(values).max(), 1e-30):
             found.append(Suspect(name, columns_of_numbers(np.log1p(np.maximum(values, 0)))))
         else:
@@ -115,13 +115,14 @@ def suspects(rows: AuditedRows) -> tuple[list[Suspect], list[str]]:
         columns = []
         for name, values in zip(rows.covariates.names, rows.covariates.values, strict=True):
             try:
-                columns.append(CovariateCode.of(name, values).columns(values, rows.name))
+                columns.append(CovariateCode.of(name, values).columns(values, rows.source.name))
             except DataError as error:
                 notes.append(str(error))
         if columns:
             names = ", ".join(one_line(name) for name in rows.covariates.names)
             found.append(Suspect(f"covariates ({names})", np.column_stack(columns)))
-    found.append(Suspect("order of rows", columns_of_numbers(rows.places.astype(np.float64), _KNOTS_OF_ORDER)))
+    places = rows.source.places_in_file()
+    found.append(Suspect("order of rows", columns_of_numbers(places.astype(np.float64), _KNOTS_OF_ORDER)))
     return found, notes
 
 
@@ -200,10 +201,9 @@ def _of_few_groups(rows: AuditedRows) -> Iterator[str]:
     """Yield notes on few groups, and on classes that no machine knows where their group is left out."""
     if rows.groups is None or rows.classes is None:
         return
-    pairs = np.unique(np.stack([np.searchsorted(rows.classes, rows.y), rows.groups]), axis=1)
     if len(rows.group_names) < _FEW_GROUPS:
         yield f"standard errors count {len(rows.group_names)} groups only, and are rough"
-    alone = rows.classes[np.bincount(pairs[0]) == 1]
+    alone = rows.classes[np.bincount(rows.labels_of_groups[1]) == 1]
     if alone.size:
         yield (
             f"{counted(alone.size, 'class')} with rows in one group only, such as {words(alone[0])}: without that "
@@ -213,7 +213,7 @@ def _of_few_groups(rows: AuditedRows) -> Iterator[str]:
 
 def _told_and_left(rows: AuditedRows, found: list[Suspect], notes: list[str]) -> Iterator[ShortcutScore]:
     for suspect in found:
-        if suspect.is_group and rows.groups is not None and are_nested(rows.groups, rows.y):
+        if suspect.is_group and rows.are_nested:
             notes.append(
                 "group: all rows of a group have the same label, so groups are nested in labels: nothing is left of "
                 "the score within groups, and labels cannot be permuted there"
@@ -249,7 +249,7 @@ def shortcuts_at_fit(
     rows = AuditedRows.sampled(source, y, has_classes, groups)
     if np.unique(rows.y).size < 2:
         return ()
-    if rows.groups is not None and len(rows.group_names) > _MOST_NESTED and are_nested(rows.groups, rows.y):
+    if len(rows.group_names) > _MOST_NESTED and rows.are_nested:
         rows = replace(rows, groups=None)  # they are patients, whose samples have one label
     lines = [score_alone(rows, suspect) for suspect in suspects(rows)[0] if suspect.name != "order of rows"]
     return tuple(sorted((line for line in lines if line.is_clear), key=_evidence))

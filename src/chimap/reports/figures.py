@@ -257,16 +257,19 @@ def horizontal_bars(
     axes: Axes,
     names: Sequence[object],
     values: np.ndarray,
+    texts: Sequence[str],
     *,
     height: float = 0.62,
     room: float = 1.0,
     longest: int = 28,
-) -> np.ndarray:
-    """Draw non-negative values as named bars, the first on top, with room for numbers; return their places."""
+    colours: str | Sequence[str] = GOOD,
+) -> None:
+    """Draw non-negative values as named bars, the first on top, with room for a text beside each."""
     places = np.arange(len(names))
-    axes.barh(places, values, height=height, color=GOOD)
+    axes.barh(places, values, height=height, color=colours)
     largest = max(float(values.max(initial=0.0)), 1e-300)
     axes.set(xlim=(0, largest * room), ylim=(len(names) - 0.5, -0.5), xticks=[])
     axes.set_yticks(places, [one_line(name, longest) for name in names])
     axes.spines["bottom"].set_visible(False)
-    return places
+    for place, value, text in zip(places, values, texts, strict=True):
+        write_beside(axes, place, float(value), text, INK if value > 0 else MUTED)

@@ -464,10 +464,8 @@ def channel_weights(channels: ChannelWeights) -> str:
     """Draw the share of each channel in the sum of all kernel weights as bars."""
     shares = channels.shares
     with drawing(360, 26 * shares.size + 10) as (figure, axes):
-        places = horizontal_bars(axes, channels.names, shares, room=1.2)
-        for place, share in zip(places, shares, strict=True):
-            text, colour = (percent(share), INK) if share > 0 else ("not used", MUTED)
-            write_beside(axes, place, share, text, colour)
+        texts = [percent(share) if share > 0 else "not used" for share in shares]
+        horizontal_bars(axes, channels.names, shares, texts, room=1.2)
         listed = ", ".join(f"{one_line(n)} {percent(s)}" for n, s in zip(channels.names, shares, strict=True))
         return to_svg(figure, "channels", f"Share of each channel in the kernel weights: {listed}.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chimap._formatting import percent
 from chimap.explain.stability import THRESHOLD
 from chimap.reports.explanation import ModelExplanation
-from chimap.reports.figures import LONGEST_NAME, MUTED, drawing, horizontal_bars, to_svg, write_beside
+from chimap.reports.figures import LONGEST_NAME, MUTED, drawing, horizontal_bars, to_svg
 from chimap.reports.section import Figure, Section, folded
 
 _DRAWN = 20  # bins that are drawn
@@ -37,9 +37,7 @@ def share_bars(explanation: ModelExplanation) -> str:
     order = found.ranked[:_DRAWN]
     names, shares = [str(found.names[i]) for i in order], found.shares[order]
     with drawing(250, 22 * len(names)) as (figure, axes):
-        places = horizontal_bars(axes, names, shares, height=0.66, room=1.25, longest=LONGEST_NAME)
-        for place, share in zip(places, shares, strict=True):
-            write_beside(axes, place, share, percent(share))
+        horizontal_bars(axes, names, shares, [*map(percent, shares)], height=0.66, room=1.25, longest=LONGEST_NAME)
         axes.axvline(THRESHOLD, color=MUTED, linewidth=0.8, linestyle="--")
         listed = ", ".join(f"{name} {percent(share)}" for name, share in zip(names, shares, strict=True))
         return to_svg(figure, "stability", f"Share of halves that choose each bin: {listed}.")

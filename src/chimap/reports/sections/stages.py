@@ -8,7 +8,7 @@ import numpy as np
 
 from chimap._formatting import one_line, percent, seconds
 from chimap.reports.evaluation import Evaluation
-from chimap.reports.figures import drawing, horizontal_bars, to_svg, write_beside
+from chimap.reports.figures import drawing, horizontal_bars, to_svg
 from chimap.reports.measures import Metrics
 from chimap.reports.section import Figure, Section, Table
 
@@ -36,9 +36,7 @@ def stage_times(stages: Mapping[str, float]) -> str:
     total = times.sum()
     shares = times / total if total > 0 else np.zeros(len(names))
     with drawing(200, 28 * len(names)) as (figure, axes):
-        places = horizontal_bars(axes, names, shares)
-        for place, time, share in zip(places, times, shares, strict=True):
-            text = f"{seconds(time)} · {percent(share, 0 if share >= 0.1 else 1)}"
-            write_beside(axes, place, share, text, gap=7)
+        told = [f"{seconds(t)} · {percent(p, 0 if p >= 0.1 else 1)}" for t, p in zip(times, shares, strict=True)]
+        horizontal_bars(axes, names, shares, told)
         listed = ", ".join(f"{one_line(n)} {seconds(t)}" for n, t in zip(names, times, strict=True))
         return to_svg(figure, "stages", f"Time per stage: {listed}; {seconds(total)} in total.")
