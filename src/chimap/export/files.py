@@ -162,7 +162,7 @@ def _write_tables(parts: ModelParts, path: Path, wanted: Wanted) -> Written:
 
 
 def _write_page(parts: ModelParts, path: Path, wanted: Wanted) -> Written:
-    tables = bin_tables(parts, wanted.tolerance)
+    tables = bin_tables(parts, wanted.tolerance, "a page")
     comparison = compare_tables(tables, parts) if wanted.check else None
     write_page(tables, parts, path, wanted.path.stem)
     return comparison, tables.bound

@@ -100,8 +100,10 @@ class BinTables:
         return sign[:, None] * terms
 
 
-def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
+def bin_tables(parts: ModelParts, tolerance: float, holder: str = "tables") -> BinTables:
     """Return the tables of an additive model within ``tolerance`` (see ``HistogramClassifier.compile``).
+
+    A refusal names ``holder``, what the tables are for.
 
     Raises
     ------
@@ -110,11 +112,9 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         blocks may be negative.
     """
     normalize, factors = parts.preparation.normalize, parts.preparation.factors
+    refused = f"{holder} cannot hold this model"
     if normalize is not None and normalize.joins_bins and len(parts.preparation.parts) > 1:
-        raise InputError(
-            "tables hold functions of single bins, but this model normalises each of its blocks by the block's sum: "
-            "export it as ONNX."
-        )
+        raise InputError(f"{refused}: it normalises each of its blocks by the block's sum. Export it as ONNX.")
     common: JSON = {
         "intercept": np.asarray(parts.intercept, np.float64),
         "output_names": parts.output_names,
@@ -126,11 +126,12 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
     if known is not None:
         is_signed = bool(psi.kernel_.is_signed)
         return _of_rows_as_they_come(BinTables(*known, np.zeros(parts.n_bins), is_signed=is_signed, **common), factors)
-    functions = BinFunctions(psi, parts.coef)
+    try:
+        functions = BinFunctions(psi, parts.coef)
+    except InputError as error:
+        raise InputError(f"{refused}: {error}") from None
     if functions.is_mixed:
-        raise InputError(
-            "tables cannot mix blocks that take negative values with blocks that do not: export the model as ONNX."
-        )
+        raise InputError(f"{refused}: some of its blocks take negative values, and others do not. Export it as ONNX.")
     # The line through a function's values at both ends of a piece errs up to twice as much as the best line there.
     pieces = line_tables(functions, parts.intercept, tolerance / 2)
     grid = grid_of(pieces)
