@@ -2,8 +2,8 @@
 
 A generated .npy file of float32 histograms (2.6 GB; fewer rows with --rows) is fitted in its own process, with the
 strength chosen by five folds. The process notes its resident size and the rows done twice per second. The size is that
-of the whole process, including interpreter and libraries. results/flat_memory.png shows memory and time over the
-rows. The file lies in --folder and is kept for the next run.
+of the whole process, including interpreter and libraries. results/flat_memory.png shows memory and time over all
+rows; with fewer, --plot names another picture. The file lies in --folder and is kept for the next run.
 """
 
 import argparse
@@ -46,8 +46,10 @@ parser.add_argument("--bins", type=int, default=64)
 parser.add_argument("--components", type=int, default=1024)
 parser.add_argument("--memory", default="512MiB")
 parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
-parser.add_argument("--plot", type=Path, default=Path(__file__).parents[1] / "results/flat_memory.png")
+parser.add_argument("--plot", type=Path)
 options = parser.parse_args()
+if options.plot is None and options.rows == parser.get_default("rows"):
+    options.plot = Path(__file__).parents[1] / "results/flat_memory.png"
 
 path = options.folder / f"flat-{options.rows}x{options.bins}.npy"
 labels = path.with_name(path.stem + "_labels.npy")
@@ -76,8 +78,12 @@ report(
 )
 print(f"  {1 / slope:,.0f} rows/s; stages { {k: round(v, 1) for k, v in found['seconds'].items()} }")
 
+import matplotlib.style  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
+from benchmarks.accuracy import STYLE  # noqa: E402
+
+matplotlib.style.use(STYLE)
 figure = Figure(figsize=(7, 3), layout="constrained")
 memory, seconds = figure.subplots(1, 2)
 memory.plot(rows / 1e6, sizes / 2**20, color="#0b6e99")
@@ -89,5 +95,6 @@ seconds.plot(rows / 1e6, np.polyval((slope, start), rows), color="#b3401f", line
 seconds.set(xlabel="million rows", ylabel="seconds", xlim=(0, None), ylim=(0, None))
 for axes in (memory, seconds):
     axes.spines[["top", "right"]].set_visible(False)
-figure.savefig(options.plot, dpi=110)
-print(f"  {options.plot}")
+if options.plot is not None:
+    figure.savefig(options.plot, dpi=110)
+    print(f"  {options.plot}")

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.accuracy import STYLE
 from benchmarks.papers._chi2_page import DIMENSIONS, METHODS, SETS, TERMS, Cells
 
 COLOURS = dict(zip(METHODS[1:], ("#8f8f8f", "#d98c2b", "#b3401f", "#0b6e99"), strict=True))
@@ -12,6 +14,7 @@ COLOURS = dict(zip(METHODS[1:], ("#8f8f8f", "#d98c2b", "#b3401f", "#0b6e99"), st
 
 def draw(known: Cells, path: Path) -> None:
     """Draw a row of panels for each set that has been computed."""
+    matplotlib.style.use(STYLE)
     names = [name for name in SETS if f"{name}/errors" in known]
     figure = Figure(figsize=(9, 3.3 * len(names)), layout="constrained")
     for (error, accuracy), name in zip(figure.subplots(len(names), 2, squeeze=False), names, strict=True):
@@ -22,7 +25,7 @@ def draw(known: Cells, path: Path) -> None:
             beside = np.add(terms, aside)  # a shift, so that the error bars of the methods can be told apart
             accuracy.errorbar(beside, means, deviations, fmt="o-", color=colour, markersize=4, capsize=2)
         exact = 100 * known[f"{name}/exact"]["Exact exp-chi2"]
-        accuracy.axhline(exact, color="#333333", linestyle="--", linewidth=1)
+        accuracy.axhline(exact, color="#7f848c", linestyle="--", linewidth=1)
         accuracy.annotate("exact kernel", (TERMS[-2] + 1, exact), xytext=(0, 3), textcoords="offset points", fontsize=8)
         title = SETS[name].split(";")[0]
         error.set(title=f"{title}: error of k", xlabel="terms per bin", ylabel="relative error", yscale="log")
