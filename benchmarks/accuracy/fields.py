@@ -179,6 +179,25 @@ class TanimotoMachine:
         return np.asarray(self.machine.predict(tanimoto(X, self.X)))
 
 
+class CellTypist:
+    """CellTypist with its usual settings; 1.7 needs scikit-learn before 1.8."""
+
+    def __init__(self, X: Any, y: np.ndarray, scoring: str):
+        import celltypist
+
+        self.names = [f"gene {i}" for i in range(X.shape[1])]
+        self.model = celltypist.train(log_cp10k(X), labels=y.astype(str), genes=self.names)
+
+    def predict(self, X: Any) -> np.ndarray:
+        import celltypist
+        from anndata import AnnData
+
+        cells = AnnData(log_cp10k(X))
+        cells.var_names = self.names
+        found = celltypist.annotate(cells, model=self.model).predicted_labels["predicted_labels"]
+        return found.to_numpy().astype(int)
+
+
 RIVALS: dict[str, Callable[[Any, np.ndarray, str], Any]] = {
     "forest": forest,
     "lightgbm": lightgbm,
@@ -187,6 +206,7 @@ RIVALS: dict[str, Callable[[Any, np.ndarray, str], Any]] = {
     "tf-idf + svm": tf_idf_svm,
     "log-cp10k + logistic": logistic(log_cp10k),
     "tanimoto svm": TanimotoMachine,
+    "celltypist": CellTypist,
 }
 MICROBES = ("forest", "lightgbm", "clr + logistic", "presence + logistic")
 RIVALS_OF = {
@@ -195,7 +215,7 @@ RIVALS_OF = {
     "text": ("tf-idf + svm",),
     "peptides": ("forest", "lightgbm", "tanimoto svm"),
     "molecules": ("forest", "lightgbm", "tanimoto svm"),
-    "cells": ("forest", "lightgbm", "log-cp10k + logistic"),
+    "cells": ("forest", "lightgbm", "log-cp10k + logistic", "celltypist"),
 }
 
 
