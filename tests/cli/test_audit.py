@@ -53,13 +53,17 @@ def test_the_first_line_says_what_tells_the_label(deep, tmp_path):
 
 
 def test_what_cannot_be_audited_is_said(deep):
-    unlabelled, page = run_many(
+    (deep / "one.csv").write_text("".join(line for line in (deep / "samples.csv").open() if "sick" not in line))
+    unlabelled, page, one = run_many(
         [
             ["audit", "samples.csv", "--labels", "nothing"],
             ["audit", "samples.csv", "--labels", "disease", "--report", "samples.csv"],
+            ["audit", "one.csv", "--labels", "disease", "--exclude", "study"],
         ],
         deep,
     )
-    assert [done.code for done in (unlabelled, page)] == [2, 2]
+    assert [done.code for done in (unlabelled, page, one)] == [2, 2, 2]
+    assert "one.csv: one class only: all labels are well" in one.err
+    assert "Check --labels" in one.err
     assert "nothing" in unlabelled.err
     assert "samples.csv" in page.err

@@ -49,10 +49,10 @@ def test_new_rows_are_scaled_as_those_of_the_fit_and_unknown_levels_say_nothing(
 
 
 def test_what_says_nothing_is_left_out_and_names_of_rows_are_refused():
-    with pytest.warns(DataWarning, match="'same' the same in all rows"):
+    with pytest.warns(DataWarning, match="all rows have the same 'same', which is left out"):
         covariates = Covariates.fitted(table_of_values({"same": np.ones(N), "age": AGE}, N), "linear")
     assert covariates.names == ["age"]
-    with pytest.raises(DataError, match="'same' the same in all rows: leave them out"):
+    with pytest.raises(DataError, match=r"all rows have the same 'same'\. Name others"):
         Covariates.fitted(table_of_values({"same": ["u"] * N}, N), "linear")
     names = table_of_values({"subject": [f"s{i}" for i in range(N)]}, N)
     with pytest.raises(DataError, match=r"'subject': 60 levels in 60 rows, 60 of them in one row only"):

@@ -48,7 +48,8 @@ class Answer(Page):
 
     def details(self) -> dict[str, Mapping[str, object]]:
         """Return facts about the rows, the settings, and the versions."""
-        return {"Data": self.data, "Settings": self.settings, "Versions": self.versions}
+        known = {name: fact for name, fact in self.data.items() if fact is not None}
+        return {"Data": known, "Settings": self.settings, "Versions": self.versions}
 
     def lines(self) -> dict[str, str | None]:
         """Return what a terminal shows of it in lines of text by name; None for those that do not apply."""

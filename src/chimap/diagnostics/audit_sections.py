@@ -31,7 +31,8 @@ def shortcut_table(audit: Audit) -> Section:
         "What the score may rest on",
         f"{audit.measure} of machines that see nothing but totals, filled bins, groups, covariates or the order of the "
         "rows; of the counts; and of what the counts tell beyond each of them. Rows are left out"
-        f"{_OF_GROUPS if audit.rows.groups is not None else '; standard errors count rows'}.",
+        f"{_OF_GROUPS if audit.rows.groups is not None else '; standard errors count rows'}. The machine is "
+        f"{audit.data['machine']}.",
         (Figure(lambda: shortcut_figure(audit), caption=_COLOURS),),
         folded(("What is known", audit.measure, "Standard error"), cells, "lines"),
         note=" ".join(f"{note[0].upper()}{note[1:]}." for note in audit.notes),
@@ -103,6 +104,10 @@ def _row(audit: Audit, row: int) -> tuple[str, str]:
     return str(audit.rows.names[row]), words(audit.rows.y[row])
 
 
+def _factor(audit: Audit) -> str:
+    return "one factor" if len(audit.rows.blocks) == 1 else "the factor of each block"
+
+
 def deciding(audit: Audit) -> Section:
     """Return the rows that decide most."""
     found = audit.doubtful
@@ -119,7 +124,7 @@ def deciding(audit: Audit) -> Section:
     return Section(
         "Rows that decide most",
         "How far the left-out outputs of all other rows move when this row goes too, as their root mean square, and "
-        "the number of answers that change: exactly, by downdates of one factor.",
+        f"the number of answers that change: exactly, by downdates of {_factor(audit)}.",
         tables=folded(("Row", "Label", "Outputs move by", "Answers that change"), cells, "rows", _KINDS[1:]),
         lines={"decides most": told + (f", and {n_changed} answers change" if n_changed else "")},
         layout="wide-table",
@@ -166,7 +171,7 @@ def groups(audit: Audit) -> Section | None:
     return Section(
         "What each group is worth",
         f"The {measure} on a group of the machine of all others, and how much higher that on all other groups is with "
-        "this group than without it, each left out in turn: exactly, by downdates of one factor."
+        f"this group than without it, each left out in turn: exactly, by downdates of {_factor(audit)}."
         + (f" Without {harm} the others are better." if harm else ""),
         (Figure(lambda: groups_figure(found, order[:_LISTED_GROUPS]), title="Who helps whom", caption=_HELPS),),
         folded(("Group", "Rows", f"{measure} on it", "Worth to the others", "Standard error"), cells, "groups"),

@@ -231,14 +231,19 @@ def score_of_classes(y: np.ndarray, classes: np.ndarray | None) -> OutputScore:
     return MeanScore((y[:, None] == classes).astype(float), np.array([0, 1]), "roc_auc")
 
 
-def _checked_classes(model: Model, y: np.ndarray, name: str) -> np.ndarray | None:
-    if y.ndim != 1 or model.n_outputs != (1 if model.answers.classes is None else model.task.n_targets):
-        raise DataError(f"{name}: an audit takes one label for each row: fit a model of one task, and audit that.")
-    found = np.unique(y)
-    if found.size < 2:
+def check_labels_vary(y: np.ndarray, name: str) -> None:
+    """Raise DataError for rows ``name`` that all have the same label."""
+    if y.ndim == 1 and np.unique(y).size < 2:
         raise DataError(
             Message("{}: one class only: all labels are {!s}, so nothing tells rows apart. Check {labels}.", name, y[0])
         )
+
+
+def _checked_classes(model: Model, y: np.ndarray, name: str) -> np.ndarray | None:
+    if y.ndim != 1 or model.n_outputs != (1 if model.answers.classes is None else model.task.n_targets):
+        raise DataError(f"{name}: an audit takes one label for each row: fit a model of one task, and audit that.")
+    check_labels_vary(y, name)
+    found = np.unique(y)
     if y.size < 3 or (model.answers.classes is not None and y.size < 2 * found.size):
         raise DataError(f"{name}: {y.size} rows are too few to leave any out. An audit takes two rows of each class.")
     return None if model.answers.classes is None else found

@@ -75,14 +75,11 @@ class TwoGroups:
         a, b = map(one_line, self.groups)
         return f"{a} and {b}: MMD² = {number(self.mmd2, 3)}, p = {number(self.p, 3)}"
 
-    def top(self, n: int) -> list[str]:
-        """Return a line for each of the n bins that make most of the difference."""
-        lines = []
-        for i, name in enumerate(self.bins[:n]):
-            what = f"r = {self.correlations[i]:+.2f}" if self.shares is None else percent(self.shares[i])
-            more = self.groups[int(self.means[i, 1] > self.means[i, 0])]
-            lines.append(f"{one_line(name, 40)}: {what}, more in {one_line(more)}")
-        return lines
+    def more_in(self, n: int, longest: int | None = None) -> list[str]:
+        """Return of each of the n bins that make most of the difference how much it is, and the group with more."""
+        whats = [f"r = {r:+.2f}" for r in self.correlations] if self.shares is None else map(percent, self.shares)
+        more = [one_line(self.groups[int(means[1] > means[0])], longest) for means in self.means[:n]]
+        return [f"{what}, more in {group}" for what, group in zip(whats, more, strict=False)]
 
 
 def two_groups(

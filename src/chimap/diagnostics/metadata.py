@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from chimap._frames import is_frame, names_of
 from chimap._messages import Message, Parameter, shown
-from chimap._types import MatrixLike
+from chimap._types import ArrayLike, MatrixLike
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.data.covariates import table_of_columns, table_of_values, unwrapped
@@ -79,22 +79,19 @@ def _read(source: Source, names: list[str], role: str, metadata: Metadata) -> Co
         return table_of_columns(source, names, role)
     if isinstance(metadata, str | os.PathLike):
         return table_of_columns(source, [f"{os.fspath(metadata)}::{name}" for name in names], role)
-    there = [*map(str, names_of(metadata))] if is_frame(metadata) else [*map(str, metadata)]  # type: ignore[call-overload]
+    there: dict[str, ArrayLike]
+    if is_frame(metadata):
+        there = {str(name): column_of(metadata, place) for place, name in enumerate(names_of(metadata))}  # type: ignore[arg-type]
+    else:
+        there = {str(name): values for name, values in cast("Mapping[object, ArrayLike]", metadata).items()}
     columns = {}
     for name in names:
         column, _ = unwrapped(name)
         if column not in there:
-            raise NoColumnError(
-                Message(
-                    "{metadata} has no column {!r} for {}{}.",
-                    column,
-                    Parameter(role),
-                    instead(column, there, f"there are {shown(there)}"),
-                )
-            )
-        columns[name] = column_of(metadata, there.index(column)) if is_frame(metadata) else metadata[column]  # type: ignore[index]
-    factors = [name for name in names if unwrapped(name)[1]]
-    return table_of_values(columns, source.n_rows, factors)
+            others = instead(column, [*there], f"there are {shown([*there])}")
+            raise NoColumnError(Message("{metadata} has no column {!r} for {}{}.", column, Parameter(role), others))
+        columns[name] = there[column]
+    return table_of_values(columns, source.n_rows, [name for name in names if unwrapped(name)[1]])
 
 
 def complete_rows(source: Source, table: CovariateTable) -> tuple[Source, CovariateTable, tuple[str, ...]]:

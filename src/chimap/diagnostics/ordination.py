@@ -218,8 +218,8 @@ def draw(found: Ordination, axes: Axes, most: int | None) -> None:
     axes.margins(0.04)
     if axes.get_legend_handles_labels()[1]:
         title = None if found.settings["colour"] in (None, "given") else str(found.settings["colour"])
-        legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, markerscale=1.4, title=title)
-        legend.set_alignment("left")
+        below = {"bbox_to_anchor": (-0.02, -0.16), "ncols": 2, "alignment": "left"}
+        axes.legend(loc="upper left", borderaxespad=0, markerscale=1.4, title=title, **below)
 
 
 def _plane(coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

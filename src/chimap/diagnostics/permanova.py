@@ -23,8 +23,6 @@ from chimap._formatting import number, one_line, percent
 from chimap._messages import Message
 from chimap._progress import Progress
 from chimap._validation import DataError, check_positive
-from chimap.data import Source
-from chimap.data.source import CovariateTable
 from chimap.diagnostics.answer import Answer
 from chimap.diagnostics.coordinates import KernelCoordinates, RowsInKernel, permuted_squares, square_lengths
 from chimap.diagnostics.difference import TwoGroups, two_groups
@@ -38,7 +36,6 @@ from chimap.selection.shuffles import Shuffles, p_value
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from chimap.models.model import Model
     from chimap.models.predictor import Predictor
 
 FloatOrArray = TypeVar("FloatOrArray", float, np.ndarray)
@@ -267,9 +264,11 @@ def permanova(
     ([('site', 1, True), ('age', 1, False)], 'bin 2')
     """
     check_positive(permutations, "permutations", integer=True)
-    first, asked = [] if covariates is None else covariate_terms(covariates), terms_of(formula)
+    first, asked, roles = covariate_terms(covariates), terms_of(formula), columns_asked(formula, covariates, strata)
     machine = None if model is None else getattr(model, "fitted", model).exact
-    source, table, notes = _with_columns(X, first, asked, strata, metadata, machine)
+    source = opened(X, [name for names in roles.values() for name in names], machine)
+    given = {} if strata is None or isinstance(strata, str) else {"strata": strata}
+    source, table, notes = complete_rows(source, columns_of(source, roles, metadata, given))
     values = dict(zip(table.names, table.values, strict=True))
     within = None if strata is None else values[strata if isinstance(strata, str) else "strata"].data
     design, shuffles = Design.of(first, asked, table), Shuffles.within(within, source.n_rows)
@@ -308,30 +307,22 @@ def permanova(
     )
 
 
-def _with_columns(
-    X: Data,
-    first: list[tuple[str, ...]],
-    asked: list[tuple[str, ...]],
-    strata: str | np.ndarray | None,
-    metadata: Metadata,
-    machine: Model | None,
-) -> tuple[Source, CovariateTable, tuple[str, ...]]:
-    """Return the rows that have a value in every column that is named, these columns, and what to say of the others."""
-    covariates = columns_in(first)
-    roles = {"covariates": covariates, "formula": [name for name in columns_in(asked) if name not in covariates]}
-    given = {}
-    if isinstance(strata, str):
-        roles["strata"] = [] if strata in [*covariates, *roles["formula"]] else [strata]
-    elif strata is not None:
-        given = {"strata": strata}
-    source = opened(X, [name for names in roles.values() for name in names], machine)
-    return complete_rows(source, columns_of(source, roles, metadata, given))
+def columns_asked(
+    formula: str, covariates: str | Sequence[str] | None, strata: str | np.ndarray | None
+) -> dict[str, list[str]]:
+    """Return the columns that are named, by the parameter that names them."""
+    return {
+        "covariates": columns_in(covariate_terms(covariates)),
+        "formula": columns_in(terms_of(formula)),
+        "strata": [strata] if isinstance(strata, str) else [],
+    }
 
 
-def covariate_terms(covariates: str | Sequence[str]) -> list[tuple[str, ...]]:
+def covariate_terms(covariates: str | Sequence[str] | None) -> list[tuple[str, ...]]:
     """Return the terms of covariates: names in a list or a text with commas, or a formula."""
-    text = covariates.replace(",", "+") if isinstance(covariates, str) else "+".join(covariates)
-    return terms_of(text)
+    if covariates is None:
+        return []
+    return terms_of(covariates.replace(",", "+") if isinstance(covariates, str) else "+".join(covariates))
 
 
 def _notes_on_orders(design: Design, shuffles: Shuffles, n_permutations: int) -> tuple[str, ...]:
@@ -436,7 +427,7 @@ def terms(found: Permanova) -> Section:
         f"sums of squares).{given} p is the share of {found.settings['permutations']:,} permutations{within} of the "
         "rows, without what earlier terms explain, with as large an F.",
         (Figure(lambda: explained_figure(found)),),
-        (Table(["Term", "Df", "Sum of squares", *heads[3:]], lines),),
+        (Table(["Term", "Df", "Sum of squares", *heads[3:]], lines, ("text", "extra", "extra", *["number"] * 3)),),
         " ".join(found.notes),
         lines={"kernel": str(found.data["kernel"]), "terms": text_table([heads, *lines])},
         lead=found.sentence,
@@ -463,9 +454,8 @@ def dispersion(found: Permanova) -> Section | None:
         pairs = sorted(zip(each.groups, each.counts, each.distances, strict=True), key=lambda line: -line[2])
         lines = [(one_line(group), f"{n:,}", number(distance)) for group, n, distance in pairs]
         caption = f"{each.term}: F = {number(each.f, 3)}, p = {number(each.p, 3)}"
-        tables += folded(
-            ("Group", "Rows", "Mean distance to its mean row"), lines, "groups", caption=caption, whole=caption
-        )
+        heads, kinds = ("Group", "Rows", "Mean distance to its mean row"), ("text", "extra", "number")
+        tables += folded(heads, lines, "groups", kinds, caption=caption, whole=caption)
     return Section(
         "Dispersion",
         "Are the groups spread alike? Where they are not, p of the terms may tell of spread and not of place, above "
@@ -485,12 +475,17 @@ def difference(found: Permanova) -> Section | None:
     if two is None:
         return None
     a, b = map(one_line, two.groups)
-    shares = [""] * two.bins.size if two.shares is None else [percent(share) for share in two.shares]
-    heads = ("Bin", "Share of MMD²", f"Mean in {a}", f"Mean in {b}", "Correlation")
+    more_in = two.more_in(_BINS_IN_TERMINAL)
+    told = [f"{one_line(name, 40)}: {text}" for name, text in zip(two.bins, more_in, strict=False)]
+    heads = ("Bin", f"Mean in {a}", f"Mean in {b}", "Correlation")
     lines = [
-        (one_line(name), share, number(float(means[0]), 3), number(float(means[1]), 3), number(float(r), 2))
-        for name, share, means, r in zip(two.bins, shares, two.means, two.correlations, strict=True)
+        (one_line(name), *(number(float(mean), 3) for mean in means), number(float(r), 2))
+        for name, means, r in zip(two.bins, two.means, two.correlations, strict=True)
     ][: 10 * _BINS_SHOWN]
+    kinds = ("text", "extra", "extra", "number")
+    if two.shares is not None:
+        heads, kinds = (*heads[:1], "Share of MMD²", *heads[1:]), (*kinds[:1], "number", *kinds[1:])
+        lines = [(line[0], percent(share), *line[1:]) for line, share in zip(lines, two.shares, strict=False)]
     way = (
         "Bins are sorted by their correlation with the witness function, as the kernel is no sum over bins."
         if two.shares is None
@@ -503,8 +498,8 @@ def difference(found: Permanova) -> Section | None:
         f"{number(two.mmd2, 3)} (maximum mean discrepancy, MMD²), p = {number(two.p, 3)}. {way} The correlation is "
         f"that with the witness function: positive for bins that are larger in {a}.",
         (Figure(lambda: difference_figure(two)),),
-        folded(heads, lines, "bins"),
-        lines={"difference": two.in_words, "bins": "\n".join(two.top(_BINS_IN_TERMINAL))},
+        folded(heads, lines, "bins", kinds),
+        lines={"difference": two.in_words, "bins": "\n".join(told)},
         layout="stack",
     )
 
@@ -513,13 +508,8 @@ def difference_figure(two: TwoGroups) -> str:
     """Draw the bins that make most of the difference, in the colour of the group that has more of them."""
     names = [one_line(name) for name in two.bins[:_BINS_SHOWN]]
     values = (np.abs(two.correlations) if two.shares is None else two.shares)[: len(names)]
-    is_more_in_b = [means[1] > means[0] for means in two.means[: len(names)]]
-    texts = [
-        f"{number(float(value), 2) if two.shares is None else percent(float(value))}, "
-        f"more in {one_line(two.groups[int(is_b)], 20)}"
-        for value, is_b in zip(values, is_more_in_b, strict=True)
-    ]
+    colours = [GOOD if means[0] >= means[1] else BAD for means in two.means[: len(names)]]
     what = "Correlation with the witness function" if two.shares is None else "Share of the difference"
     with drawing(380, 26 * len(names)) as (figure, axes):
-        horizontal_bars(axes, names, values, texts, room=1.6, colours=[BAD if is_b else GOOD for is_b in is_more_in_b])
+        horizontal_bars(axes, names, values, two.more_in(len(names), 20), room=1.6, colours=colours)
         return to_svg(figure, "permanova-bins", f"{what}: {', '.join(names)}.")

@@ -236,10 +236,10 @@ def codes_of(table: CovariateTable) -> tuple[CovariateCode, ...]:
             codes.append(CovariateCode.of(name, values))
     if not codes:
         raise DataError(
-            Message("{covariates}: {} the same in all rows: leave them out.", ", ".join(map(repr, constant)))
+            Message("{covariates}: all rows have the same {}. Name others, or none.", " and ".join(map(repr, constant)))
         )
     if constant:
-        say([f"covariates: {', '.join(map(repr, constant))} the same in all rows, and left out."])
+        say([f"covariates: all rows have the same {' and '.join(map(repr, constant))}, which is left out."])
     return tuple(codes)
 
 

@@ -112,10 +112,8 @@ class Downdates(ABC):
 
         The sets have none of these rows, whose outputs are NaN.
         """
-        outputs, across = np.full(self.Y.shape, np.nan), self.block(gone, slice(None))
-        solved = np.linalg.solve(across[:, gone], np.column_stack([across, self.duals[gone]]))
-        moved, residuals = solved[:, : self.n_rows], solved[:, self.n_rows :]
-        duals = self.duals - across.T @ residuals
+        across, moved, residuals = self._leaving(gone)
+        outputs, duals = np.full(self.Y.shape, np.nan), self.duals - across.T @ residuals
         for rows in sets:
             left = self.block(rows, rows) - across[:, rows].T @ moved[:, rows]
             outputs[rows] = self.Y[rows] - np.linalg.solve(left, duals[rows])
@@ -127,12 +125,16 @@ class Downdates(ABC):
         Where row i goes, they change by u_i (a_i - q_i) / (M_ii - s_i) with u = M_hh^-1 M_hi, q_i = M_ih e_h and
         s_i = M_ih u_i; the change by a row of the held ones is 0.
         """
-        across = self.block(held, slice(None))
-        solved = np.linalg.solve(across[:, held], np.column_stack([across, self.duals[held]]))
-        u, residuals = solved[:, : self.n_rows], solved[:, self.n_rows :]
+        across, u, residuals = self._leaving(held)
         left = self.diagonal() - (across * u).sum(axis=0)
         left[held] = np.inf
         return np.asarray(u[:, :, None] * ((self.duals - across.T @ residuals) / left[:, None])[None])
+
+    def _leaving(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return M_S. (m, n) of rows that leave, M_SS^-1 M_S. and their residuals M_SS^-1 a_S (m, t)."""
+        across = self.block(rows, slice(None))
+        solved = np.linalg.solve(across[:, rows], np.column_stack([across, self.duals[rows]]))
+        return across, solved[:, : self.n_rows], solved[:, self.n_rows :]
 
 
 @dataclass(frozen=True, eq=False)

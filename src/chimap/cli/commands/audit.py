@@ -56,12 +56,13 @@ def audit(
     from chimap._validation import DataError
     from chimap.cli import data_rows
     from chimap.data.labelled import labels_of
+    from chimap.diagnostics.audited import check_labels_vary
 
     outputs.check_outputs({"--report": report}, (data, labels, model), overwrite)
     settings.check()
     fitted = None if model is None else load(model, kind="model").set_params(n_jobs=settings.jobs)
     source = data_rows.open_data(data, labels, None if fitted is None else fitted.fitted, table=roles, silent=json)
-    labels_of(source)  # without labels, its error says how to name them
+    check_labels_vary(labels_of(source), source.name)  # without labels, the error says how to name them
     data_rows.warn_of_groups(source, roles)
     progress = show.progress(json)
     parts = data_rows.Parts.of(source, 0.0, settings.seed, roles)

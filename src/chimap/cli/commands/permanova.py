@@ -64,14 +64,12 @@ def permanova(
       chimap permanova samples.csv --formula diagnosis --model my.model --json
     """
     from chimap.diagnostics import permanova as analysis
-    from chimap.diagnostics.formula import columns_in, terms_of
 
     outputs.check_outputs({"--report": report}, (data, metadata, space.model), overwrite)
     pair = None if between is None else tuple(name.strip() for name in between.split(","))
     if pair is not None and len(pair) != 2:
         raise InputError(f"--between must name two groups with a comma between them; got {between!r}.")
-    first = [] if covariates is None else analysis.covariate_terms(covariates)
-    columns = [*columns_in(first), *columns_in(terms_of(formula)), *([] if strata is None else [strata])]
+    columns = [name for names in analysis.columns_asked(formula, covariates, strata).values() for name in names]
     model = space.loaded()
     source = space.open(data, table, [] if metadata is not None else columns, model, json)
     result = analysis.permanova(
