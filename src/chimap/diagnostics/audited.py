@@ -7,6 +7,7 @@ kernel, whose strength left-out rows choose.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -58,9 +59,22 @@ def without_taught_weights(model: Model, rows: Source) -> Model:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows of a machine: their places (n,) among all, as its kernel sees them, and the machine."""
+    """Rows of a machine.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,)
+        Their places among all.
+    sets : list of ndarray, or None
+        The places of the rows of each group among them; None without groups.
+    values : RowValues
+        As the kernel sees them.
+    machine : Downdates
+        The machine.
+    """
 
     rows: np.ndarray
+    sets: list[np.ndarray] | None
     values: RowValues
     machine: Downdates
 
@@ -123,7 +137,8 @@ class AuditedRows:
 
         def block(places: np.ndarray, alpha: float | None) -> Block:
             values = RowValues.of(model, _arrays.take_rows(X, places))
-            return Block(places, values, values.machine(rows.Y[places], alpha, weights[places]))
+            machine = values.machine(rows.Y[places], alpha, weights[places])
+            return Block(places, rows.sets(places), values, machine)
 
         with threads(model.n_jobs):
             alpha = model.learned.alpha
@@ -202,13 +217,15 @@ class AuditedRows:
         order = np.argsort(self.groups[rows], kind="stable")
         return np.split(order, np.flatnonzero(np.diff(self.groups[rows][order])) + 1)
 
+    def by_block(self, call: Callable[[Block], np.ndarray]) -> np.ndarray:
+        """Return what a function says of the rows of each block (m, ...), in the order of all rows (n, ...)."""
+        places = np.concatenate([block.rows for block in self.blocks])
+        return np.concatenate([call(block) for block in self.blocks])[np.argsort(places)]
+
     @cached_property
     def left_out(self) -> np.ndarray:
         """Outputs (n, t) of each row without it, or without its group."""
-        outputs = np.empty(self.Y.shape)
-        for block in self.blocks:
-            outputs[block.rows] = block.machine.left_out(self.sets(block.rows))
-        return outputs
+        return self.by_block(lambda block: block.machine.left_out(block.sets))
 
     def predicted(self, outputs: np.ndarray) -> np.ndarray:
         """Return the place of the class of outputs (..., t), of two or more; the outputs of numbers themselves."""

@@ -77,9 +77,9 @@ class TwoGroups:
 
     def more_in(self, n: int, longest: int | None = None) -> list[str]:
         """Return of each of the n bins that make most of the difference how much it is, and the group with more."""
-        whats = [f"r = {r:+.2f}" for r in self.correlations] if self.shares is None else map(percent, self.shares)
+        much = [f"r = {r:+.2f}" for r in self.correlations] if self.shares is None else map(percent, self.shares)
         more = [one_line(self.groups[int(means[1] > means[0])], longest) for means in self.means[:n]]
-        return [f"{what}, more in {group}" for what, group in zip(whats, more, strict=False)]
+        return [f"{what}, more in {group}" for what, group in zip(much, more, strict=False)]
 
 
 def two_groups(

@@ -86,11 +86,8 @@ class DoubtfulRows:
 
 def doubtful_rows(rows: AuditedRows) -> DoubtfulRows:
     """Return what is doubtful about each row."""
-    influence, changed = np.zeros(rows.n_rows), np.zeros(rows.n_rows, dtype=np.intp)
-    copies: list[Copies] = []
-    for block in rows.blocks:
-        influence[block.rows], changed[block.rows] = _influence(rows, block)
-        copies += _copies(rows, block)
+    influence, changed = rows.by_block(lambda block: np.column_stack(_influence(rows, block))).T
+    copies = [pair for block in rows.blocks for pair in _copies(rows, block)]
     share = None
     if rows.classes is None:
         p, looks, closest = _of_numbers(rows)
@@ -105,7 +102,7 @@ def doubtful_rows(rows: AuditedRows) -> DoubtfulRows:
         np.lexsort((closest, p)),
         share,
         influence,
-        None if rows.classes is None else changed,
+        None if rows.classes is None else changed.astype(np.intp),
         tuple(sorted(copies, key=lambda pair: pair.distance)),
     )
 
@@ -156,9 +153,7 @@ def p_values_of(probabilities: np.ndarray, place: np.ndarray) -> tuple[np.ndarra
 
 def _of_numbers(rows: AuditedRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return p-values, the left-out outputs, and minus the size of the residuals in their deviations."""
-    variances = np.empty(rows.n_rows)
-    for block in rows.blocks:
-        variances[block.rows] = block.machine.variances(rows.sets(block.rows))
+    variances = rows.by_block(lambda block: block.machine.variances(block.sets))
     scores = np.abs((rows.y - rows.left_out[:, 0]) / np.sqrt(variances))
     scores = scores * _MEDIAN_OF_NORMAL / max(float(np.median(scores)), 1e-30)
     return 2 * norm.sf(scores), rows.left_out[:, 0], -scores
@@ -168,8 +163,7 @@ def _influence(rows: AuditedRows, block: Block) -> tuple[np.ndarray, np.ndarray]
     """Return the influence of the rows of a block, and the number of answers that each changes."""
     n = block.rows.size
     squares, changed = np.zeros(n), np.zeros(n, dtype=np.intp)
-    sets = rows.sets(block.rows)
-    for held in [np.array([row]) for row in range(n)] if sets is None else sets:
+    for held in np.arange(n)[:, None] if block.sets is None else block.sets:
         changes = block.machine.changes(held)
         squares += np.square(changes).sum(axis=(0, 2))
         if rows.classes is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chimap.diagnostics.audited import AuditedRows
+from chimap.diagnostics.audited import AuditedRows, Block
 from chimap.selection.scoring import HeldOutScore, OutputScore
 
 MOST_GROUPS = 60  # that leave in turn, the largest ones
@@ -67,13 +67,16 @@ def group_worth(rows: AuditedRows) -> GroupWorth | None:
 
 def _left_out_without(rows: AuditedRows, group: int) -> np.ndarray:
     """Return the outputs (n, t) of the rows of all other groups, each left out with its group, without one group."""
-    assert rows.groups is not None
-    outputs = np.full(rows.Y.shape, np.nan)
-    for block in rows.blocks:
-        of_rows = rows.groups[block.rows]
-        sets = [members for members in rows.sets(block.rows) or [] if of_rows[members[0]] != group]
-        outputs[block.rows] = block.machine.left_out_without(np.flatnonzero(of_rows == group), sets)
-    return outputs
+    groups = rows.groups
+
+    def without(block: Block) -> np.ndarray:
+        assert groups is not None
+        assert block.sets is not None
+        of_rows = groups[block.rows]
+        sets = [members for members in block.sets if of_rows[members[0]] != group]
+        return block.machine.left_out_without(np.flatnonzero(of_rows == group), sets)
+
+    return rows.by_block(without)
 
 
 def _score(rows: AuditedRows) -> OutputScore:

@@ -21,7 +21,7 @@ from sklearn.preprocessing import SplineTransformer
 
 from chimap._errors import DataError
 from chimap._formatting import counted, one_line, words
-from chimap.diagnostics.audited import AuditedRows, score_of_classes
+from chimap.diagnostics.audited import AuditedRows, Block, score_of_classes
 from chimap.features.covariates import CovariateCode
 from chimap.models.row_values import RowValues
 from chimap.solvers.downdates import Downdates
@@ -150,9 +150,7 @@ def score_told(rows: AuditedRows) -> ShortcutScore | None:
         return None
     names = np.arange(k)
     Y = np.where(rows.groups[:, None] == names, 1.0, -1.0)[:, -1 if k == 2 else 0 :]
-    outputs = np.empty(Y.shape)
-    for block in rows.blocks:
-        outputs[block.rows] = block.machine.for_targets(Y[block.rows]).left_out()
+    outputs = rows.by_block(lambda block: block.machine.for_targets(Y[block.rows]).left_out())
     scored = rows.scored(_or_mean(outputs, Y), score_of_classes(rows.groups, names), by_row=True)
     return ShortcutScore("told", "group", *scored, 0.5)
 
@@ -160,13 +158,13 @@ def score_told(rows: AuditedRows) -> ShortcutScore | None:
 def score_left(rows: AuditedRows, suspect: Suspect) -> ShortcutScore:
     """Return the score of what counts tell that a suspect does not; see the module."""
     columns = suspect.columns - suspect.columns.mean(axis=0)
-    outputs = np.empty(rows.Y.shape)
-    for block in rows.blocks:
+
+    def from_counts(block: Block) -> np.ndarray:
         wide = columns[block.rows] * block.values.width(columns[block.rows])
         both = block.values.beside(wide).machine(block.machine.Y, block.machine.alpha, block.machine.weights)
-        sets = None if suspect.is_group else rows.sets(block.rows)
-        outputs[block.rows] = _from_counts(both, wide, sets)
-    return ShortcutScore("left", suspect.name, *rows.scored(outputs), rows.chance)
+        return _from_counts(both, wide, None if suspect.is_group else block.sets)
+
+    return ShortcutScore("left", suspect.name, *rows.scored(rows.by_block(from_counts)), rows.chance)
 
 
 def _from_counts(machine: Downdates, wide: np.ndarray, sets: list[np.ndarray] | None) -> np.ndarray:

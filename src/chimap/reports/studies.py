@@ -133,14 +133,18 @@ class StudyScores:
         """Name of the score in words."""
         return measure_in_words(self.measure)
 
+    @property
+    def listed(self) -> list[tuple[str, int, float, float]]:
+        """Name, rows and the scores across and within of each study."""
+        return list(zip(self.studies, self.n_rows, self.across, self.within, strict=True))
+
     def lines(self) -> dict[str, str | None]:
         """Return the table and the test in lines of text."""
-        listed = list(zip(self.studies, self.n_rows, self.across, self.within, strict=True))
-        named = [(name, f"{n:,}", *map(_cell, scores)) for name, n, *scores in listed[:STUDIES_NAMED]]
+        named = [(name, f"{n:,}", *map(_cell, scores)) for name, n, *scores in self.listed[:STUDIES_NAMED]]
         means = ("mean", f"{self.n_rows.sum():,}", _cell(self.mean), _cell(self.mean_within))
         rows = text_table([("", "rows", self.name, "within"), *named, means]).splitlines()
-        if len(listed) > STUDIES_NAMED:
-            rows.insert(-1, f"and {len(listed) - STUDIES_NAMED} more; the page, the table and the JSON show all")
+        if len(self.studies) > STUDIES_NAMED:
+            rows.insert(-1, f"and {len(self.studies) - STUDIES_NAMED} more; the page, the table and the JSON show all")
         spread = "" if math.isnan(self.spread) else f" +- {self.spread:.3f}"
         lines: dict[str, str | None] = {"by study": "\n".join(rows)}
         lines["across"] = (
@@ -160,19 +164,17 @@ class StudyScores:
 
     def as_dict(self) -> JSON:
         """Return the scores as JSON types, a dictionary a study."""
-        rows = zip(self.studies, self.n_rows, self.across, self.within, strict=True)
-        return {
+        fields = {
             "measure": self.measure,
-            "studies": [
-                plain({"study": name, "rows": n, "across": across, "within": within})
-                for name, n, across, within in rows
-            ],
-            "mean": plain(self.mean),
-            "spread": plain(self.spread),
-            "mean_within": plain(self.mean_within),
-            "notes": list(self.notes),
+            "studies": [dict(zip(("study", "rows", "across", "within"), line, strict=True)) for line in self.listed],
+            "mean": self.mean,
+            "spread": self.spread,
+            "mean_within": self.mean_within,
+            "notes": self.notes,
             "permutations": self.test and self.test.as_dict(),
         }
+        found: JSON = plain(fields)
+        return found
 
 
 def save_table(by_machine: Mapping[str, StudyScores], path: Path) -> None:
@@ -181,7 +183,7 @@ def save_table(by_machine: Mapping[str, StudyScores], path: Path) -> None:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(("machine", "study", "rows", "measure", "across", "within"))
         for machine, scores in by_machine.items():
-            for study, n, *both in zip(scores.studies, scores.n_rows, scores.across, scores.within, strict=True):
+            for study, n, *both in scores.listed:
                 found = ("" if math.isnan(score) else repr(float(score)) for score in both)
                 lines.writerow((machine, study, n, scores.measure, *found))
 

@@ -17,8 +17,7 @@ def section(evaluation: Evaluation[Metrics]) -> Section | None:
     by = evaluation.studies
     if by is None:
         return None
-    listed = zip(by.studies, by.n_rows, by.across, by.within, strict=True)
-    rows = [(name, f"{n:,}", number(a, 3, zeros=True), number(b, 3, zeros=True)) for name, n, a, b in listed]
+    rows = [(name, f"{n:,}", number(a, 3, zeros=True), number(b, 3, zeros=True)) for name, n, a, b in by.listed]
     means = number(by.mean, 3, zeros=True), number(by.mean_within, 3, zeros=True)
     rows.append(("Mean", f"{by.n_rows.sum():,}", *means))
     rows.append(("Standard deviation", "", number(by.spread, 3, zeros=True), ""))
@@ -73,10 +72,7 @@ def studies_figure(scores: StudyScores) -> str:
         axes.set(ylim=(shown - 0.5, -0.5), xlabel=f"{scores.name}; the dashed line is the mean across studies")
         axes.grid(axis="x")
         axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.24 - 0.5 / shown), borderaxespad=0, fontsize=11.5)
-        listed = ", ".join(
-            f"{one_line(name)} {number(across, 3)} and {number(within, 3)}"
-            for name, across, within in zip(scores.studies, scores.across, scores.within, strict=True)
-        )
+        listed = ", ".join(f"{one_line(name)} {number(a, 3)} and {number(b, 3)}" for name, _, a, b in scores.listed)
         return to_svg(figure, "studies", f"{scores.name} across and within studies: {listed}.")
 
 
