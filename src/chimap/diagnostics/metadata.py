@@ -81,7 +81,7 @@ def _read(source: Source, names: list[str], role: str, metadata: Metadata) -> Co
         return table_of_columns(source, [f"{os.fspath(metadata)}::{name}" for name in names], role)
     there: dict[str, ArrayLike]
     if is_frame(metadata):
-        there = {str(name): column_of(metadata, place) for place, name in enumerate(names_of(metadata))}  # type: ignore[arg-type]
+        there = {str(name): column_of(metadata, place) for place, name in enumerate(names_of(metadata))}
     else:
         there = {str(name): values for name, values in cast("Mapping[object, ArrayLike]", metadata).items()}
     columns = {}

@@ -477,15 +477,15 @@ def difference(found: Permanova) -> Section | None:
     a, b = map(one_line, two.groups)
     more_in = two.more_in(_BINS_IN_TERMINAL)
     told = [f"{one_line(name, 40)}: {text}" for name, text in zip(two.bins, more_in, strict=False)]
-    heads = ("Bin", f"Mean in {a}", f"Mean in {b}", "Correlation")
+    heads, kinds = ["Bin", f"Mean in {a}", f"Mean in {b}", "Correlation"], ["text", "extra", "extra", "number"]
     lines = [
-        (one_line(name), *(number(float(mean), 3) for mean in means), number(float(r), 2))
+        [one_line(name), *(number(float(mean), 3) for mean in means), number(float(r), 2)]
         for name, means, r in zip(two.bins, two.means, two.correlations, strict=True)
     ][: 10 * _BINS_SHOWN]
-    kinds = ("text", "extra", "extra", "number")
     if two.shares is not None:
-        heads, kinds = (*heads[:1], "Share of MMD²", *heads[1:]), (*kinds[:1], "number", *kinds[1:])
-        lines = [(line[0], percent(share), *line[1:]) for line, share in zip(lines, two.shares, strict=False)]
+        shares = ("Share of MMD²", "number", *map(percent, two.shares))
+        for line, share in zip((heads, kinds, *lines), shares, strict=False):
+            line.insert(1, share)
     way = (
         "Bins are sorted by their correlation with the witness function, as the kernel is no sum over bins."
         if two.shares is None
