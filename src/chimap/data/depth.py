@@ -69,17 +69,20 @@ def thinned(counts: CSR, depths: np.ndarray, rng: np.random.Generator) -> CSR:
     >>> few.sum(axis=1).tolist(), few.toarray()[1].tolist()
     ([[10.0], [3.0]], [1.0, 2.0, 0.0])
     """
-    out = counts.copy()
-    totals = totals_of(counts)
-    for row in np.flatnonzero(depths < totals):
-        entries = slice(counts.indptr[row], counts.indptr[row + 1])
-        filled = counts.data[entries].astype(np.int64)
-        if totals[row] < _MOST_DRAWN:
-            out.data[entries] = rng.multivariate_hypergeometric(filled, depths[row])
-        else:
-            out.data[entries] = rng.binomial(filled, depths[row] / totals[row])
-    out.eliminate_zeros()
-    return out
+    out, totals = counts.copy(), totals_of(counts)
+    for row in range(counts.shape[0]):
+        _thin(out, row, totals[row], depths[row], rng)
+    return _arrays.without_zeros(out)
+
+
+def _thin(counts: CSR, row: int, total: int, depth: int, rng: np.random.Generator) -> None:
+    """Leave so many counts of a row with this total, in place."""
+    entries = slice(counts.indptr[row], counts.indptr[row + 1])
+    filled = counts.data[entries].astype(np.int64)
+    if depth < total < _MOST_DRAWN:
+        counts.data[entries] = rng.multivariate_hypergeometric(filled, depth)
+    elif depth < total:
+        counts.data[entries] = rng.binomial(filled, depth / total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,19 +243,10 @@ class WithThinnedCopies(View):
 
     def _thinned(self, X: Rows, rows: np.ndarray) -> Rows:
         """Return rows X at these places, with fewer counts in those that are copies."""
-        copies = np.flatnonzero(rows % self.times)
-        counts = counts_of(_arrays.take_rows(X, copies), self.name)
-        few = [self._copy(counts[[i]], int(row)) for i, row in enumerate(rows[copies])]
-        if _arrays.is_sparse(X):
-            order = np.argsort(np.concatenate([np.flatnonzero(rows % self.times == 0), copies]), kind="stable")
-            kept = _arrays.take_rows(X, np.flatnonzero(rows % self.times == 0))
-            return _arrays.stack_rows([kept, *(_arrays.as_rows(each, X.dtype) for each in few)])[order]
-        out = X.copy()
-        for place, each in zip(copies, few, strict=True):
-            out[place] = each.toarray()[0]
-        return out
-
-    def _copy(self, row: CSR, place: int) -> CSR:
-        rng = np.random.default_rng([self._seed, place])
-        share = np.exp(rng.uniform(np.log(LEAST_SHARE), np.log(LARGEST_SHARE)))
-        return thinned(row, np.maximum(1, np.ceil(share * totals_of(row))).astype(np.int64), rng)
+        counts = counts_of(X, self.name)
+        totals = totals_of(counts)
+        for i in np.flatnonzero(rows % self.times):
+            rng = np.random.default_rng([self._seed, int(rows[i])])
+            share = np.exp(rng.uniform(np.log(LEAST_SHARE), np.log(LARGEST_SHARE)))
+            _thin(counts, i, totals[i], max(1, int(np.ceil(share * totals[i]))), rng)
+        return _arrays.like(_arrays.as_rows(_arrays.without_zeros(counts), X.dtype), X)

@@ -51,7 +51,7 @@ from chimap.reports.figures import CURVE_SIZE, LINES, MUTED, drawing, to_svg
 from chimap.reports.section import Figure, Section, folded, text_table
 from chimap.selection.calibration import Calibration
 from chimap.tables import BinFunctions
-from chimap.tables.depth_moments import BinValues, score_moments
+from chimap.tables.depth_moments import score_moments
 
 COVERAGE = 0.9  # of the intervals
 _NORMAL_WIDTH = float(norm.ppf((1 + COVERAGE) / 2))  # of them in deviations, where no rows tell it
@@ -131,13 +131,12 @@ class Depth(Answer):
     @property
     def sentence(self) -> str:
         """What was found, in a sentence."""
-        n, n_shallow = self.totals.size, int(self.too_shallow.sum())
         share = percent(self.hold, 0)
         if self.enough is None:
             reached = f"No depth of the rows is shown to be enough for {share} of answers to hold"
         else:
             reached = f"From {self.enough:,.0f} counts on, {share} of answers hold"
-        return f"{reached}; {n_shallow:,} of {n:,} rows are too shallow to answer."
+        return f"{reached}; {self.too_shallow.sum():,} of {self.totals.size:,} rows are too shallow to answer."
 
     def as_dict(self) -> JSON:
         """Return it as JSON types."""
@@ -169,15 +168,14 @@ def depth(
         rows, source = Samples.read(model, X)
         width, n_calibrated = _width(rows, times, rng)
         filled = np.flatnonzero(rows.totals)
-        stability, (low, high) = np.full(rows.totals.size, np.nan), np.full((2, *rows.margins.shape), np.nan)
+        totals = rows.totals[filled]
         progress.stage("drawing deeper rows", filled.size)
-        spread = rows.deeper(
-            filled, np.ceil(times * rows.totals[filled]).astype(np.int64), rng, width, rows.totals[filled]
-        )
+        spread = rows.deeper(filled, np.ceil(times * totals).astype(np.int64), rng, width, totals)
         progress.advance(filled.size)
-        stability[filled] = spread.held
-        low[filled], high[filled] = spread.mean - width * spread.deviation, spread.mean + width * spread.deviation
         curve = _curve(rows, rng) if has_curve else ()
+    stability, (low, high) = np.full(rows.totals.size, np.nan), np.full((2, *rows.margins.shape), np.nan)
+    stability[filled] = spread.held
+    low[filled], high[filled] = (spread.mean + side * width * spread.deviation for side in (-1, 1))
     return Depth(
         totals=rows.totals,
         answers=rows.answers,
@@ -214,27 +212,16 @@ class MarginSpread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Rows of counts, and what a model says of them.
+    """Rows of counts (n, bins), and what a model says of them.
 
-    Parameters
-    ----------
-    model : Predictor
-        The model.
-    counts : CSR of shape (n, bins)
-        The rows.
-    beside : ndarray of shape (n, covariates)
-        Columns of covariates, which do not depend on depth.
-    name : str
-        Name of the rows, for errors.
-    outputs : ndarray of shape (n, t)
-        Outputs of the model.
+    ``beside`` (n, covariates) are columns of covariates, which do not depend on depth. ``name`` is that of the rows in
+    errors.
     """
 
     model: Predictor
     counts: CSR
     beside: np.ndarray
     name: str
-    outputs: np.ndarray
 
     @classmethod
     def read(cls, model: Predictor, X: MatrixLike | Source) -> tuple[Samples, Source]:
@@ -246,23 +233,23 @@ class Samples:
         for chunk in source.chunks(model.rows_at_once):
             parts.append(counts_of(_arrays.take_columns(chunk.X, np.arange(n_bins)), source.name, chunk.start))
             beside.append(_arrays.to_dense(chunk.X[:, n_bins:]))
-        counts = sp.vstack(parts, format="csr")
-        if not counts.nnz:
+        rows = cls(model, sp.vstack(parts, format="csr"), np.concatenate(beside), source.name)
+        empty = int((rows.totals == 0).sum())
+        if empty == source.n_rows:
             raise DataError(f"{source.name}: all {source.n_rows:,} rows are empty, so that no depth is enough.")
-        empty = int((totals_of(counts) == 0).sum())
         if empty:
             say([f"{source.name}: {empty:,} of {source.n_rows:,} rows are empty. They are too shallow for any answer."])
-        return cls.of(model, counts, np.concatenate(beside), source.name), source
-
-    @classmethod
-    def of(cls, model: Predictor, counts: CSR, beside: np.ndarray, name: str) -> Samples:
-        """Return rows with their outputs."""
-        return cls(model, counts, beside, name, _outputs(model, counts, beside, name))
+        return rows, source
 
     @cached_property
     def totals(self) -> np.ndarray:
         """Counts of each row, (n,)."""
         return totals_of(self.counts)
+
+    @cached_property
+    def outputs(self) -> np.ndarray:
+        """Outputs of the model, (n, t)."""
+        return self.scores(self.counts, np.arange(self.totals.size))
 
     @cached_property
     def answers(self) -> np.ndarray:
@@ -309,20 +296,30 @@ class Samples:
 
     def thinned(self, places: np.ndarray, depths: np.ndarray, rng: np.random.Generator) -> Samples:
         """Return some of the rows with fewer counts."""
-        few = thinned(self.counts[places], depths, rng)
-        return Samples.of(self.model, few, self.beside[places], self.name)
+        return Samples(self.model, thinned(self.counts[places], depths, rng), self.beside[places], self.name)
+
+    def scores(self, counts: Rows, places: np.ndarray) -> np.ndarray:
+        """Return outputs (m, t) for other counts (m, bins) of rows, with their covariates."""
+        out = np.empty((counts.shape[0], self.model.n_outputs))
+        room = self.model.room(min(self.model.rows_at_once, counts.shape[0]))
+        for part in _arrays.slices(counts.shape[0], self.model.rows_at_once):
+            some = _arrays.as_rows(_arrays.take_rows(counts, part), np.float32)
+            if self.beside.shape[1]:
+                columns = _arrays.like(self.beside[places[part]].astype(np.float32), some)
+                some = _arrays.stack_columns([some, columns])
+            out[part] = self.model.scores(some, part.start, self.name, room)
+        return out
 
     def margins_at(self, places: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         """Return how far other outputs are within the answers of rows, (m, k)."""
         return margins_of(self.model.answers, outputs, self.outputs[places])
 
     def holds(self, places: np.ndarray, margins: np.ndarray) -> np.ndarray:
-        """Return whether all answers of rows hold at other margins (m, ..., k)."""
+        """Return whether all answers of rows hold at each of n other margins (m, n, k): (m, n)."""
         if self.tolerance is None:
             return np.asarray((margins > 0).all(axis=-1))
-        shape = (places.size, *[1] * (margins.ndim - 2), margins.shape[-1])
-        moved = np.abs(margins - self.margins[places].reshape(shape))
-        return np.asarray((moved <= self.tolerance[places].reshape(shape)).all(axis=-1))
+        moved = np.abs(margins - self.margins[places, None])
+        return np.asarray((moved <= self.tolerance[places, None]).all(axis=-1))
 
     def deeper(
         self,
@@ -339,43 +336,36 @@ class Samples:
         """
         widened = width / _NORMAL_WIDTH
         scales = np.ones(places.size) if totals is None or not self.reads_totals else totals / depths
-        if self.exact is not None:
-            mean, deviation = self.exact.margins(self, places, depths, scales)
-            return MarginSpread(mean, deviation, self._held_by_normal(places, mean, widened * deviation))
-        drawn: list[list[np.ndarray]] = [[] for _ in places]
-        open_rows, n_draws = np.arange(places.size), _FIRST_DRAWS
-        mean, deviation, held = np.empty((0, 0)), np.empty((0, 0)), np.empty(0)
-        while open_rows.size:
-            for row, margins in zip(
-                open_rows,
-                self._drawn(places[open_rows], depths[open_rows], scales[open_rows], n_draws, rng),
-                strict=True,
-            ):
-                drawn[row].append(margins)
-            found = [
-                self._spread_of(place, np.concatenate(some), widened) for place, some in zip(places, drawn, strict=True)
-            ]
-            mean, deviation = (np.array([each[i] for each in found]) for i in range(2))
-            held = np.array([each[2] for each in found])
-            n_draws = sum(map(len, drawn[open_rows[0]]))  # doubled each time
-            likely = (held[open_rows] * n_draws + 1) / (n_draws + 2)
-            is_open = np.sqrt(likely * (1 - likely) / n_draws) > _ERROR
-            open_rows = open_rows[is_open] if 2 * n_draws <= _MOST_DRAWS else open_rows[:0]
-        return MarginSpread(mean, deviation, held)
-
-    def _spread_of(self, place: int, margins: np.ndarray, widened: float) -> tuple[np.ndarray, np.ndarray, float]:
-        mean, deviation = margins.mean(axis=0), margins.std(axis=0, ddof=1)
-        held = self.holds(np.array([place]), (mean + widened * (margins - mean))[None])
-        return mean, deviation, float(held.mean())
-
-    def _held_by_normal(self, places: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-        """Return the probability that answers hold where margins are normal, (n,)."""
-        deviation = np.maximum(deviation, 1e-12 + 1e-9 * np.abs(mean))
+        if self.exact is None:
+            return self._by_draws(places, depths, scales, rng, widened)
+        mean, deviation = self.exact.margins(self, places, depths, scales)
+        wide = np.maximum(widened * deviation, 1e-12 + 1e-9 * np.abs(mean))
         if self.tolerance is None:
-            return np.asarray(norm.cdf(mean / deviation).min(axis=1))
-        ends = (self.margins[places] + sign * self.tolerance[places] for sign in (1, -1))
-        above, below = (norm.cdf((end - mean) / deviation) for end in ends)
-        return np.asarray((above - below).min(axis=1))
+            held = norm.cdf(mean / wide)
+        else:
+            ends = (self.margins[places] + side * self.tolerance[places] for side in (-1, 1))
+            low, high = (norm.cdf((end - mean) / wide) for end in ends)
+            held = high - low
+        return MarginSpread(mean, deviation, held.min(axis=1))
+
+    def _by_draws(
+        self, places: np.ndarray, depths: np.ndarray, scales: np.ndarray, rng: np.random.Generator, widened: float
+    ) -> MarginSpread:
+        """Return the spread by draws, which are doubled for those rows whose share that holds is not known yet."""
+        mean, deviation = np.empty((2, places.size, self.margins.shape[1]))
+        held, rows, n_draws = np.empty(places.size), np.arange(places.size), _FIRST_DRAWS
+        drawn = np.empty((places.size, 0, self.margins.shape[1]))
+        while rows.size:
+            more = self._drawn(places[rows], depths[rows], scales[rows], n_draws, rng)
+            drawn = np.concatenate([drawn, more], axis=1)
+            n_draws = drawn.shape[1]
+            mean[rows], deviation[rows] = drawn.mean(axis=1), drawn.std(axis=1, ddof=1)
+            centre = mean[rows, None]
+            held[rows] = self.holds(places[rows], centre + widened * (drawn - centre)).mean(axis=1)
+            likely = (held[rows] * n_draws + 1) / (n_draws + 2)
+            is_open = (np.sqrt(likely * (1 - likely) / n_draws) > _ERROR) & (2 * n_draws <= _MOST_DRAWS)
+            rows, drawn = rows[is_open], drawn[is_open]
+        return MarginSpread(mean, deviation, held)
 
     def _drawn(
         self, places: np.ndarray, depths: np.ndarray, scales: np.ndarray, n: int, rng: np.random.Generator
@@ -383,17 +373,14 @@ class Samples:
         """Return margins (m, n, k) of n draws of what rows would show at larger depths, times these scales (m,)."""
         out = np.empty((places.size, n, self.margins.shape[1]))
         for part in _arrays.slices(places.size, max(1, _NUMBERS // (n * self.counts.shape[1]))):
-            some = places[part]
-            rows = _arrays.to_dense(self.counts[some])
-            drawn = np.concatenate(
-                [
-                    deeper(row, self.kinds.pseudo_counts(row), self.memberships[place], depth, n, rng)
-                    for row, place, depth in zip(rows, some, depths[part], strict=True)
-                ]
-            )
-            again = np.repeat(some, n)
-            drawn = drawn * np.repeat(scales[part], n)[:, None]
-            outputs = _outputs(self.model, drawn, self.beside[again], self.name)
+            some, again = places[part], np.repeat(places[part], n)
+            drawn = [
+                scale * deeper(row, self.kinds.pseudo_counts(row), self.memberships[place], depth, n, rng)
+                for row, place, depth, scale in zip(
+                    _arrays.to_dense(self.counts[some]), some, depths[part], scales[part], strict=True
+                )
+            ]
+            outputs = self.scores(np.concatenate(drawn), again)
             out[part] = self.margins_at(again, outputs).reshape(some.size, n, -1)
         return out
 
@@ -435,35 +422,26 @@ class ExactScores:
         self, rows: Samples, places: np.ndarray, depths: np.ndarray, scales: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return means and deviations (m, k) of margins of rows at larger depths, times these scales (m,)."""
-        means, deviations = np.empty((2, places.size, rows.margins.shape[1]))
-        for i, (place, depth, scale) in enumerate(zip(places, depths, scales, strict=True)):
-            mean, variance = self.moments(rows, place, depth, scale)
-            deviations[i] = np.sqrt(variance)
-            means[i] = rows.margins_at(places[[i]], mean[None])[0]
-        return means, deviations
+        found = [self._moments(rows, *each) for each in zip(places, depths, scales, strict=True)]
+        means, variances = (np.array(each) for each in zip(*found, strict=True))
+        return rows.margins_at(places, means), np.sqrt(variances)
 
-    def moments(self, rows: Samples, place: int, depth: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(self, rows: Samples, place: int, depth: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and variance (t,) of the scores of a row at a larger depth, over the kinds that it may be of."""
         row = _arrays.to_dense(rows.counts[[place]])[0]
-        chances = rows.memberships[place] / rows.memberships[place].sum()
-        kinds = np.flatnonzero(chances > 1e-9)
-        pseudo_counts = rows.kinds.pseudo_counts(row)
-        further, values = int(depth - rows.totals[place]), self.at(row, depth, scale)
-        found = [score_moments(values, pseudo_counts[kind], further) for kind in kinds]
-        means = np.array([mean for mean, _ in found])  # bins that get no counts are empty, and add 0
-        variances = np.array([variance for _, variance in found])
-        mean = chances[kinds] @ means
-        return self.intercept + mean, chances[kinds] @ (variances + np.square(means - mean))
+        pseudo_counts, further = rows.kinds.pseudo_counts(row), int(depth - rows.totals[place])
 
-    def at(self, row: np.ndarray, depth: int, scale: float) -> BinValues:
-        """Return the functions of further counts of the bins of a row, whose counts are scaled."""
-
-        def values(further: np.ndarray, bins: np.ndarray) -> np.ndarray:
-            counts = scale * (row[bins] + further)
+        def values(more: np.ndarray, bins: np.ndarray) -> np.ndarray:
+            counts = scale * (row[bins] + more)
             entries = counts if self.normalize is None else self.normalize.of_total(counts, scale * depth)
             return self.functions(self.factors[bins] * entries, bins)
 
-        return values
+        chances = rows.memberships[place] / rows.memberships[place].sum()
+        kinds = np.flatnonzero(chances > 1e-9)
+        found = [score_moments(values, pseudo_counts[kind], further) for kind in kinds]
+        means, variances = (np.array(each) for each in zip(*found, strict=True))
+        mean = chances[kinds] @ means  # bins that get no counts are empty, and add 0
+        return self.intercept + mean, chances[kinds] @ (variances + np.square(means - mean))
 
 
 def margins_of(answers: ClassAnswers | RealAnswers, outputs: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -485,43 +463,23 @@ def margins_of(answers: ClassAnswers | RealAnswers, outputs: np.ndarray, referen
     return np.where((now == before)[:, None], margin, -margin)  # of classes with an order, medians are the answers
 
 
-def _outputs(model: Predictor, rows: Rows, beside: np.ndarray, name: str) -> np.ndarray:
-    """Return outputs (n, t) of any number of rows of counts with columns of covariates."""
-    out = np.empty((rows.shape[0], model.n_outputs))
-    room = model.room(min(model.rows_at_once, rows.shape[0]))
-    for part in _arrays.slices(rows.shape[0], model.rows_at_once):
-        some = _arrays.as_rows(_arrays.take_rows(rows, part), np.float32)
-        if beside.shape[1]:
-            columns = _arrays.like(beside[part].astype(np.float32), some)
-            some = _arrays.stack_columns([some, columns])
-        out[part] = model.scores(some, part.start, name, room)
-    return out
-
-
 def _width(rows: Samples, times: float, rng: np.random.Generator) -> tuple[float, int]:
     """Return half an interval in deviations, and the number of thinned rows that tell it; see the module."""
-    thinning = np.sqrt(times)
-    depths = np.floor(rows.totals / thinning).astype(np.int64)
+    depths = np.floor(rows.totals / np.sqrt(times)).astype(np.int64)
     places = np.flatnonzero(depths >= _FEWEST_COUNTS)
     if places.size < _FEWEST_TO_CALIBRATE:
-        least = int(np.ceil(_FEWEST_COUNTS * thinning))
-        say(
-            [
-                f"{rows.name}: fewer than {_FEWEST_TO_CALIBRATE} rows have {least:,} counts or more, too few to learn "
-                "from them how wide scores scatter: intervals are those of normal scores."
-            ]
-        )
+        least = int(np.ceil(_FEWEST_COUNTS * np.sqrt(times)))
+        few = f"{rows.name}: fewer than {_FEWEST_TO_CALIBRATE} rows have {least:,} counts or more, too few to learn"
+        say([f"{few} from them how wide scores scatter: intervals are those of normal scores."])
         return _NORMAL_WIDTH, 0
     n_repeats = min(_MOST_REPEATS, max(1, _MOST_TO_CALIBRATE // (2 * places.size)))
     n_rows = min(places.size, _MOST_TO_CALIBRATE)
     places = np.repeat(np.sort(rng.permutation(places)[:n_rows]), n_repeats)
-    few = rows.thinned(places, depths[places], rng)
-    every = np.arange(places.size)
-    spread = few.deeper(every, rows.totals[places], rng)
-    error = np.abs(few.margins_at(every, rows.outputs[places]) - spread.mean)
+    shallow, every = rows.thinned(places, depths[places], rng), np.arange(places.size)
+    spread = shallow.deeper(every, rows.totals[places], rng)
+    error = np.abs(shallow.margins_at(every, rows.outputs[places]) - spread.mean)
     scaled = np.sort((error / np.maximum(spread.deviation, 1e-12)).reshape(-1))
-    level = min(scaled.size - 1, int(np.ceil(COVERAGE * (scaled.size + 1))) - 1)
-    return float(scaled[level]), n_rows
+    return float(scaled[min(scaled.size, int(np.ceil(COVERAGE * (scaled.size + 1)))) - 1]), n_rows
 
 
 def _curve(rows: Samples, rng: np.random.Generator) -> tuple[DepthLevel, ...]:
@@ -534,7 +492,8 @@ def _curve(rows: Samples, rng: np.random.Generator) -> tuple[DepthLevel, ...]:
         places = np.sort(rng.permutation(places)[:_DRAWS_OF_LEVEL])
         again = np.repeat(places, max(1, _DRAWS_OF_LEVEL // places.size) if places.size > 25 else 64)
         few = rows.thinned(again, np.full(again.size, level), rng)
-        held = rows.holds(again, rows.margins_at(again, few.outputs)).reshape(places.size, -1).mean(axis=1)
+        margins = rows.margins_at(again, few.outputs).reshape(places.size, -1, rows.margins.shape[1])
+        held = rows.holds(places, margins).mean(axis=1)
         error = held.std(ddof=1) / np.sqrt(places.size) if places.size > 1 else np.nan
         found.append(DepthLevel(level, float(held.mean()), float(error), places.size))
     return tuple(found)
@@ -542,14 +501,13 @@ def _curve(rows: Samples, rng: np.random.Generator) -> tuple[DepthLevel, ...]:
 
 def _enough(curve: Sequence[DepthLevel], hold: float) -> float | None:
     """Return the depth from which on the share of answers that hold is at least ``hold``; None if there is none."""
-    above = [level.share >= hold for level in curve]
-    if not above or not above[-1]:
+    below = [i for i, level in enumerate(curve) if level.share < hold]
+    if not curve or below[-1:] == [len(curve) - 1]:
         return None
-    first = len(above) - (above[::-1].index(False) if False in above else len(above))
-    if first == 0:
+    if not below:
         return float(curve[0].depth)
-    (low, below, *_), (high, beyond, *_) = curve[first - 1], curve[first]
-    return float(low * (high / low) ** ((hold - below) / (beyond - below)))
+    (low, share, *_), (high, beyond, *_) = curve[below[-1] : below[-1] + 2]
+    return float(low * (high / low) ** ((hold - share) / (beyond - share)))
 
 
 # --- sections
@@ -557,26 +515,25 @@ def _enough(curve: Sequence[DepthLevel], hold: float) -> float | None:
 
 def headline(found: Depth) -> Section:
     """Return what was found in words."""
-    n_shallow = int(found.too_shallow.sum())
-    usual = f"{np.median(found.totals):,.0f} (from {found.totals.min():,} to {found.totals.max():,})"
-    told = f"{n_shallow:,} of {found.totals.size:,}"
-    enough = "not reached" if found.enough is None else f"{found.enough:,.0f} counts"
+    share, totals = percent(found.hold, 0), found.totals
+    usual = f"{np.median(totals):,.0f} (from {totals.min():,} to {totals.max():,})"
     how = "exact" if found.is_exact else "by draws"
+    why_not = (
+        "The depth is above half of what the deepest rows have, or totals of rows decide answers: if totals mean "
+        "nothing, fit on shares (l1) or log-cpm."
+    )
     return Section(
         "Are there enough counts?",
         f"A row holds its answer as far as a sample of {found.times:g} times as many counts would get the same one. "
-        f"Rows below {percent(found.hold, 0)} are too shallow to answer.",
+        f"Rows below {share} are too shallow to answer.",
         lead=found.sentence,
         lines={
             "counts a row": f"median {usual}",
-            f"{percent(found.hold, 0)} hold from": enough,
-            "too shallow": told,
+            f"{share} hold from": "not reached" if found.enough is None else f"{found.enough:,.0f} counts",
+            "too shallow": f"{found.too_shallow.sum():,} of {totals.size:,}",
             "stability": f"median {np.nanmedian(found.stability):.3f} at {found.times:g} times the depth ({how})",
         },
-        note=""
-        if found.enough is not None
-        else "The depth is above half of what the deepest rows have, or totals of rows decide answers: if totals mean "
-        "nothing, fit on shares (l1) or log-cpm.",
+        note=why_not if found.enough is None else "",
     )
 
 
@@ -595,52 +552,44 @@ def curve(found: Depth) -> Section | None:
 
 
 def _drawn_curve(found: Depth) -> str:
-    from matplotlib.ticker import NullLocator
-
+    depths, shares, errors, _ = np.array(found.curve, float).T
     with drawing(*CURVE_SIZE) as (figure, axes):
-        depths, shares, errors = (np.array([level[i] for level in found.curve], float) for i in range(3))
         axes.set(xscale="log", ylim=(min(0.5, shares.min()) - 0.02, 1.01), xlabel="counts of a row")
         axes.set_ylabel("share of answers that hold")
-        shown = depths[:: 1 + depths.size // 8].astype(int)
-        axes.set_xticks(shown, [f"{n:,}" for n in shown])
-        axes.xaxis.set_minor_locator(NullLocator())
+        shown = depths[:: 1 + depths.size // 8]
+        axes.set_xticks(shown, [f"{n:,.0f}" for n in shown])
+        axes.set_xticks([], minor=True)
         axes.fill_between(depths, shares - 2 * errors, np.minimum(1, shares + 2 * errors), color=LINES[0], alpha=0.15)
         axes.plot(depths, shares, color=LINES[0], marker="o", markersize=5)
         axes.axhline(found.hold, color=MUTED, linewidth=1, linestyle="--")
         if found.enough is not None:
+            at, place = f"{found.enough:,.0f} counts", (found.enough, axes.get_ylim()[0])
             axes.axvline(found.enough, color=LINES[1], linewidth=1.2)
-            axes.annotate(
-                f"{found.enough:,.0f} counts",
-                (found.enough, axes.get_ylim()[0]),
-                xytext=(6, 6),
-                textcoords="offset points",
-                color=LINES[1],
-            )
+            axes.annotate(at, place, xytext=(6, 6), textcoords="offset points", color=LINES[1])
         told = ", ".join(f"{percent(level.share)} at {level.depth:,}" for level in found.curve)
         return to_svg(figure, "depth-curve", f"Share of answers that hold by counts of a row: {told}.")
 
 
 def rows(found: Depth) -> Section:
     """Return the rows, the least stable first."""
-    order = np.argsort(np.where(np.isnan(found.stability), -1, found.stability), kind="stable")
+    order = np.argsort(np.where(np.isnan(found.stability), -1, found.stability), kind="stable")[:200]
     names = np.arange(found.totals.size) if found.row_names is None else found.row_names
-    has_one = found.margins.shape[1] == 1
-    heads = ("Row", "Counts", "Answer", "Stability", *(("Margin", "At depth, from", "to") if has_one else ()))
+    ends = (found.margins, found.low, found.high) if found.margins.shape[1] == 1 else ()
+    heads = ("Row", "Counts", "Answer", "Stability", *("Margin", "At depth, from", "to")[: len(ends)])
     cells = [
         (
             str(names[i]),
             f"{found.totals[i]:,}",
             ", ".join(map(str, np.atleast_1d(found.answers[i]).tolist()[:8])),
             "empty" if np.isnan(found.stability[i]) else f"{found.stability[i]:.3f}",
-            *((number(float(each[i, 0]), 3) for each in (found.margins, found.low, found.high)) if has_one else ()),
+            *(number(float(each[i, 0]), 3) for each in ends),
         )
-        for i in order[:200]
+        for i in order
     ]
-    kinds = ("text", "number", "text", *["number"] * (len(heads) - 3))
     return Section(
         "Rows, the least stable first",
         f"The margin is how far the score is within the answer (the prediction of numbers); for {percent(COVERAGE, 0)} "
         f"of the rows, that of {found.times:g} times the counts lies between the ends.",
-        tables=folded(heads, cells, "rows", kinds),
+        tables=folded(heads, cells, "rows", ("text", "number", "text", *["number"] * (len(heads) - 3))),
         layout="wide-table",
     )

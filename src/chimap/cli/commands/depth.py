@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from chimap._errors import InputError
-from chimap.cli import flag_values, outputs, show
+from chimap.cli import outputs, show
 from chimap.cli.answers import print_answer
 from chimap.cli.options import TableOptions
 from chimap.cli.parser import Without
@@ -54,9 +53,6 @@ def depth(
     from chimap.diagnostics.depth import depth as depth_of
 
     outputs.check_outputs({"--report": report}, (model, data, labels), overwrite)
-    flag_values.check_share(hold, "--hold")
-    if not times > 1:
-        raise InputError(f"--times must be above 1, such as 4; got {times:g}.")
     fitted = load(model, kind="model").fitted
     source = data_rows.open_data(data, labels, model=fitted, silent=json, reads_labels=False, table=table)
     found = depth_of(fitted, source, times=times, hold=hold, random_state=seed, progress=show.progress(json))
