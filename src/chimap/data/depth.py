@@ -75,7 +75,7 @@ def thinned(counts: CSR, depths: np.ndarray, rng: np.random.Generator) -> CSR:
     return _arrays.without_zeros(out)
 
 
-def _thin(counts: CSR, row: int, total: int, depth: int, rng: np.random.Generator) -> None:
+def _thin(counts: CSR, row: int | np.integer, total: int, depth: int, rng: np.random.Generator) -> None:
     """Leave so many counts of a row with this total, in place."""
     entries = slice(counts.indptr[row], counts.indptr[row + 1])
     filled = counts.data[entries].astype(np.int64)

@@ -3,6 +3,7 @@
 The race sees the rows as they are, so that what it chooses is chosen by scores of these. The machine that it chose then
 learns again from each row and two copies with fewer counts (``data.depth``), which are a group: they are held out
 together where its strength is chosen and its probabilities are calibrated, which are those of rows of all these depths.
+Ridge on an additive map has what copies add to its sums in closed form (``estimators.thinned_sums``).
 
 The gain is that of the same machine with copies over without: rows of the data that both were not fitted on are thinned
 in the same way, and answered by both.
@@ -22,6 +23,7 @@ from chimap.data import Source
 from chimap.data.clade_sums import check_no_sums
 from chimap.data.depth import WithThinnedCopies, counts_of
 from chimap.data.views import ChosenRows
+from chimap.estimators.thinned_sums import ThinnedCopies, has_closed_form
 from chimap.models.model import Model
 from chimap.models.predict import predict_source
 from chimap.recipe import Recipe
@@ -71,8 +73,12 @@ def with_thinned_copies(plain: Model, recipe: Recipe, source: Source, groups: Ar
     recipe = recipe.with_raced(**chosen)
     of_rows = np.arange(source.n_rows) if groups is None else checked_groups(groups, source.n_rows)
 
+    learner = ThinnedCopies(N_COPIES) if has_closed_form(plain) else None
+
     def robust(some: Source, of_some: np.ndarray) -> Model:
-        return fit(recipe, WithThinnedCopies(some, N_COPIES, recipe.seed), np.repeat(of_some, N_COPIES + 1))
+        copies, groups = WithThinnedCopies(some, N_COPIES, recipe.seed), np.repeat(of_some, N_COPIES + 1)
+        model = fit(replace(recipe, learner=learner), copies, groups)
+        return replace(model, recipe=replace(model.recipe, learner=None))
 
     gain = _gain(source, groups is not None, of_rows, recipe, lambda some, of: fit(recipe, some, of), robust)
     model = robust(source, of_rows)

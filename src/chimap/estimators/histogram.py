@@ -176,7 +176,9 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     depth_robust : bool, default=False
         For rows of counts: whether to learn from two thinned copies of each row too, with a thirty-second to a half of
         its counts, so that answers hold for rows of less depth. Settings are chosen on the rows as they are; a row and
-        its copies are left out together for the strength and for probabilities. ``depth_gain_`` says what it gains.
+        its copies are left out together for the strength and for probabilities. Ridge on an additive map learns what
+        any number of copies would add to its sums on average (``estimators.thinned_sums``). ``depth_gain_`` says what
+        it gains.
     device : str, default="cpu"
         Where features, moments, the solution and predictions are computed with ``loss="square"``, and the blocks of
         exact machines of many rows: "cpu", or "cuda", which needs torch.

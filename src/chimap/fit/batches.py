@@ -28,7 +28,7 @@ from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.checkpoint import FittedOnSample
 from chimap.fit.collecting import FitRun, Sample
 from chimap.fit.collecting.kernel import CHUNK_ROWS
-from chimap.fit.collecting.sums import empty_moments, learning_pass, validation_and_scored_rows
+from chimap.fit.collecting.sums import empty_moments, validation_and_scored_rows
 from chimap.fit.fit import fit_candidate, learn_features, model_of_fit
 from chimap.losses import Observed, Square
 from chimap.machines.base import Facts, Request, filling_of
@@ -171,7 +171,7 @@ class SummedBatches(Batches):
         weight = source.n_rows if source.weights is None else float(of_rows(source.weights).sum())
         self._weights += weight
         self._squares += weight * unit_of(source.weights, source.counts)
-        work = learning_pass(self.method, rows, self.fitted.features, self.moments, Stopwatch(), keep)
+        work = self.method.learning_pass(rows, self.fitted.features, self.moments, Stopwatch(), keep)
         work = replace(work, weights=RowWeights(source.weights, n_before))
         for chunk in source.chunks(chunk_rows_within(job, self.method.recipe.budget)):
             work.add(chunk.X, chunk.y, n_before + chunk.start, source.name)

@@ -15,10 +15,12 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, Blocks, Rows
 from chimap._validation import AUTO, check_choice
-from chimap.backends import check_device
+from chimap.backends import backend_of, check_device
+from chimap.backends.base import Keep, Sums
 from chimap.data import Source
 from chimap.data.views import bins_of
 from chimap.engines import Progress, Stopwatch
+from chimap.engines.local import Pass
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactBlocks
@@ -28,7 +30,7 @@ from chimap.machines.holding_out import APART, HoldingOut, check_apart, holding_
 from chimap.machines.objective import PenalisedLoss, checked_components, objective_of
 from chimap.machines.rows import PreparedRows
 from chimap.model_files import register
-from chimap.moments import GivenFolds, RowFolds
+from chimap.moments import FoldMoments, GivenFolds, RowFolds
 from chimap.normalizations import Normalization
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec, known_targets
@@ -220,6 +222,22 @@ class Method:
         if source.hidden is not None and hidden is not None and self.holding is APART:
             return GivenFolds(np.where(hidden, 0, 1), 2, 1)
         return self.holding.folds(source.n_rows, source.labels(), groups, self.recipe.seed)
+
+    def summed(self, rows: PreparedRows) -> PreparedRows:
+        """Return the rows whose features are added up: here all."""
+        return rows
+
+    def learning_pass(
+        self,
+        rows: PreparedRows,
+        features: FittedFeatures,
+        moments: FoldMoments,
+        clock: Stopwatch,
+        keep: Keep | None = None,
+    ) -> Pass[Sums]:
+        """Return the pass that adds up features and targets of the rows, fold by fold."""
+        sums = backend_of(self.recipe.device).sums(features, moments, keep)
+        return Pass(rows.prepare, rows.codec.encode, sums, rows.folds, clock, rows.weights)
 
     def fitted_to(self, source: Source, codec: Codec, hidden: np.ndarray | None) -> Self:
         """Return the method with its normalisation fitted to the bins of the rows of a source, and to known labels."""

@@ -75,6 +75,12 @@ class Symmetric:
             added[:, :height] = np.triu(added[:, :height])
             panel += added
 
+    def add_at(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
+        """Add values (m,) to m different entries, of which no row is above its column."""
+        panel = rows // PANEL
+        first = panel * PANEL
+        self.flat[self.starts[panel] + (rows - first) * (self.n - first) + columns - first] += values
+
     def taken(self, chosen: np.ndarray) -> Symmetric:
         """Return the matrix of the rows and columns ``chosen``, ascending indices (m,)."""
         small = Symmetric(chosen.size)

@@ -78,7 +78,7 @@ class Normalization(Protocol):
         """
         ...
 
-    def of_total(self, values: np.ndarray, total: float) -> np.ndarray | None:
+    def of_total(self, values: np.ndarray, total: float | np.ndarray) -> np.ndarray | None:
         """Return normalised entries of rows with this total; None if they depend on more of their rows."""
         ...
 
@@ -105,7 +105,7 @@ class OfRows(Normalization):
     def fitted(self, source: RowsInChunks, targets: KnownTargets | None = None) -> Self:
         return self
 
-    def of_total(self, values: np.ndarray, total: float) -> np.ndarray | None:
+    def of_total(self, values: np.ndarray, total: float | np.ndarray) -> np.ndarray | None:
         """Return None: entries depend on what else is in their row."""
         return None
 

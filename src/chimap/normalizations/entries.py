@@ -26,7 +26,7 @@ class OfMagnitudes(OfRows):
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         return _arrays.map_values(rows, self.redone)
 
-    def of_total(self, values: np.ndarray, total: float) -> np.ndarray:
+    def of_total(self, values: np.ndarray, total: float | np.ndarray) -> np.ndarray:
         """Return the entries as in any row."""
         return self.redone(values)
 
@@ -76,7 +76,7 @@ class Presence(OfRows):
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         return _arrays.map_values(rows, lambda values: (values > 0).astype(values.dtype))
 
-    def of_total(self, values: np.ndarray, total: float) -> np.ndarray:
+    def of_total(self, values: np.ndarray, total: float | np.ndarray) -> np.ndarray:
         """Return the entries as in any row."""
         return (values > 0).astype(values.dtype)
 

@@ -29,7 +29,7 @@ class Shares(OfRows):
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         return divided_by(rows, blocks, _arrays.row_norms_l1)
 
-    def of_total(self, values: np.ndarray, total: float) -> np.ndarray:
+    def of_total(self, values: np.ndarray, total: float | np.ndarray) -> np.ndarray:
         """Return the shares of the total."""
         return values / total
 
@@ -54,7 +54,7 @@ class LogShares(OfRows):
         shares = Shares()(rows, blocks)
         return _arrays.map_values(shares, lambda values: np.log1p(values * values.dtype.type(self.total)))
 
-    def of_total(self, values: np.ndarray, total: float) -> np.ndarray:
+    def of_total(self, values: np.ndarray, total: float | np.ndarray) -> np.ndarray:
         """Return the logarithms of the shares of the total."""
         return np.log1p(values * (self.total / total))
 

@@ -15,7 +15,6 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import Rows, Scoring
 from chimap._validation import MemoryBudgetError
-from chimap.backends import backend_of
 from chimap.backends.base import HostSums, Keep, Sums
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.engines.local import Pass
@@ -118,10 +117,10 @@ class SumsCollector(Collector):
         """Add up the moments, and compute the features of the rows that scores and held-out outputs need."""
         moments, next_row = self._begun(passes, features, sample.rows)
         keep, replay = self._replaying(passes, moments)
-        run = passes.run
-        work = learning_pass(self.method, self.rows, features, moments, run.clock, keep)
+        run, rows = passes.run, self.method.summed(self.rows)
+        work = self.method.learning_pass(rows, features, moments, run.clock, keep)
         reached = passes.reached("learning")
-        run.engine.run(work, self.rows.source, passes.chunk_rows, run.progress, "learning", next_row, reached)
+        run.engine.run(work, rows.source, passes.chunk_rows, run.progress, "learning", next_row, reached)
         work.finish()
         if not all(np.isfinite(part.scatter_diagonal()).all() for part in moments.parts):
             raise passes.overflow(features)
@@ -213,19 +212,6 @@ def empty_moments(
     features.features_into(first, Z)
     shift = provisional_mean(Z)
     return FoldMoments(n_folds, shift.size, target_shift.size, shift, target_shift, dtype)
-
-
-def learning_pass(
-    method: Method,
-    rows: PreparedRows,
-    features: FittedFeatures,
-    moments: FoldMoments,
-    clock: Stopwatch,
-    keep: Keep | None = None,
-) -> Pass[Sums]:
-    """Return the pass that adds up features and targets of the rows, fold by fold."""
-    sums = backend_of(method.recipe.device).sums(features, moments, keep)
-    return Pass(rows.prepare, rows.codec.encode, sums, rows.folds, clock, rows.weights)
 
 
 def validation_rows_of(
