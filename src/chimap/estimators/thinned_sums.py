@@ -13,12 +13,12 @@ probabilities are chosen by are copies that are drawn.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
 from chimap import _arrays
-from chimap._types import Rows
+from chimap._types import CSR, Rows
 from chimap.backends.base import Clock, Keep, Sums
 from chimap.backends.host import PIECE_ROWS, FoldSums
 from chimap.data.depth import LARGEST_SHARE, LEAST_SHARE, counts_of, totals_of
@@ -91,7 +91,7 @@ class ThinnedSums:
                     with clock("moments"):
                         self.moments.add_shifted(fold, Z, WeightedTargets(plain[some], each))
 
-    def _added(self, counts: Any, share: float, weights: np.ndarray, fold: int) -> np.ndarray:
+    def _added(self, counts: CSR, share: float, weights: np.ndarray, fold: int) -> np.ndarray:
         """Return mean features (n, D) of rows less their shift, and add what they scatter to the sums of a fold."""
         n_rows, n_bins = counts.shape
         depths = np.minimum(np.maximum(1, np.ceil(share * totals_of(counts))), totals_of(counts))
