@@ -200,6 +200,12 @@ def test_features_with_few_columns_need_no_matrix(monkeypatch):
     assert found.data["machine"] == "that of the model"
 
 
+def test_rows_of_very_large_numbers_are_scaled_as_the_model_scales_them():
+    settings = EXACT | {"normalize": None, "gamma": "auto"}
+    large = HistogramClassifier("minmax+chi2", **settings).fit(COUNTS * 2.0**30, SICK)
+    assert audit(large, COUNTS * 2.0**30, SICK).rows.is_own
+
+
 def test_machines_of_another_loss_are_audited_by_ridge_with_their_kernel():
     model = HistogramClassifier("chi2", loss="logistic", normalize="l1", random_state=0).fit(COUNTS, SICK)
     found = audit(model, COUNTS, SICK)

@@ -116,9 +116,8 @@ def _halves(rng: np.random.Generator, n_pairs: int, n: int) -> Iterator[np.ndarr
 
 def _outputs(model: Model, prepared: Rows, duals: np.ndarray) -> Callable[[Rows], np.ndarray]:
     """Return outputs (m, k) of prepared rows by machines with these dual weights (n, k), less their intercepts."""
-    kernel = kernel_of_rows(model, prepared)
+    kernel, features = kernel_of_rows(model, prepared), model.features
     if kernel is not None:
-        return lambda rows: kernel.outputs(rows, duals)
-    features = model.features
+        return lambda rows: kernel.outputs(features.as_kept(rows), duals)
     weights = features.transform(prepared).T @ duals
     return lambda rows: np.asarray(features.transform(rows) @ weights, dtype=np.float64)

@@ -212,6 +212,10 @@ class FittedFeatures(ABC):
         """The kernel and the rows of an exact machine, which features are the values with; None for other features."""
         return None
 
+    def as_kept(self, rows: Rows) -> Rows:
+        """Return checked rows as ``row_kernel`` takes them."""
+        return rows
+
     def with_row_kernel(self, kernel: RowKernel) -> FittedFeatures:
         """Return features of an exact machine with other rows.
 

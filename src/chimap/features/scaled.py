@@ -124,6 +124,10 @@ class ScaledFeatures(FittedFeatures):
         kernel: RowKernel | None = self.features.row_kernel
         return kernel
 
+    def as_kept(self, rows: Rows) -> Rows:
+        """See ``FittedFeatures``: scaled rows."""
+        return self.scale.rows(rows)
+
     def with_row_kernel(self, kernel: RowKernel) -> ScaledFeatures:
         """See ``FittedFeatures``."""
         return ScaledFeatures(kernel, self.scale)

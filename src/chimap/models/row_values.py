@@ -24,7 +24,7 @@ def kernel_of_rows(model: Model, prepared: Rows) -> RowKernel | None:
     if kernel is None:
         return None
     kernel = kernel.take(slice(1))
-    kernel.extend(prepared)
+    kernel.extend(model.features.as_kept(prepared))
     kernel.keep(slice(1, None))
     return kernel
 
@@ -54,7 +54,7 @@ class RowValues:
         kernel = kernel_of_rows(model, prepared) if after is None else after
         if after is not None:
             n += after.diagonal().size
-            after.extend(prepared)
+            after.extend(model.features.as_kept(prepared))
         if kernel is not None:
             square = np.empty((n, n), dtype=model.recipe.dtype)
             diagonal = kernel.gram_into(square)
