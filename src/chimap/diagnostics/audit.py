@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from chimap._errors import DataError, InputError
-from chimap._formatting import counted, measure_in_words, one_line
+from chimap._formatting import counted, measure_in_words
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike
 from chimap.data.covariates import columns_aside, names_columns, table_of_columns, table_of_values
-from chimap.data.label_kinds import texts_of
 from chimap.data.labels import Labels, check_labels
 from chimap.data.split import name_of_whole
 from chimap.diagnostics.answer import Answer
@@ -188,11 +187,11 @@ def audit(
     source = open_source(X, y, like=model, with_labels=True, aside=_aside(groups, covariates))
     if not source.has_labels:
         raise DataError(Message("{} has no labels to judge a score by; name them with {labels}.", source.name))
-    names, places = _groups(source, groups)
+    members = _groups(source, groups)
     progress = progress or Progress()
     with progress:
         progress.stage("audit", 4, "questions")
-        rows = AuditedRows.of(exact.fitted, source, places, names, _covariates(source, covariates))
+        rows = AuditedRows.of(exact.fitted, source, members, _covariates(source, covariates))
         progress.advance()
         lines, notes = shortcuts(rows)
         progress.advance()
@@ -205,7 +204,7 @@ def audit(
         "file": name_of_whole(source.name),
         "rows": rows.n_rows,
         "bins": source.n_features,
-        "groups": len(names) or None,
+        "groups": len(rows.group_names) or None,
         "covariates": None if rows.covariates is None else ", ".join(rows.covariates.names),
         "model": f"{type(exact).__name__} ({about['kernel']})",
         "machine": _machine(rows),
@@ -228,13 +227,12 @@ def _aside(groups: ArrayLike | str | None, covariates: object) -> Sequence[str]:
     return [*named, *([groups] if isinstance(groups, str) and "::" not in groups else [])]
 
 
-def _groups(source: Source, groups: ArrayLike | str | None) -> tuple[tuple[str, ...], np.ndarray | None]:
-    """Return the names of the groups, and the place of that of each row among them (n,)."""
+def _groups(source: Source, groups: ArrayLike | str | None) -> np.ndarray | None:
+    """Return the groups of the rows (n,)."""
     if groups is None:
-        return (), None
-    values = source.column(groups) if isinstance(groups, str) else groups
-    found, places = np.unique(check_labels(values, source.n_rows, "groups"), return_inverse=True)
-    if found.size < 2:
+        return None
+    found = check_labels(source.column(groups) if isinstance(groups, str) else groups, source.n_rows, "groups")
+    if np.unique(found).size < 2:
         raise DataError(
             Message(
                 "{}: all rows are of one group, {}, so none can be left out. Give another {groups}, or none.",
@@ -242,7 +240,7 @@ def _groups(source: Source, groups: ArrayLike | str | None) -> tuple[tuple[str, 
                 found[0],
             )
         )
-    return tuple(one_line(name) for name in texts_of(found)), np.asarray(places)
+    return found
 
 
 def _covariates(source: Source, covariates: object) -> CovariateTable | None:

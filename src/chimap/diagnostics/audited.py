@@ -16,10 +16,11 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._errors import DataError
+from chimap._formatting import one_line
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import Rows
-from chimap.data.label_kinds import places_among
+from chimap.data.label_kinds import places_among, texts_of
 from chimap.data.views import ChosenRows
 from chimap.losses import Square
 from chimap.models.row_values import RowValues
@@ -114,19 +115,14 @@ class AuditedRows:
 
     @classmethod
     def of(
-        cls,
-        model: Model,
-        source: Source,
-        groups: np.ndarray | None,
-        group_names: tuple[str, ...],
-        covariates: CovariateTable | None,
+        cls, model: Model, source: Source, groups: np.ndarray | None, covariates: CovariateTable | None = None
     ) -> AuditedRows:
-        """Return the rows of a source, which has labels, and the machine on them.
+        """Return the rows of a source, which has labels, with the groups of rows (n,), and the machine on them.
 
         Raises DataError for several tasks, for a single class, and for rows that are no more than a few.
         """
         y = true_answers(model, source)
-        rows = cls(source, y, _checked_classes(model, y, source.name), groups, group_names, covariates)
+        rows = cls(source, y, _checked_classes(model, y, source.name), *_places_and_names(groups), covariates)
         view, n = model.schema.rows(source), rows.n_rows
         model = without_taught_weights(model, view)
         X, weights = view.take(np.arange(n)), np.ones(n)
@@ -153,9 +149,9 @@ class AuditedRows:
     def sampled(cls, source: Source, y: np.ndarray, has_classes: bool, groups: np.ndarray | None) -> AuditedRows:
         """Return some rows of a source with labels y (n,) and groups (n,), without a machine on them."""
         some = np.sort(np.random.default_rng(0).permutation(y.size)[:_ROWS_OF_A_SAMPLE])
-        names, places = (np.array([]), None) if groups is None else np.unique(groups[some], return_inverse=True)
         classes = np.unique(y[some]) if has_classes else None
-        return cls(ChosenRows(source, some, None), y[some], classes, places, tuple(map(str, names)))
+        named = _places_and_names(None if groups is None else groups[some])
+        return cls(ChosenRows(source, some, None), y[some], classes, *named)
 
     @property
     def n_rows(self) -> int:
@@ -246,6 +242,14 @@ def score_of_classes(y: np.ndarray, classes: np.ndarray | None) -> OutputScore:
     if classes.size == 2:
         return HeldOutScore(y, classes, "roc_auc")
     return MeanScore((y[:, None] == classes).astype(float), np.array([0, 1]), "roc_auc")
+
+
+def _places_and_names(groups: np.ndarray | None) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Return the groups of rows as places among their names, and the names."""
+    if groups is None:
+        return None, ()
+    names, places = np.unique(groups, return_inverse=True)
+    return places, tuple(one_line(name) for name in texts_of(names))
 
 
 def check_labels_vary(y: np.ndarray, name: str) -> None:

@@ -78,9 +78,8 @@ def stability(
         raise DataError(
             Message("{groups}: {} groups cannot be halved: give four or more, or leave {groups} out.", names.size)
         )
-    shown = () if names is None else tuple(map(str, names))
     model = without_taught_weights(model, model.schema.rows(source))
-    rows = AuditedRows.of(model, source, members, shown, None)
+    rows = AuditedRows.of(model, source, groups)
     machine = rows.blocks[0].machine
     X = model.schema.rows(source).take(np.arange(source.n_rows))
     prepared = model.preparation(X, 0, source.name)
