@@ -274,11 +274,6 @@ class KernelCoordinates:
 
         return cls(Z, features.landmarks_.shape[0], project)
 
-    @property
-    def total(self) -> float:
-        """Sum of squares about the mean: the trace of the kernel about its mean."""
-        return float(square_lengths(self.Z).sum())
-
 
 def square_lengths(Z: np.ndarray) -> np.ndarray:
     """Return the squared lengths of rows, (n,), in float64."""

@@ -213,7 +213,13 @@ class FittedFeatures(ABC):
         return None
 
     def as_kept(self, rows: Rows) -> Rows:
-        """Return checked rows as ``row_kernel`` takes them."""
+        """Return rows as ``row_kernel`` takes them.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows.
+        """
         return rows
 
     def with_row_kernel(self, kernel: RowKernel) -> FittedFeatures:
