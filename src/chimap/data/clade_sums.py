@@ -17,7 +17,7 @@ from chimap._formatting import counted
 from chimap._messages import Message
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
-from chimap.data.clades import are_ranks, by_rank, leaves_of, rank_word, steps_of
+from chimap.data.clades import ALL_RANKS, are_ranks, by_rank, leaves_of, prefix_of, rank_word, steps_of
 from chimap.data.rows import digest
 from chimap.data.source import Chunk, Source
 from chimap.data.table import BLOCK_SIGN
@@ -44,7 +44,7 @@ class CladeSums(View):
 
     def __init__(self, source: Source, clades: dict[str, list[int]]) -> None:
         super().__init__(source)
-        self.column_names, self.other_names = tuple(clades), None
+        self.column_names, self.other_names, self.lineages = tuple(clades), None, None
         self.n_features, self.n_optional = len(clades), 0
         self.dtype = np.result_type(source.dtype, np.float32)  # sums of narrow whole numbers do not fit
         leaves = np.concatenate([np.array(each, dtype=np.int64) for each in clades.values()])
@@ -73,21 +73,30 @@ class CladeSums(View):
         return summed
 
 
-def over_ranks(source: Source) -> Source:
-    """Return rows of leaves summed over each rank that divides them as no higher one does, with a note.
+def over_ranks(source: Source, asked: str = ALL_RANKS) -> Source:
+    """Return rows of leaves summed over one rank, or over each that divides them as no higher one does, with a note.
 
     Raises DataError if their lineages have no such rank.
     """
     ranks = _clades(source)
+    if asked != ALL_RANKS:
+        word = rank_word(prefix_of(asked))
+        if word not in ranks:
+            there = ", ".join(by_rank(ranks))
+            raise DataError(Message("{}: no clade of {rank=}; lineages have {}.", source.name, asked, there))
+        ranks = {word: ranks[word]}
     kept: dict[str, dict[str, list[int]]] = {}
     for rank in by_rank(ranks):
         clades = ranks[rank]
         if len(clades) > 1 and not any([*clades.values()] == [*other.values()] for other in kept.values()):
             kept[rank] = clades
     if not kept:
-        raise DataError(Message("{}: {rank='all'}: all bins are of one clade. Leave {rank} out.", source.name))
+        raise DataError(Message("{}: {rank=}: all bins are of one clade. Leave {rank} out.", source.name, asked))
     view = CladeSums(source, {name: leaves for clades in kept.values() for name, leaves in clades.items()})
     told = ", ".join(f"{len(clades):,} of rank {rank}" for rank, clades in kept.items())
+    n_out = source.n_features - len({leaf for clades in kept.values() for leaves in clades.values() for leaf in leaves})
+    if source.lineages is not None and n_out:
+        told += f". {counted(n_out, 'bin')} that no such clade holds, left out"
     left = [rank for rank in by_rank(ranks) if rank not in kept]
     why = f" Ranks of one clade, or divided as a higher one, are left out: {', '.join(left)}." if left else ""
     view.notes = (*source.notes, f"{source.name}: bins are summed over clades: {told}.{why}")
@@ -104,8 +113,8 @@ def are_sums(names: Sequence[str] | None) -> bool:
 
 
 def check_no_sums(names: Sequence[str] | None, where: str) -> None:
-    """Raise DataError for rows of sums, of which each count is in several bins: none can be thinned alone."""
-    if are_sums(names):
+    """Raise DataError for sums over several ranks: each count is in several bins, none of which is thinned alone."""
+    if are_sums(names) and len({name.partition(BLOCK_SIGN)[0] for name in names or ()}) > 1:
         raise DataError(
             Message(
                 "{}: bins are sums over ranks, which hold each count several times, and cannot be drawn one by one. "
@@ -148,7 +157,7 @@ def summed_as(source: Source, names: Sequence[str] | None) -> Source:
 def _clades(source: Source) -> dict[str, dict[str, list[int]]]:
     """Return the positions of the leaves of each clade by the name of its column, by rank."""
     ranks: dict[str, dict[str, list[int]]] = {}
-    names = source.column_names or ()
+    names = source.lineages or source.column_names or ()
     for place in leaves_of(names, source.name):
         steps, seen = steps_of(names[place]), set[str]()
         for n, (prefix, step) in enumerate(steps, 1):

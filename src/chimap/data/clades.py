@@ -13,6 +13,7 @@ ALL_RANKS = "all"
 _STEP = re.compile(r"([A-Za-z](?:_\d+)?)__")  # k__ of MetaPhlAn, Greengenes and UNITE; D_5__ of older SILVA
 _MOST_RANKS_SHOWN = 12
 _RANK = "rank "  # before the prefix of a rank that has no name
+_RANKS_OF_TAXONOMY = "kpcofgs"
 _PREFIXES = {
     "domain": "d",
     "kingdom": "k",
@@ -52,10 +53,9 @@ def of_rank(names: Sequence[str], rank: str, where: str) -> list[int]:
 
     Raises DataError, with the ranks that there are, if none is of that rank.
     """
-    word = rank.strip().lower().rstrip("_")
-    if word == ALL_RANKS:
+    prefix = prefix_of(rank)
+    if prefix == f"{ALL_RANKS}__":
         return leaves_of(names, where)
-    prefix = f"{_PREFIXES.get(word, word)}__"
     ranks = [rank_of(name) for name in names]
     places = [place for place, each in enumerate(ranks) if each is not None and each.lower() == prefix]
     if not places:
@@ -63,6 +63,37 @@ def of_rank(names: Sequence[str], rank: str, where: str) -> list[int]:
         what = f"there are {there}" if there else f"no column is named like k__Bacteria|{prefix}..."
         raise DataError(Message("{}: no clade of {rank=}; {}. Name one of these ranks.", where, rank, what))
     return places
+
+
+def prefix_of(rank: str) -> str:
+    """Return the prefix of a rank that is named in any way.
+
+    >>> prefix_of("genus"), prefix_of("g"), prefix_of("g__")
+    ('g__', 'g__', 'g__')
+    """
+    word = rank.strip().lower().rstrip("_")
+    return f"{_PREFIXES.get(word, word)}__"
+
+
+def lineages_of(taxonomies: Iterable[object]) -> tuple[str, ...]:
+    """Return the lineages that taxonomies state as lists or texts, such as "k__Bacteria; p__Firmicutes"; "" for none.
+
+    Where no step has a prefix, at most seven are the ranks from the kingdom to the species.
+
+    >>> lineages_of([["k__Bacteria", "p__", ""], None]), lineages_of(["Bacteria;Firmicutes"])
+    (('k__Bacteria; p__', ''), ('k__Bacteria; p__Firmicutes',))
+    """
+    rows = []
+    for taxonomy in taxonomies:
+        given = taxonomy.split(";") if isinstance(taxonomy, str) else taxonomy
+        steps = [str(step).strip().replace("|", "/") for step in given] if isinstance(given, Iterable) else []
+        rows.append(steps[: max((n for n, step in enumerate(steps, 1) if step), default=0)])
+    are_bare = not any(_STEP.match(step) for steps in rows for step in steps)
+    if are_bare and max(map(len, rows), default=0) <= len(_RANKS_OF_TAXONOMY):
+        rows = [
+            [f"{prefix}__{step}" for prefix, step in zip(_RANKS_OF_TAXONOMY, steps, strict=False)] for steps in rows
+        ]
+    return tuple("; ".join(steps) for steps in rows)
 
 
 def leaves_of(names: Sequence[str], where: str) -> list[int]:

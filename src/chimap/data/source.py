@@ -273,6 +273,9 @@ class Source(RowsInChunks):
         Names of the ``n_features`` columns, where the data have them. Models match columns by these names.
     other_names : tuple of str, or None
         Second names of these columns, such as the ids of genes beside their symbols, by which models may know them.
+    lineages : tuple of str, or None
+        Lineages of these columns in a tree, such as the taxonomy of a BIOM table, where the data have them beside names
+        that are none; "" for a column without one.
     has_object_labels : bool
         Whether labels came as Python objects, so that classes must be objects too.
     task_names : tuple of str, or None
@@ -330,6 +333,7 @@ class Source(RowsInChunks):
 
     column_names: tuple[str, ...] | None = None
     other_names: tuple[str, ...] | None = None
+    lineages: tuple[str, ...] | None = None
     row_ids: np.ndarray | None = None
     has_object_labels: bool = False
     task_names: tuple[str, ...] | None = None

@@ -91,8 +91,9 @@ class ChosenColumns(View):
             self.column_names = names
         elif source.column_names is not None:
             self.column_names = tuple(source.column_names[place] for place in self._places)
-        if source.other_names is not None:
-            self.other_names = None if names else tuple(source.other_names[place] for place in self._places)
+        for other in ("other_names", "lineages"):
+            values = getattr(source, other)
+            setattr(self, other, None if names or values is None else tuple(values[place] for place in self._places))
         # A chunk of the source and the columns taken from it are in memory together.
         self.held_bytes = source.held_bytes + source.row_bytes
         share = self.n_features / source.n_features
@@ -370,7 +371,8 @@ def select_columns(source: Source, choice: ColumnChoice) -> Source:
     if choice.is_silent:
         return source
     names = source.column_names or tuple(map(str, range(source.n_features)))
-    without_model = replace(choice, names=None, columns=columns)
+    rank = choice.rank if source.lineages is None else None  # by lineages, bins are summed (``data.clade_sums``)
+    without_model = replace(choice, names=None, columns=columns, rank=rank)
     roles = roles_of(names, None, without_model, source.name, has_names=source.column_names is not None)
     if choice.id is not None and roles.id is not None:
         blocks = [chunk.X[:, [roles.id]] for chunk in source.chunks(4096)]

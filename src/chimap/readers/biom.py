@@ -15,6 +15,7 @@ from chimap._messages import shown
 from chimap._types import JSON, Group, Rows
 from chimap._validation import DataError
 from chimap.data.arrays import ArraySource
+from chimap.data.clades import lineages_of, steps_of
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.rows import csr_row_bytes, csr_rows, matrix_shape
 from chimap.data.source import Source, WholeSource
@@ -35,6 +36,7 @@ REMEDY_FOR_SAMPLES = "Rename one of the samples, or add their counts up."
 REMEDY_FOR_OBSERVATIONS = "Rename one of the observations, or add their counts up."
 
 
+_TAXONOMY = "taxonomy"  # of observations, in metadata
 _REQUIRED_MEMBERS = ("format", "matrix_type", "shape", "data", "rows", "columns")
 _LARGEST_JSON = 2**27  # bytes of a file that is read
 _PARSED_BYTES = 12  # of Python's lists and numbers, for each byte of their text
@@ -72,7 +74,9 @@ class BiomJsonSource(WholeSource):
         self.column_names = tuple(names.tolist())
         columns = _columns_of([entry.get("metadata") for entry in table["columns"]])
         self.metadata = tuple(columns)
-        others = _columns_of([entry.get("metadata") for entry in table["rows"]])
+        observed = [entry.get("metadata") for entry in table["rows"]]
+        self.lineages = _lineages(_taxonomies(observed), self.column_names)
+        others = _columns_of(observed)
         label = _metadata_column(labels, self.metadata, str(self.path), [*others])
         self._y = (
             labels_elsewhere(labels, self.n_rows, str(self.path), self.metadata)
@@ -197,7 +201,10 @@ class BiomSource(KeyedSource):
         if label is not None and metadata is not None:
             values = self._container.values(metadata[label])
             y = label_column(values, None, samples.size, f"{where}, metadata {label!r}")
-        return Keyed(rows, samples, observations, columns, y)
+        stated = [others[name] for name in children(others) if name.casefold() == _TAXONOMY] if others else []
+        taxonomies = list(self._container.values(stated[0])) if stated else []
+        lineages = _lineages(taxonomies, list(map(str, observations)))
+        return Keyed(rows, samples, observations, columns, y, lineages=lineages)
 
 
 class BiomObject(ArraySource):
@@ -211,6 +218,18 @@ class BiomObject(ArraySource):
         self.column_names = tuple(
             checked_names(names, self.n_features, "ids of observations", REMEDY_FOR_OBSERVATIONS).tolist()
         )
+        self.lineages = _lineages(_taxonomies(table.metadata(axis="observation") or ()), self.column_names)
+
+
+def _taxonomies(entries: Sequence[Mapping[str, object] | None]) -> list[object]:
+    known = [{key.casefold(): value for key, value in (entry or {}).items()} for entry in entries]
+    return [entry.get(_TAXONOMY) for entry in known]
+
+
+def _lineages(taxonomies: Sequence[object], names: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the lineages of observations; None where no taxonomy is stated, or the names are lineages themselves."""
+    lineages = lineages_of(taxonomies)
+    return lineages if any(lineages) and not any(steps_of(name) for name in names) else None
 
 
 def _labels_of(table: biom.Table, labels: Labels) -> Labels:

@@ -102,7 +102,8 @@ def open_source(
         featureCounts and mothur; None finds out, and ``notes`` tell.
     rank : str, default=None
         For bins that are clades, such as ``k__Bacteria|p__Firmicutes``, the rank to keep: "s__", "s" or "species";
-        "all" sums the bins over the clades of each rank, a block of columns for each (``data.clade_sums``).
+        "all" sums the bins over the clades of each rank, a block of columns for each (``data.clade_sums``). BIOM tables
+        whose observations have a taxonomy are summed over the clades of the rank.
     encoding : str, default=None
         The encoding of text files, such as "cp1252": of the data, and of tables and files that hold labels. None is
         UTF-8, or UTF-16 where a file begins with its mark.
@@ -179,8 +180,8 @@ def open_source(
     source = without_gaps(source, missing_counts)
     source = source if schema is None else schema.matched(source, missing_columns)
     source = without_margins(source, keeps_columns=columns is not None or schema is not None)
-    if rank == ALL_RANKS and schema is None:
-        source = over_ranks(source)
+    if schema is None and rank is not None and (rank == ALL_RANKS or source.lineages is not None):
+        source = over_ranks(source, rank)
     source = without_unlabelled(source, missing)
     if source.unread and labels is not IGNORE_LABELS:
         source.notes = (*source.notes, f"{note_on_unread(source)}. Their rows are empty.")

@@ -306,7 +306,7 @@ class Keyed:
 
     ``columns`` are the metadata columns of the rows, which can be labels; ``y`` the labels, None if they are not in the
     container; ``matrices`` other matrices of the same rows; ``kinds`` what each column measures, and ``other_names``
-    second names of the columns, where the container says so.
+    second names of the columns, and ``lineages`` their lineages in a tree, where the container says so.
     """
 
     rows: StoredRows
@@ -318,6 +318,7 @@ class Keyed:
     kinds: tuple[str, ...] | None = None
     is_logged: bool = False
     other_names: tuple[str, ...] | None = None
+    lineages: tuple[str, ...] | None = None
 
 
 class ContainerSource(RangeSource):
@@ -382,7 +383,7 @@ class KeyedSource(ContainerSource):
         self._y = arrays.y if arrays.y is not None else labels_elsewhere(labels, self.n_rows, where, arrays.columns)
         self.metadata, self.matrices = tuple(arrays.columns), arrays.matrices
         self.column_kinds, self.is_logged = arrays.kinds, arrays.is_logged
-        self.other_names = arrays.other_names
+        self.other_names, self.lineages = arrays.other_names, arrays.lineages
 
     def _checked_ids(self, ids: np.ndarray, where: str) -> np.ndarray:
         """Return the ids of the rows as text. Raises DataError for another number of them, and for repeats."""
