@@ -4,7 +4,7 @@ Coverage: test rows of a table are thinned to a quarter of their counts, without
 alone, and gives for each an interval of its margin at four times the depth; the row before it was thinned says whether
 that holds. Moments: the same rows at 10^5 draws, beside the exact mean and variance of an additive machine.
 
-Loss: test rows are thinned to a quarter and to a sixteenth. Two single machines, without and with ``depth_robust``, and
+Loss: test rows are thinned to a quarter and to a sixteenth. Single machines, without and with ``depth_robust``, and
 a forest of 500 trees answer the same rows, fitted on training rows as they are. ROC AUC, as means over splits;
 ``--methods`` also takes chimap, for the default, and what else ``benchmarks.accuracy.fields`` knows.
 
@@ -36,8 +36,18 @@ MACHINES = {
     "jensen_shannon, l1": {"kernel": "jensen_shannon", "normalize": "l1"},
 }
 SINGLE = {
-    f"minmax {name}{' robust' if robust else ''}": {"normalize": name, "depth_robust": robust}
-    for name in ("log-cpm", "log-z")
+    f"{kernel} {name}{' robust' if robust else ''}": {
+        "kernel": kernel,
+        "normalize": name,
+        "features": features,
+        "depth_robust": robust,
+    }
+    for kernel, name, features in (
+        ("minmax", "log-cpm", "exact"),
+        ("minmax", "log-z", "exact"),
+        ("chi2", "l1", "additive"),
+        ("hellinger", "l1", "additive"),
+    )
     for robust in (False, True)
 }
 TIMES = 4
@@ -114,7 +124,7 @@ def loss(name: str, splits: int, methods: list[str]) -> Iterator[Line]:
         scores: dict[int, list[float]] = {1: [], 4: [], 16: []}
         for split, test in enumerate(table.tests[:splits]):
             if method in SINGLE:
-                model = HistogramClassifier("minmax", features="exact", random_state=0, **SINGLE[method])
+                model = HistogramClassifier(random_state=0, **SINGLE[method])
                 groups = None if table.groups is None else table.groups[~test]
                 model.fit(table.X[~test], table.y[~test], groups=groups)
             else:

@@ -93,7 +93,7 @@ def test_steps_without_prefixes_are_ranks_in_their_order():
 def test_what_has_no_such_rank_is_said():
     with pytest.raises(DataError, match="no clade of rank='family'; lineages have kingdom, phylum, genus, species"):
         open_source(table(), Y, rank="family")
-    with pytest.raises(DataError, match="rank='kingdom': all bins are of one clade"):
+    with pytest.raises(DataError, match="rank='k__': all bins are of one clade"):
         open_source(table(), Y, rank="k__")
     with pytest.raises(DataError, match="no column is named like k__Bacteria"):
         open_source(table([None] * 5), Y, rank="genus")

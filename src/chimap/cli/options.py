@@ -130,7 +130,8 @@ class TableOptions:
         Such tables of text are recognised; --no-transpose reads their lines as samples.
     rank : RANK
         Keep the clades of one rank, such as s__ for species; all sums the counts over the clades of every rank. For
-        columns that are named k__Bacteria|p__Firmicutes|... The default is all columns as they are.
+        columns that are named k__Bacteria|p__Firmicutes|..., and for BIOM tables with a taxonomy, which are summed over
+        the rank. The default is all columns as they are.
     missing_counts : zero|drop-row|refuse
         What to do about blank counts, and words such as NA: take them as zero, leave their rows out, or refuse them,
         which is the default.
