@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -78,7 +80,9 @@ def test_models_of_a_rank_sum_new_tables_and_take_depth(tmp_path):
     again = load(tmp_path / "genera.model")
     others = table(LISTS[::-1], ids=["a", "b", "c", "d", "e"], counts=COUNTS[:, ::-1])
     expected = model.predict(np.column_stack([*GENERA.values()]))
-    assert (again.predict(others) == expected).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (again.predict(others) == expected).all()
     assert (again.predict(open_source(hdf5(tmp_path, others), like=again)) == expected).all()
     assert model.depth(others).totals.tolist() == COUNTS[:, :4].sum(axis=1).tolist()
 

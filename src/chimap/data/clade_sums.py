@@ -132,8 +132,10 @@ def summed_as(source: Source, names: Sequence[str] | None) -> Source:
     if names is None or source.column_names is None or not are_sums(names):
         return source
     view, wanted = source, {name.casefold() for name in names}
+    wanted_ranks = by_rank({name.partition(BLOCK_SIGN)[0] for name in names})
     if not are_sums(source.column_names):
-        clades = {name: leaves for each in _clades(source).values() for name, leaves in each.items()}
+        ranks = _clades(source)
+        clades = {name: leaves for rank in wanted_ranks for name, leaves in ranks.get(rank, {}).items()}
         known = {name: leaves for name, leaves in clades.items() if name.casefold() in wanted}
         finest = {leaf: name for name, leaves in clades.items() for leaf in leaves}
         n_above = sum(name.casefold() not in wanted for name in finest.values())
@@ -144,7 +146,6 @@ def summed_as(source: Source, names: Sequence[str] | None) -> Source:
             verb = "counts in the clades above it" if n_above - n_out == 1 else "count in the clades above them"
             view.notes = (*view.notes, f"{source.name}: {told} {verb}.")
     there = {name.partition(BLOCK_SIGN)[0] for name in view.column_names or ()}
-    wanted_ranks = by_rank({name.partition(BLOCK_SIGN)[0] for name in names})
     if missing := [rank for rank in wanted_ranks if rank not in there]:
         raise DataError(
             f"{source.name}: no clade of rank {' and '.join(missing)} that the model knows; it was fitted on sums over "
