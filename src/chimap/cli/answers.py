@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from chimap.diagnostics.answer import Answer
 
 
-def print_answer(
-    command: str, found: Answer, report: Path | None, overwrite: bool, json: bool, **more: str | None
-) -> None:
-    """Write the page of an answer, if there is to be one, and print the answer and ``more`` facts."""
+def print_answer(command: str, found: Answer, report: Path | None, overwrite: bool, json: bool, **more: str) -> None:
+    """Write the page of an answer, if there is to be one, and print the answer and ``more`` files by what they are."""
+    messages.written.extend(more.values())
     if report is not None:
         with show.busy("drawing the page"):
             found.save(report, overwrite=overwrite)

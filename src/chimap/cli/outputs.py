@@ -6,7 +6,15 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from chimap._errors import InputError
+
 Given = str | Path | None
+
+
+def check_ending(path: Path | None, flag: str, ending: str) -> None:
+    """Raise InputError, naming the flag, if a file does not have this ending."""
+    if path is not None and path.suffix.lower() != ending:
+        raise InputError(f"{flag} must end in {ending}; got {str(path)!r}.")
 
 
 def check_outputs(

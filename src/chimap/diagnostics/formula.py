@@ -7,7 +7,7 @@ of squares along them are sequential: what a term explains that the terms before
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -156,13 +156,6 @@ class Design:
     def residual_df(self) -> int:
         """Degrees of freedom that the mean and all terms leave."""
         return self.n_rows - 1 - sum(term.df for term in self.terms)
-
-    def places(self) -> Iterator[slice]:
-        """Yield the columns of each term among those of all terms side by side."""
-        first = 0
-        for term in self.terms:
-            yield slice(first, first + term.df)
-            first += term.df
 
     @property
     def columns(self) -> np.ndarray:

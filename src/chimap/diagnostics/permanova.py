@@ -371,13 +371,15 @@ def table_of_terms(
     >>> round(lines[0].ss, 9), round(lines[0].f, 9), round(lines[0].r2, 9)
     (9.0, 18.0, 0.9)
     """
-    Q, left, places = design.columns, design.residual_df, [*design.places()]
+    Q, left = design.columns, design.residual_df
+    ends = np.cumsum([term.df for term in design.terms]).tolist()
     total, squares = float(square_lengths(Z).sum()), square_lengths(Q.T @ Z)
     residual = max(total - float(squares.sum()), 0.0)
-    starts = [own.start for own in places]
+    starts = [0, *ends[:-1]]
     permuted = permuted_squares(Z, Q, shuffles, n_permutations, [seed, 0], progress, starts)
     lines = []
-    for i, (term, own) in enumerate(zip(design.terms, places, strict=True)):
+    for i, term in enumerate(design.terms):
+        own = slice(starts[i], ends[i])
         ss, rest = float(squares[own].sum()), total - float(squares[: own.start].sum())
         f, p = float(_f(ss, term.df, residual, left)), np.nan
         if not shuffles.leave(term.columns):

@@ -99,8 +99,7 @@ class EvaluateSettings:
         flag_values.check_least(self.permutations, "--permutations")
         if self.table is not None and not self.by_study:
             raise InputError(f"--table holds a line for each group: add {by_group}, or leave --table out.")
-        if self.table is not None and self.table.suffix.lower() != ".csv":
-            raise InputError(f"--table must end in .csv; got {str(self.table)!r}.")
+        outputs.check_ending(self.table, "--table", ".csv")
         check_forward(self.is_forward, self.time)
         flag_values.check_least(self.per_class, "--per-class")
         if self.per_class is not None and self.is_forward:

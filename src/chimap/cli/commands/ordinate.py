@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from chimap._errors import InputError
-from chimap.cli import flag_values, messages, outputs, show
+from chimap.cli import flag_values, outputs, show
 from chimap.cli.answers import print_answer
 from chimap.cli.kernel_space import AS_ROWS, KernelSpace
 from chimap.cli.options import TableOptions
@@ -62,9 +61,8 @@ def ordinate(
 
     files = {"--output": output, "--picture": picture, "--report": report}
     outputs.check_outputs(files, (data, metadata, new, space.model), overwrite)
-    for flag, path, ending in (("--output", output, ".csv"), ("--picture", picture, ".png")):
-        if path is not None and path.suffix.lower() != ending:
-            raise InputError(f"{flag} must end in {ending}; got {str(path)!r}.")
+    outputs.check_ending(output, "--output", ".csv")
+    outputs.check_ending(picture, "--picture", ".png")
     flag_values.check_least(axes, "--axes")
     model = space.loaded()
     source = space.open(data, table, [] if colour is None or metadata is not None else [colour], model, json)
@@ -83,5 +81,4 @@ def ordinate(
     if picture is not None:
         result.save_picture(picture)
     written = {name[2:]: str(path) for name, path in files.items() if path not in (None, report)}
-    messages.written.extend(written.values())
     print_answer("ordinate", result, report, overwrite, json, **written)

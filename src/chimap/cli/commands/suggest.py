@@ -6,7 +6,6 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from chimap._errors import InputError
 from chimap.cli import flag_values, messages, outputs, show
 from chimap.cli.options import TableOptions
 from chimap.cli.parser import Without
@@ -68,8 +67,7 @@ def suggest(
     from chimap.cli import data_rows
 
     flag_values.check_least(n, "--n", 1)
-    if output is not None and output.suffix.lower() != ".csv":
-        raise InputError(f"--output must end in .csv; got {str(output)!r}.")
+    outputs.check_ending(output, "--output", ".csv")
     outputs.check_outputs({"--output": output, "--report": report}, (model, pool, labelled), overwrite)
     fitted = load(model, kind="model").set_params(n_jobs=jobs)
     prices = [] if cost is None else [cost]

@@ -27,7 +27,11 @@ def section(evaluation: Evaluation[Metrics]) -> Section | None:
         "as much. Within a study, it was retrained on parts of the study alone and scored on the rest. A score that is "
         "high within studies and low across them says that studies differ.",
         (Figure(lambda: studies_figure(by)),),
-        (Table(("Study", "Rows", f"{by.name} across", f"{by.name} within"), rows),),
+        (
+            Table(
+                ("Study", "Rows", f"{by.name} across", f"{by.name} within"), rows, ("text", "extra", "number", "number")
+            ),
+        ),
         note=f"Not scored: {'; '.join(by.notes)}." if by.notes else "",
         parts=() if by.test is None else (_test_section(by.test, by.name),),
         lines=by.lines(),
