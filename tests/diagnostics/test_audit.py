@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -14,10 +16,11 @@ import chimap
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._errors import DataError, InputError
 from chimap.data import ArraySource
+from chimap.data.doubts import DataWarning
 from chimap.diagnostics import audited
 from chimap.diagnostics.audit import audit
 from chimap.diagnostics.doubtful_rows import p_values_of, true_class_probabilities
-from chimap.diagnostics.shortcuts import shortcuts_at_fit
+from chimap.diagnostics.shortcuts import doubts_of_study, shortcuts_at_fit
 from tests.reports.test_evaluation_page import Page
 
 RNG = np.random.default_rng(1)
@@ -269,3 +272,21 @@ def test_a_fit_tells_totals_and_groups_that_tell_the_label():
     patients = 2 * np.arange(N) // 3 * 2 + SICK  # each has one label
     assert shortcuts_at_fit(ArraySource(COUNTS, SICK), SICK, True, patients) == ()
     assert shortcuts_at_fit(ArraySource(COUNTS[:30], SICK[:30]), SICK[:30], True, None) == ()
+
+
+def test_a_fit_in_python_warns_of_groups_that_get_most_of_the_way():
+    study = np.where(np.arange(N) % 40 > 0, SICK, ~SICK)
+    (told,) = doubts_of_study(ArraySource(COUNTS, SICK), SICK, True, study)
+    assert re.fullmatch(r"array: labels are told by group alone 0\.9\d\d ± 0\.\d\d\d .*; see chimap audit", str(told))
+    patients = np.arange(N) // 15 * 2 + SICK  # each has one label
+    mixed = np.where(np.arange(N) % 5 > 0, SICK, ~SICK)
+    for groups in (patients, mixed, STUDY):
+        assert not [*doubts_of_study(ArraySource(COUNTS, SICK), SICK, True, groups)]
+    names = np.where(SICK, "sick", "well")
+    with pytest.warns(DataWarning, match="labels are told by group alone"):
+        HistogramClassifier(random_state=0).fit(COUNTS, names, groups=study)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        HistogramClassifier("chi2", normalize="l1", random_state=0).fit(COUNTS, names, groups=study)
+        HistogramClassifier(random_state=0).fit_source(ArraySource(COUNTS, SICK), groups=study)
+    assert not [each for each in said if "labels are told" in str(each.message)]

@@ -149,9 +149,9 @@ def shortcuts_line(fitted: FittedModel) -> str | None:
     """Return what tells the labels besides the counts, by more than two standard errors; None if nothing does."""
     if not fitted.shortcuts:
         return None
-    measure = measure_in_words("roc_auc" if fitted.model.fitted.recipe.is_classifier else "r2")
-    told = ", ".join(f"{line.words} {line.score:.3f} ± {line.error:.3f}" for line in fitted.shortcuts)
-    return f"{told} ({measure}); see chimap audit"
+    from chimap.diagnostics.shortcuts import shortcuts_in_words
+
+    return shortcuts_in_words(fitted.shortcuts, fitted.model.fitted.recipe.is_classifier)
 
 
 def depth_line(model: BaseEstimator) -> str | None:

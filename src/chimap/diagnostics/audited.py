@@ -26,8 +26,6 @@ from chimap.losses import Square
 from chimap.models.row_values import RowValues
 from chimap.normalizations.tf_idf import TfIdf
 from chimap.recipe.codecs import ClassCodec
-from chimap.reports.rows import row_names
-from chimap.reports.score import true_answers
 from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
 from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
 from chimap.solvers.downdates import Downdates
@@ -121,6 +119,8 @@ class AuditedRows:
 
         Raises DataError for several tasks, for a single class, and for rows that are no more than a few.
         """
+        from chimap.reports.score import true_answers  # which a fit, that asks for shortcuts, does without
+
         y = true_answers(model, source)
         rows = cls(source, y, _checked_classes(model, y, source.name), *_places_and_names(groups), covariates)
         view, n = model.schema.rows(source), rows.n_rows
@@ -232,6 +232,8 @@ class AuditedRows:
     @cached_property
     def names(self) -> np.ndarray:
         """Names of the rows, or their numbers in the data."""
+        from chimap.reports.rows import row_names
+
         return row_names(self.source)
 
 

@@ -12,7 +12,7 @@ All lines are small machines of one kind, ridge with an intercept, whose outputs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,9 @@ import numpy as np
 from sklearn.preprocessing import SplineTransformer
 
 from chimap._errors import DataError
-from chimap._formatting import counted, one_line, words
+from chimap._formatting import counted, measure_in_words, one_line, words
+from chimap._messages import Message
+from chimap.data.units import TELLS
 from chimap.diagnostics.audited import AuditedRows, Block, score_of_classes
 from chimap.features.covariates import CovariateCode
 from chimap.models.row_values import RowValues
@@ -231,10 +233,27 @@ def _evidence(line: ShortcutScore) -> float:
 _FEWEST_AT_FIT = 40  # rows from which a shortcut is told at a fit
 _MOST_BYTES_READ = 2**25  # of a source that is read from its beginning for it
 _MOST_NESTED = 20  # groups of one label each that are told to tell it
+_FAR = 2 * TELLS - 1  # of the way from chance to certainty, from which a fit in Python warns of groups as of totals
+
+
+def doubts_of_study(source: Source, y: np.ndarray, has_classes: bool, groups: np.ndarray) -> Iterator[Message]:
+    """Yield a note where groups alone get most of the way to the labels; totals are told by ``data.units``.
+
+    Groups of one label each, such as patients, are not meant. See ``shortcuts_at_fit``.
+    """
+    for line in shortcuts_at_fit(source, y, has_classes, groups, most_nested=0):
+        if line.name == "group" and line.score - line.chance > _FAR * (1 - line.chance):
+            yield Message("{}: labels are told by {}", source.name, shortcuts_in_words([line], has_classes))
+
+
+def shortcuts_in_words(lines: Sequence[ShortcutScore], has_classes: bool) -> str:
+    """Return what tells the labels besides the counts: 'totals alone 0.981 ± 0.004 (ROC AUC); see chimap audit'."""
+    told = ", ".join(f"{line.words} {line.score:.3f} ± {line.error:.3f}" for line in lines)
+    return f"{told} ({measure_in_words('roc_auc' if has_classes else 'r2')}); see chimap audit"
 
 
 def shortcuts_at_fit(
-    source: Source, y: np.ndarray, has_classes: bool, groups: np.ndarray | None
+    source: Source, y: np.ndarray, has_classes: bool, groups: np.ndarray | None, most_nested: int = _MOST_NESTED
 ) -> tuple[ShortcutScore, ...]:
     """Return by what totals, filled bins or groups tell the labels of a sample by more than two errors.
 
@@ -247,7 +266,7 @@ def shortcuts_at_fit(
     rows = AuditedRows.sampled(source, y, has_classes, groups)
     if np.unique(rows.y).size < 2:
         return ()
-    if len(rows.group_names) > _MOST_NESTED and rows.are_nested:
+    if len(rows.group_names) > most_nested and rows.are_nested:
         rows = replace(rows, groups=None)  # they are patients, whose samples have one label
     lines = [score_alone(rows, suspect) for suspect in suspects(rows)[0] if suspect.name != "order of rows"]
     return tuple(sorted((line for line in lines if line.is_clear), key=_evidence))

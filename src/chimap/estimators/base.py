@@ -42,6 +42,7 @@ from chimap.estimators.depth_robust import check_depth_robust, with_thinned_copi
 from chimap.estimators.forwarding import forwarded, outputs_of_rows, outputs_with_shares, show_learned, source_of_rows
 from chimap.estimators.rows import (
     fit_in_words,
+    say_of_study,
     score_in_words,
     source_of,
     source_of_batch,
@@ -181,7 +182,8 @@ class HistogramModel(BaseEstimator):
             on no sample, an integer weight and repeated rows give the same model.
         groups : array of shape (n,) or None, default=None
             Group of each row; the rows of a group are held out together, to choose a setting and for probabilities,
-            sets and deviations, which count groups then.
+            sets and deviations, which count groups then. Where groups of several labels tell the labels by themselves,
+            as studies with few controls do, a warning says so.
 
         Returns
         -------
@@ -192,11 +194,14 @@ class HistogramModel(BaseEstimator):
         if is_collection(X) and (opener := opener_of(X)) is not None:
             return self.fit_source(opener(X, y, ColumnChoice()), engine=current_engine(), **others)
         if isinstance(X, Source):
-            labelled = WithLabels(X, clean_labels(y, X.n_rows, "y"))
-            labelled.label_order = order_of(y)
-            return self.fit_source(labelled, **others)
-        made = source_of if self.covariates is None else source_with_covariates
-        return self.fit_source(made(self, X, y, self._y_checks, **others), **others)
+            source: Source = WithLabels(X, clean_labels(y, X.n_rows, "y"))
+            source.label_order = order_of(y)
+        else:
+            made = source_of if self.covariates is None else source_with_covariates
+            source = made(self, X, y, self._y_checks, **others)
+        self.fit_source(source, **others)
+        say_of_study(source, self.model_, groups)
+        return self
 
     def fit_source(
         self,

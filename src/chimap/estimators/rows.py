@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._catalogue import at_address
 from chimap._errors import InputError
 from chimap._formatting import kernel_in_words, measure_in_words
 from chimap._frames import is_frame, names_of
@@ -71,6 +72,19 @@ def source_to_fit(
     told, source = source.notes, without_unlabelled(source)
     say(note for note in source.notes if note not in told)
     return source if recipe.is_classifier else with_numbers(source), groups
+
+
+def say_of_study(source: Source, model: Model, groups: ArrayLike | None) -> None:
+    """Warn where the groups of the rows of a fit with a race get most of the way to the labels.
+
+    Where all settings are given, the question would take as long as the fit.
+    """
+    if model.learned.race is None or groups is None:
+        return
+    rows = without_unlabelled(source)
+    y = (rows if model.recipe.is_classifier else with_numbers(rows)).labels()
+    doubts = cast("Callable[..., Iterator[Message]]", at_address("chimap.diagnostics.shortcuts:doubts_of_study"))
+    say(doubts(rows, y, model.recipe.is_classifier, as_array(groups)), stacklevel=4)
 
 
 def with_columns_beside(source: Source, covariates: str | Sequence[str], groups: ArrayLike | str | None) -> Source:
