@@ -21,17 +21,14 @@ def section(evaluation: Evaluation[Metrics]) -> Section | None:
     means = number(by.mean, 3, zeros=True), number(by.mean_within, 3, zeros=True)
     rows.append(("Mean", f"{by.n_rows.sum():,}", *means))
     rows.append(("Standard deviation", "", number(by.spread, 3, zeros=True), ""))
+    heads = ("Study", "Rows", f"{by.name} across", f"{by.name} within")
     return Section(
         "Study by study",
         "Across studies, the model was retrained on all other studies and scored on this one; a new study may expect "
         "as much. Within a study, it was retrained on parts of the study alone and scored on the rest. A score that is "
         "high within studies and low across them says that studies differ.",
         (Figure(lambda: studies_figure(by)),),
-        (
-            Table(
-                ("Study", "Rows", f"{by.name} across", f"{by.name} within"), rows, ("text", "extra", "number", "number")
-            ),
-        ),
+        (Table(heads, rows, ("text", "extra", "number", "number")),),
         note=f"Not scored: {'; '.join(by.notes)}." if by.notes else "",
         parts=() if by.test is None else (_test_section(by.test, by.name),),
         lines=by.lines(),
