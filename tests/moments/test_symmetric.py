@@ -31,6 +31,19 @@ def product(n, dtype=np.float64, n_rows=50):
 
 
 @every_size
+def test_values_are_added_at_entries(n):
+    _, S = product(n)
+    rng, before = np.random.default_rng(1), S.to_square()
+    rows, columns = np.triu_indices(n)
+    some = rng.permutation(rows.size)[:400]
+    values = rng.standard_normal(some.size)
+    S.add_at(rows[some], columns[some], values)
+    added = np.zeros((n, n))
+    added[rows[some], columns[some]] = added[columns[some], rows[some]] = values
+    np.testing.assert_allclose(S.to_square(), before + added, rtol=1e-12)
+
+
+@every_size
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_product(n, dtype):
     Z, S = product(n, dtype)

@@ -40,6 +40,7 @@ from chimap.tables.thinned import ThinnedFeatures
 
 N_SHARES = 4  # of the counts, at which a row is thinned
 MOST_FEATURES = 8192  # whose products are summed up
+_NUMBERS = 2**19  # features of thinned rows in memory at once
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(N_SHARES)
 SHARES = LEAST_SHARE * (LARGEST_SHARE / LEAST_SHARE) ** ((1 + _NODES) / 2)
 
@@ -79,9 +80,10 @@ class ThinnedSums:
         self.plain.add(self.prepare(rows, 0, "rows"), targets, folds, clock)
         plain, weights = split(targets)
         weights = np.ones(rows.shape[0]) if weights is None else of_rows(weights)
+        at_once = max(1, min(PIECE_ROWS, _NUMBERS // self.moments.shift.size))
         for fold in np.unique(folds).tolist():
             members = np.flatnonzero(folds == fold)
-            for part in _arrays.slices(members.size, PIECE_ROWS):
+            for part in _arrays.slices(members.size, at_once):
                 some = members[part]
                 counts = counts_of(_arrays.take_rows(rows, some), "rows")
                 for share, weight in zip(SHARES, _WEIGHTS / 2, strict=True):
