@@ -79,11 +79,7 @@ def changes(rows: Samples, times: float, rng: np.random.Generator) -> tuple[np.n
     """
     now, later = np.zeros((2, rows.totals.size))
     filled = np.flatnonzero(rows.totals)
-    totals = rows.totals[filled]
-    deeper, full = (
-        rows.deeper(filled, np.ceil(many * totals).astype(np.int64), rng, totals=totals)
-        for many in (times, _FULL * times)
-    )
+    deeper, full = (rows.at_times(filled, many, rng) for many in (times, _FULL * times))
     tolerance = None if rows.tolerance is None else rows.tolerance[filled]
     now[filled] = _differing(MarginSpread(rows.margins[filled], np.zeros_like(full.mean), full.held), full, tolerance)
     later[filled] = np.minimum(now[filled], _differing(deeper, full, tolerance))

@@ -168,9 +168,8 @@ def depth(
         rows, source = Samples.read(model, X)
         width, n_calibrated = _width(rows, times, rng)
         filled = np.flatnonzero(rows.totals)
-        totals = rows.totals[filled]
         progress.stage("drawing deeper rows", filled.size)
-        spread = rows.deeper(filled, np.ceil(times * totals).astype(np.int64), rng, width, totals)
+        spread = rows.at_times(filled, times, rng, width)
         progress.advance(filled.size)
         curve = _curve(rows, rng) if has_curve else ()
     stability, (low, high) = np.full(rows.totals.size, np.nan), np.full((2, *rows.margins.shape), np.nan)
@@ -321,25 +320,31 @@ class Samples:
         moved = np.abs(margins - self.margins[places, None])
         return np.asarray((moved <= self.tolerance[places, None]).all(axis=-1))
 
+    def at_times(
+        self, places: np.ndarray, times: float, rng: np.random.Generator, width: float = _NORMAL_WIDTH
+    ) -> MarginSpread:
+        """Return how the margins of rows spread at so many times their counts, see ``deeper``.
+
+        Where the machine reads totals, as of counts as they are, deeper rows are scaled to the totals that rows have:
+        to it, four times the counts are another kind of row.
+        """
+        depths = np.ceil(times * self.totals[places]).astype(np.int64)
+        scales = self.totals[places] / depths if self.reads_totals else np.ones(places.size)
+        return self.deeper(places, depths, scales, rng, width)
+
     def deeper(
         self,
         places: np.ndarray,
         depths: np.ndarray,
+        scales: np.ndarray,
         rng: np.random.Generator,
         width: float = _NORMAL_WIDTH,
-        totals: np.ndarray | None = None,
     ) -> MarginSpread:
-        """Return how the margins of rows spread at larger depths, widened to intervals of this width.
-
-        totals (n,): what the deeper rows are scaled to where the machine reads totals, as it does counts as they are:
-        to it, four times the counts are another kind of row. None leaves them.
-        """
-        widened = width / _NORMAL_WIDTH
-        scales = np.ones(places.size) if totals is None or not self.reads_totals else totals / depths
+        """Return how the margins of rows spread at larger depths, times scales, widened to intervals of this width."""
         if self.exact is None:
-            return self._by_draws(places, depths, scales, rng, widened)
+            return self._by_draws(places, depths, scales, rng, width / _NORMAL_WIDTH)
         mean, deviation = self.exact.margins(self, places, depths, scales)
-        wide = np.maximum(widened * deviation, 1e-12 + 1e-9 * np.abs(mean))
+        wide = np.maximum(width / _NORMAL_WIDTH * deviation, 1e-12 + 1e-9 * np.abs(mean))
         if self.tolerance is None:
             held = norm.cdf(mean / wide)
         else:
@@ -476,7 +481,7 @@ def _width(rows: Samples, times: float, rng: np.random.Generator) -> tuple[float
     n_rows = min(places.size, _MOST_TO_CALIBRATE)
     places = np.repeat(np.sort(rng.permutation(places)[:n_rows]), n_repeats)
     shallow, every = rows.thinned(places, depths[places], rng), np.arange(places.size)
-    spread = shallow.deeper(every, rows.totals[places], rng)
+    spread = shallow.deeper(every, rows.totals[places], np.ones(places.size), rng)
     error = np.abs(shallow.margins_at(every, rows.outputs[places]) - spread.mean)
     scaled = np.sort((error / np.maximum(spread.deviation, 1e-12)).reshape(-1))
     return float(scaled[min(scaled.size, int(np.ceil(COVERAGE * (scaled.size + 1)))) - 1]), n_rows

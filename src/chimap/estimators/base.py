@@ -544,7 +544,7 @@ class HistogramModel(BaseEstimator):
         DataError
             If the rows are no counts: negative, or not whole.
         ValueError
-            If ``times`` is not above 1, or a depth is above what rows have.
+            If ``times`` is not above 1, or ``hold`` is no share.
 
         Examples
         --------
