@@ -23,7 +23,7 @@ from scipy.special import gammaln
 
 from chimap import _arrays
 
-_DEVIATIONS, _DECAYS = 8.0, 25.0  # of a count above its mean that are summed over; it decays as q^k
+DEVIATIONS, _DECAYS = 8.0, 25.0  # of a count above its mean that are summed over; it decays as q^k
 _PERIOD = 24.0  # of the sum, in its deviations: farther apart, values are none
 _LEAST_LOG = -34.0  # of |Phi|, below which it is 0
 _MOST_VALUES = 512  # of a count that are summed over
@@ -95,13 +95,23 @@ def _angles(shape: float, q: float) -> np.ndarray:
 def _alike(bins: np.ndarray, alpha: np.ndarray, q: float) -> Iterator[tuple[np.ndarray, np.ndarray, int, int]]:
     """Yield some bins, ascending, the least of their counts that matter, and step and number of those that do."""
     means, deviations = alpha[bins] * q / (1 - q), np.sqrt(alpha[bins] * q) / (1 - q)
-    low = np.maximum(0, np.floor(means - _DEVIATIONS * deviations))
-    high = np.ceil(means + _DEVIATIONS * deviations - _DECAYS / np.log(q))
+    low = np.maximum(0, np.floor(means - DEVIATIONS * deviations))
+    high = np.ceil(means + DEVIATIONS * deviations - _DECAYS / np.log(q))
+    for places, step, size in evenly_spaced(low, high):
+        yield bins[places], low[places], step, size
+
+
+def evenly_spaced(low: np.ndarray, high: np.ndarray) -> Iterator[tuple[np.ndarray, int, int]]:
+    """Yield places of ranges of counts that are summed over alike, ascending, with the step and the number of counts.
+
+    >>> [(places.tolist(), step, size) for places, step, size in evenly_spaced(np.zeros(3), np.array([3.0, 9e3, 2.0]))]
+    [([0, 2], 1, 4), ([1], 32, 512)]
+    """
     spans = 2 ** np.ceil(np.log2(high - low + 1)).astype(int)
     for span in np.unique(spans):
         step, places = max(1, int(span) // _MOST_VALUES), np.flatnonzero(spans == span)
         for part in _arrays.slices(places.size, max(1, _NUMBERS // _MOST_VALUES)):
-            yield bins[places[part]], low[places[part]], step, int(span) // step
+            yield places[part], step, int(span) // step
 
 
 def _chances(counts: np.ndarray, shapes: np.ndarray, q: float) -> np.ndarray:

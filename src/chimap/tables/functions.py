@@ -106,7 +106,7 @@ class BinFunctions:
         held = held[bins[place] == part.columns[held]]
         if held.size:
             place = np.searchsorted(bins, part.columns[held])
-            features = _features(part.map, np.ascontiguousarray(x[:, place], np.float64), held)
+            features = features_of(part.map, np.ascontiguousarray(x[:, place], np.float64), held)
             by_bin = features.transpose(2, 0, 1) @ part.weights[:, held].transpose(1, 0, 2)
             out[:, place] = by_bin.transpose(1, 0, 2)
         return out
@@ -136,7 +136,9 @@ class PlaceSums:
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Return the sums (m, p, t) at magnitudes x (m, k)."""
         x = np.ascontiguousarray(x, dtype=np.float64)
-        products = (_features(psi, x, bins).reshape(x.shape[0], -1) @ weights for psi, bins, weights in self._products)
+        products = (
+            features_of(psi, x, bins).reshape(x.shape[0], -1) @ weights for psi, bins, weights in self._products
+        )
         first = next(products, None)
         flat = np.zeros((x.shape[0], self._n_sums)) if first is None else first
         for product in products:
@@ -148,7 +150,7 @@ class PlaceSums:
         return out
 
 
-def _features(psi: AdditiveMap, magnitudes: np.ndarray, bins: np.ndarray) -> np.ndarray:
+def features_of(psi: AdditiveMap, magnitudes: np.ndarray, bins: np.ndarray) -> np.ndarray:
     """Return features (m, terms, bins) float64 of magnitudes (m, bins) of selected bins of a map."""
     features = np.empty((magnitudes.shape[0], psi._n_terms_out, bins.size))
     psi._prepare(features.dtype)

@@ -17,14 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from chimap import _arrays
 from chimap._types import CSR
 from chimap.features.additive.base import AdditiveMap
 from chimap.normalizations import Normalization
-
-_DEVIATIONS = 8.0  # of a count from its mean that are summed over
-_MOST_VALUES = 128  # of a count that are summed over
-_NUMBERS = 2**20  # in memory at once
+from chimap.tables.depth_moments import DEVIATIONS, evenly_spaced
+from chimap.tables.functions import features_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +80,8 @@ class ThinnedFeatures:
         entries = counts if self.normalize is None else self.normalize.of_total(counts, totals)
         assert entries is not None
         entries = entries if self.factors is None else entries * self.factors[bins]
-        out = np.empty((1, self.map._n_terms_out, entries.size))
-        self.map._prepare(out.dtype)
-        self.map._evaluate_rows(np.ascontiguousarray(entries).reshape(1, -1), np.tile(bins, counts.shape[0]), out)
-        return out.reshape(-1, *counts.shape)
+        at = features_of(self.map, np.ascontiguousarray(entries).reshape(1, -1), np.tile(bins, counts.shape[0]))
+        return at.reshape(-1, *counts.shape)
 
 
 def _laws(
@@ -95,16 +90,11 @@ def _laws(
     """Yield places (m,) of counts, the numbers (s, m) of these that may be drawn, and their probabilities (s, m)."""
     shares = drawn / totals
     deviations = np.sqrt(counts * shares * (1 - shares))
-    low = np.maximum(np.floor(counts * shares - _DEVIATIONS * deviations), np.maximum(0, drawn - totals + counts))
-    high = np.minimum(np.ceil(counts * shares + _DEVIATIONS * deviations), np.minimum(counts, drawn))
-    spans = 2 ** np.ceil(np.log2(high - low + 1)).astype(int)
-    for span in np.unique(spans):
-        step, places = max(1, int(span) // _MOST_VALUES), np.flatnonzero(spans == span)
-        for part in _arrays.slices(places.size, _NUMBERS // min(int(span), _MOST_VALUES)):
-            some = places[part]
-            k = np.minimum(low[some] + step * np.arange(int(span) // step)[:, None], high[some])
-            n, c, d = totals[some], counts[some], drawn[some]
-            logs = -sum(gammaln(each + 1) for each in (k, c - k, d - k, n - c - d + k))
-            logs[low[some] + step * np.arange(int(span) // step)[:, None] > high[some]] = -np.inf
-            chances = np.exp(logs - logs.max(axis=0))
-            yield some, k, chances / chances.sum(axis=0)
+    low = np.maximum(np.floor(counts * shares - DEVIATIONS * deviations), np.maximum(0, drawn - totals + counts))
+    high = np.minimum(np.ceil(counts * shares + DEVIATIONS * deviations), np.minimum(counts, drawn))
+    for some, step, size in evenly_spaced(low, high):
+        k = low[some] + step * np.arange(size)[:, None]
+        n, c, d, drawable = totals[some], counts[some], drawn[some], np.minimum(k, high[some])
+        logs = -sum(gammaln(each + 1) for each in (drawable, c - drawable, d - drawable, n - c - d + drawable))
+        chances = np.where(k > high[some], 0, np.exp(logs - logs.max(axis=0)))
+        yield some, drawable, chances / chances.sum(axis=0)
