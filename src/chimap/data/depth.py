@@ -146,18 +146,14 @@ def deeper(
     >>> more.sum(axis=1).tolist(), bool((more >= [3.0, 1.0]).all())
     ([8.0, 8.0], True)
     """
-    out = np.tile(row, (n, 1))
-    further = int(depth - row.sum())
-    for kind, times in enumerate(rng.multinomial(n, memberships / memberships.sum())):
-        alpha = pseudo_counts[kind]
-        open_bins = np.flatnonzero(alpha > 0)
+    out, further = [], int(depth - row.sum())
+    for alpha, times in zip(pseudo_counts, rng.multinomial(n, memberships / memberships.sum()), strict=True):
+        of_kind, open_bins = np.tile(row, (times, 1)), np.flatnonzero(alpha > 0)
         if times and further > 0 and open_bins.size:
             gammas = np.maximum(rng.gamma(alpha[open_bins], size=(times, open_bins.size)), 1e-300)
-            first = int(out.shape[0] - n)
-            places = slice(first, first + times)
-            out[places, open_bins] += rng.multinomial(further, gammas / gammas.sum(axis=1, keepdims=True))
-            n -= times
-    return out
+            of_kind[:, open_bins] += rng.multinomial(further, gammas / gammas.sum(axis=1, keepdims=True))
+        out.append(of_kind)
+    return np.concatenate(out)
 
 
 LEAST_SHARE, LARGEST_SHARE = 1 / 32, 1 / 2  # of its counts that a thinned copy of a row has
