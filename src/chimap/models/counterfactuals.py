@@ -4,9 +4,9 @@
 
 with d whole where the row is, and u the largest value of each bin in real rows, if there are any: beyond these a kernel
 says nothing of the world. Changes by powers of two of single bins are tried together; the one that gains the most
-margin for each count is kept until the answer flips. Then each change is made as small as it can be while the answer
-stays, the largest first, until none can be. The result is a local minimum: no single bin can move back by one step.
-An exact solution of this integer programme is out of reach for kernels that mix the bins.
+margin for each count is kept until the answer flips. Then bins move back as far as the answer stays, by themselves or
+where another bin takes over all but a step of it, until none can. The result is a local minimum: an exact solution of
+this integer programme is out of reach for kernels that mix the bins.
 
 References
 ----------
@@ -22,6 +22,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._errors import DataError
+from chimap._formatting import plain
 from chimap._threads import threads
 from chimap._types import JSON, MatrixLike
 from chimap.data import Source
@@ -44,18 +45,12 @@ class Counterfactual:
 
     Parameters
     ----------
-    before : object
-        The answer for the row as it is.
-    after : object
-        Its answer once it is changed.
+    before, after : object
+        The answer for the row as it is, and once it is changed.
     bins : ndarray of shape (k,)
         Places of the bins that change, the largest change first.
-    names : ndarray of shape (k,)
-        Their names.
-    values : ndarray of shape (k,)
-        Their values in the row.
-    changes : ndarray of shape (k,)
-        What is added to them.
+    names, values, changes : ndarray of shape (k,)
+        Their names, their values in the row, and what is added to them.
     nearest : int, str or None, default=None
         Place, among the rows that were given to compare with, of the nearest one with the answer ``after``; on pages
         its name.
@@ -80,17 +75,9 @@ class Counterfactual:
     def as_dict(self) -> JSON:
         """Return the change as JSON types."""
         listed = zip(self.bins, self.names, self.values, self.changes, strict=True)
-        return {
-            "before": self.before,
-            "after": self.after,
-            "size": self.size,
-            "changes": [
-                {"bin": int(i), "name": str(name), "value": float(value), "change": float(change)}
-                for i, name, value, change in listed
-            ],
-            "nearest": self.nearest,
-            "distance": self.distance,
-        }
+        changes = [{"bin": i, "name": str(name), "value": value, "change": by} for i, name, value, by in listed]
+        found: JSON = plain({"before": self.before, "after": self.after, "size": self.size, "changes": changes})
+        return found | {"nearest": self.nearest, "distance": self.distance}
 
     def __str__(self) -> str:
         """Return the change as a sentence, with at most five bins."""
@@ -167,64 +154,64 @@ def counterfactuals(
         answers = None if real is None else _answers(model, real)
         for row in rows:
             before = _answers(model, row[None])[0]
-            if before == target:
+            changes = None
+            if before != target:
+                changes = least_change(row, free, np.maximum(highest, row), _judge(model, before, target))
+            if changes is None:
                 found.append(None)
                 continue
-            changed = least_change(row, free, np.maximum(highest, row), _judge(model, before, target))
-            if changed is None:
-                found.append(None)
-                continue
-            after = _answers(model, changed[None])[0]
-            bins = np.flatnonzero(changed != row)
-            bins = bins[np.argsort(-np.abs(changed - row)[bins], kind="stable")]
-            place, distance = _nearest(row, real, None if answers is None else answers == after)
-            found.append(
-                Counterfactual(
-                    _item(before),
-                    _item(after),
-                    bins,
-                    names[bins],
-                    row[bins],
-                    changed[bins] - row[bins],
-                    place,
-                    distance,
-                )
-            )
+            after = _answers(model, row[None] + changes)[0]
+            bins = np.argsort(-np.abs(changes), kind="stable")[: np.count_nonzero(changes)]
+            place = distance = None
+            if real is not None and (answers == after).any():
+                distances = np.where(answers == after, np.abs(real - row).sum(axis=1), np.inf)
+                place, distance = int(np.argmin(distances)), float(distances.min())
+            told = row[bins], changes[bins], place, distance
+            found.append(Counterfactual(plain(before), plain(after), bins, names[bins], *told))
     return found
 
 
 def least_change(row: np.ndarray, free: np.ndarray, highest: np.ndarray, judge: Judge) -> np.ndarray | None:
-    """Return the changed row (columns,), or None if no change that flips the answer is found.
+    """Return what is added to the row (columns,), or None if no change that flips the answer is found.
 
     free: the bins that may change. highest (columns,): the largest value of each.
     """
     is_whole = bool((row == np.rint(row)).all())
     filled = row[row > 0]
     unit = 1.0 if is_whole or not filled.size else float(filled.mean()) / _PARTS
-    largest = max(float(filled.sum()), unit)
-    sizes = unit * 2.0 ** np.arange(int(np.log2(largest / unit)) + 1)
-    changed = row.astype(np.float64)
-    margin = float(judge(changed[None])[0][0])
+    sizes = _powers(max(float(filled.sum()), unit), unit)
+    changes = np.zeros(row.size)
+    margin = float(judge(row[None])[0][0])
     for _ in range(_MOST_STEPS):
         # both ends of the sizes say which bins are worth the others
-        bins, steps = _steps(changed, free, highest, sizes[[0, -1]])
+        bins, steps = _steps(row + changes, free, highest, sizes[[0, -1]])
         if not bins.size:
             return None
-        gains = _margins(judge, changed, bins, steps)[0] - margin
+        gains = _margins(judge, row + changes, bins, steps)[0] - margin
         best = np.unique(bins[np.argsort(-gains / np.abs(steps), kind="stable")[:_TRIED]])
         best = np.union1d(best, bins[np.argsort(-gains, kind="stable")[:_TRIED]])
-        bins, steps = _steps(changed, best, highest, sizes)
-        margins, is_flipped = _margins(judge, changed, bins, steps)
-        if is_flipped.any():
-            chosen = np.flatnonzero(is_flipped)[np.argmin(np.abs(steps[is_flipped]))]
-            changed[bins[chosen]] += steps[chosen]
-            return _pruned(row, changed, unit if is_whole else unit / 64, judge)
-        chosen = int(np.argmax((margins - margin) / np.abs(steps)))
-        if margins[chosen] <= margin:
+        bins, steps = _steps(row + changes, best, highest, sizes)
+        margins, is_flipped = _margins(judge, row + changes, bins, steps)
+        gained = (margins - margin) / np.abs(steps)
+        chosen = np.argmin(np.where(is_flipped, np.abs(steps), np.inf)) if is_flipped.any() else np.argmax(gained)
+        if not is_flipped.any() and gained[chosen] <= 0:
             return None
-        changed[bins[chosen]] += steps[chosen]
+        changes[bins[chosen]] += steps[chosen]
+        if is_flipped.any():
+            found: np.ndarray | None = changes
+            while found is not None:
+                changes, found = (
+                    found,
+                    _smaller(row, found, best, highest, unit, unit if is_whole else unit / 64, judge),
+                )
+            return changes
         margin = float(margins[chosen])
     return None
+
+
+def _powers(largest: float, unit: float) -> np.ndarray:
+    """Return the unit times powers of two, up to the largest."""
+    return unit * 2.0 ** np.arange(int(np.log2(max(largest / unit, 1))) + 1)
 
 
 def _steps(row: np.ndarray, bins: np.ndarray, highest: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -248,69 +235,53 @@ def _margins(judge: Judge, row: np.ndarray, bins: np.ndarray, steps: np.ndarray)
     return margins, is_flipped
 
 
-def _pruned(row: np.ndarray, changed: np.ndarray, unit: float, judge: Judge) -> np.ndarray:
-    """Return the changed row with each change as small as it can be, in steps of ``unit``, while the answer stays."""
-    while True:
-        before = changed.copy()
-        moved = np.flatnonzero(changed != row)
-        for i in moved[np.argsort(-np.abs(changed - row)[moved], kind="stable")]:
-            steps = np.arange(round(abs(changed[i] - row[i]) / unit)) * unit * np.sign(changed[i] - row[i])
-            low, high = 0, steps.size  # steps[:low] do not flip; those of ``changed`` do
-            while low < high:
-                middle = (low + high) // 2
-                tried = changed.copy()
-                tried[i] = row[i] + steps[middle]
-                if judge(tried[None])[1][0]:
-                    high = middle
-                else:
-                    low = middle + 1
-            if low < steps.size:
-                changed[i] = row[i] + steps[low]
-        if np.array_equal(before, changed):
-            return changed
+def _smaller(
+    row: np.ndarray, changes: np.ndarray, free: np.ndarray, highest: np.ndarray, unit: float, least: float, judge: Judge
+) -> np.ndarray | None:
+    """Return smaller changes (columns,) that keep the answer, or None: a bin moves back, in steps of ``least``.
+
+    If none can, another bin takes over all but a unit of it.
+    """
+    moved = np.flatnonzero(changes)
+    far = np.abs(changes[moved, None])
+    back = np.minimum(_powers(float(far.max()), least), far)
+    bins, back = np.repeat(moved, back.shape[1]), (back * -np.sign(changes[moved, None])).ravel()
+    order = np.argsort(-np.abs(back), kind="stable")
+    changed = [(changes, bins[order], back[order])]
+    for place, step in zip(bins[order], back[order], strict=True):
+        if abs(step) + unit <= abs(changes[place]):
+            without = changes.copy()
+            without[place] += step + unit * np.sign(step)
+            changed.append((without, *_steps(row + without, free, highest, np.array([abs(step)]))))
+    for begun, bins, steps in changed:
+        is_flipped = _margins(judge, row + begun, bins, steps)[1]
+        if is_flipped.any():
+            found = begun.copy()
+            found[bins[is_flipped][0]] += steps[is_flipped][0]
+            return found
+    return None
 
 
 def _judge(model: Model, before: object, target: object) -> Judge:
     """Return how far changed rows are from another answer than ``before``, or from ``target``, and which have it."""
     classes = model.answers.classes
     assert classes is not None
+    wanted = classes != before if target is None else classes == target
 
     def judge(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        outputs = _outputs(model, rows)
-        scores = class_scores(outputs)
-        wanted = classes != before if target is None else classes == target
+        outputs = model.outputs_of_all(model.preparation(rows, 0, "X"))
+        scores, answers = class_scores(outputs), model.answers.predicted(outputs)
         margins = scores[:, wanted].max(axis=1) - scores[:, ~wanted].max(axis=1)
-        answers = model.answers.predicted(outputs)
         return margins, answers != before if target is None else answers == target
 
     return judge
 
 
-def _outputs(model: Model, rows: np.ndarray) -> np.ndarray:
-    """Return f(x) (n, t) of rows as they are read."""
-    return model.outputs_of_all(model.preparation(rows, 0, "X"))
-
-
 def _answers(model: Model, rows: np.ndarray) -> np.ndarray:
-    return np.asarray(model.answers.predicted(_outputs(model, rows)))
+    return np.asarray(model.answers.predicted(model.outputs_of_all(model.preparation(rows, 0, "X"))))
 
 
 def _raw(model: Model, X: MatrixLike | Source) -> np.ndarray:
     """Return rows (n, columns) in the columns of the fit, not normalised."""
     source = model.schema.rows(X)
     return np.asarray(_arrays.to_dense(source.block(0, source.n_rows).X), dtype=np.float64)
-
-
-def _nearest(row: np.ndarray, real: np.ndarray | None, is_wanted: np.ndarray | None) -> tuple[int | None, float | None]:
-    """Return the place and distance of the nearest of the wanted real rows."""
-    if real is None or is_wanted is None or not is_wanted.any():
-        return None, None
-    distances = np.abs(real - row).sum(axis=1)
-    distances[~is_wanted] = np.inf
-    place = int(np.argmin(distances))
-    return place, float(distances[place])
-
-
-def _item(value: object) -> object:
-    """Return a NumPy scalar as a Python value, and anything else as it is."""
-    return value.item() if hasattr(value, "item") else value
