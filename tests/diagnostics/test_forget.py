@@ -73,6 +73,27 @@ def test_rows_leave_the_file():
     np.testing.assert_allclose(left.fitted.learned.rows.mean_row, without.fitted.learned.rows.mean_row)
 
 
+@pytest.mark.parametrize("case", ["matrix of numbers", "sums of numbers", "landmarks"])
+def test_the_file_holds_nothing_of_the_rows(case, tmp_path):
+    kind, kernel, settings = CASES[case]
+    lines = [f"the-id-{i}x,{TARGET[i] if kind is HistogramRegressor else LABELS[i]}," for i in range(90)]
+    rows = [line + ",".join(map(repr, x.tolist())) for line, x in zip(lines, X, strict=True)]
+    (tmp_path / "rows.csv").write_text("\n".join([f"id,y,{','.join('abcdefgh')}", *rows]))
+    source = chimap.open_source(tmp_path / "rows.csv", labels="y", id="id")
+    whole = kind(kernel, **settings).fit_source(source)
+    last = int(np.argmax(TARGET))
+    ends = {"target_mean": TARGET.mean(), "target_range": [TARGET.min(), TARGET[last]], "lines": {"rows": "90"}}
+    whole.remember(training=ends if kind is HistogramRegressor else {"class_counts": [], "held_out": {"lines": "90"}})
+    whole.save(tmp_path / "whole.model")
+    forget(whole, source, rows=[last]).model.save(tmp_path / "left.model")
+    before, after = ((tmp_path / f"{name}.model").read_bytes() for name in ("whole", "left"))
+    values = [x.astype(dtype).tobytes() for x in (X[last], TARGET[last]) for dtype in ("f4", "f8")]
+    traces = [f"the-id-{last}x".encode(), repr(float(TARGET[last])).encode(), b"lines", *values]
+    assert any(trace in before for trace in traces)
+    assert not [trace for trace in traces if trace in after]
+    assert chimap.load(tmp_path / "left.model").training_["n_forgotten"] == 1
+
+
 def test_groups_are_left_out_together():
     groups = np.arange(90) // 3
     kind, kernel, settings = CASES["sums"]

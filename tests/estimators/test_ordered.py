@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import chimap
-from chimap import HistogramClassifier
+from chimap import HistogramClassifier, HistogramRegressor
 from chimap._errors import InputError
 from chimap.cli.fit_settings import Settings
 from chimap.cli.training import _decide
@@ -137,6 +137,13 @@ def test_machines_are_chosen_by_the_score_that_is_named(scoring):
 def test_bad_orders_are_refused(ordered, y, said):
     with pytest.raises(InputError, match=said):
         HistogramClassifier("chi2", ordered=ordered).fit(X, y)
+
+
+def test_scores_of_related_classes_need_the_relation():
+    with pytest.raises(InputError, match="nothing says how: give ordered too"):
+        HistogramClassifier("chi2", scoring="weighted_kappa").fit(X, Y)
+    with pytest.raises(InputError, match="give label_tree too"):
+        HistogramRegressor("chi2", scoring="neg_mean_tree_distance").fit(X, PLACES)
 
 
 def test_flags_give_the_order_and_refuse_one_for_numbers():

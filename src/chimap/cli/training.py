@@ -218,8 +218,9 @@ def _check_classes(y: np.ndarray, name: str, task: TaskName, is_held_out: np.nda
 
 def _remembered(source: Source, parts: Parts, labels: str | None, settings: Settings, task: TaskName) -> JSON:
     """Return the description of the training that the model file stores, as plain values."""
-    y = labels_of(parts.training)
-    about: JSON = {
+    from chimap.reports.score import about_labels
+
+    return {
         "file": source.name,
         "labels": labels,
         "columns_aside": [*source.columns_aside],
@@ -230,11 +231,5 @@ def _remembered(source: Source, parts: Parts, labels: str | None, settings: Sett
         "task": task,
         "version": __version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        **about_labels(labels_of(parts.training), task == "classify"),
     }
-    if y.ndim == 2:
-        return about | {"n_tasks": y.shape[1]}
-    if task == "regress":
-        return about | {"target_mean": float(y.mean()), "target_range": [float(y.min()), float(y.max())]}
-    classes, counts = np.unique(y, return_counts=True)
-    pairs = zip(classes.tolist(), counts.tolist(), strict=True)
-    return about | {"class_counts": [list(pair) for pair in pairs]}

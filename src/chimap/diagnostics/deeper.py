@@ -12,8 +12,6 @@ which is small both where the answer is certain and where no number of counts in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.stats import norm
@@ -29,47 +27,32 @@ _FULL = 32.0  # times the deeper counts: about all that a row would ever show
 _NODES = norm.ppf((np.arange(256) + 0.5) / 256)  # of a normal variable, each as probable as the others
 
 
-@dataclass(frozen=True)
-class SequenceDeeper:
-    """Rows are worth the answers that more counts settle; see the module.
-
-    Parameters
-    ----------
-    times : float
-        As how many times as deep a row is sequenced, above 1.
-    """
-
-    times: float
-    words: ClassVar[Words] = Words(
+def sequence_deeper(
+    model: Model,
+    rows: Source,
+    times: float,
+    units: Sequence[np.ndarray],
+    prices: np.ndarray,
+    n: int,
+    rng: np.random.Generator,
+) -> Suggested:
+    """Return n units of the rows (m,), each of which has a price, whose answers ``times`` the counts settle most."""
+    if not times > 1:
+        raise InputError(Message("{deeper} must be above 1, as many times as deep; got {!r}.", times))
+    samples, _ = Samples.read(model, rows)
+    now, later = changes(samples, times, rng)
+    worth = np.array([(now - later)[unit].sum() for unit in units])
+    order = np.argsort(-worth / [prices[unit].sum() for unit in units], kind="stable")[:n]
+    facts = {"counts a row": f"median {np.median(samples.totals):,.0f}", "answers to change": f"{now.sum():.1f}"}
+    words = Words(
         "What to sequence deeper",
         "In this order: each is chosen for how much the chance falls that its answer is not that of full depth. "
         "Answers that hold already are worth nothing, and those that so many counts would not settle are worth little.",
         "the answers expected to differ at full depth",
         "Deeper",
     )
-
-    def __post_init__(self) -> None:
-        if not self.times > 1:
-            raise InputError(Message("{deeper} must be above 1, as many times as deep; got {!r}.", self.times))
-
-    def chosen(
-        self,
-        model: Model,
-        rows: Source,
-        units: Sequence[np.ndarray],
-        prices: np.ndarray,
-        n: int,
-        rng: np.random.Generator,
-    ) -> Suggested:
-        """See ``suggestion.Rule``."""
-        samples, _ = Samples.read(model, rows)
-        now, later = changes(samples, self.times, rng)
-        worth = np.array([(now - later)[unit].sum() for unit in units])
-        order = np.argsort(-worth / [prices[unit].sum() for unit in units], kind="stable")[:n]
-        facts = {"counts a row": f"median {np.median(samples.totals):,.0f}", "answers to change": f"{now.sum():.1f}"}
-        return Suggested(
-            order.tolist(), np.cumsum(worth[order]) / max(float(now.sum()), 1e-300), samples.outputs, facts
-        )
+    removed = np.cumsum(worth[order]) / max(float(now.sum()), 1e-300)
+    return Suggested(order.tolist(), removed, samples.outputs, facts, words)
 
 
 def changes(rows: Samples, times: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap._errors import DataError, InputError
-from chimap._formatting import kernel_in_words, number, plain
+from chimap._formatting import counted, kernel_in_words, number, plain
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, Rows
 from chimap._validation import AUTO
-from chimap.data import Source
 from chimap.data.doubts import DataWarning
 from chimap.data.labels import Labels, check_labels
 from chimap.data.views import ChosenRows
 from chimap.models.model import Model
 from chimap.readers import open_source
 from chimap.recipe import Recipe
-from chimap.reports.score import true_answers
+from chimap.reports.score import about_labels, true_answers
 
 if TYPE_CHECKING:
     from chimap.estimators.base import HistogramModel
 
 _SAME = 1e-2  # share of the spread of outputs by which those of the same fit may differ
 _ROWS = 2048  # whose outputs are compared
+_OF_ALL_ROWS = ("held_out", "linear", "lines")  # what the command line has kept that is true of the model of all rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +43,12 @@ class Forgotten:
     ----------
     model : estimator
         The model, as an estimator.
-    n_forgotten : int
-        Rows that have left.
-    n_left : int
-        Rows that it is learned from.
+    n_forgotten, n_left : int
+        Rows that have left, and those that it is learned from.
     chosen_with_them : dict of str to str
         What the rows took part in choosing, and the model still has, by name.
-    alpha : float
-        The strength of the penalty.
-    alpha_before : float
-        The strength before.
+    alpha, alpha_before : float
+        The strength of the penalty, now and before.
     moved : float
         Largest change of an output of the rows that are left, in deviations of outputs.
     """
@@ -67,24 +63,19 @@ class Forgotten:
 
     def lines(self) -> dict[str, str | None]:
         """Return the receipt in lines of text by name."""
-        again = "alpha" not in self.chosen_with_them
+        is_again = "alpha" not in self.chosen_with_them
         return {
-            "forgotten": f"{self.n_forgotten:,} rows; {self.n_left:,} are left",
+            "forgotten": f"{counted(self.n_forgotten, 'row')}; {self.n_left:,} are left",
             "outputs": f"move by at most {number(self.moved, 3)} deviations",
             "chosen with them": "\n".join(f"{name}: {value}" for name, value in self.chosen_with_them.items()),
-            "chosen again": f"alpha {self.alpha:.4g}, before {self.alpha_before:.4g}" if again else None,
+            "chosen again": f"alpha {self.alpha:.4g}, before {self.alpha_before:.4g}" if is_again else None,
         }
 
     def as_dict(self) -> JSON:
         """Return the receipt as JSON types."""
-        return {
-            "forgotten": self.n_forgotten,
-            "left": self.n_left,
-            "chosen_with_them": self.chosen_with_them,
-            "alpha": plain(self.alpha),
-            "alpha_before": plain(self.alpha_before),
-            "largest_change": plain(self.moved),
-        }
+        names = {"n_forgotten": "forgotten", "n_left": "left", "moved": "largest_change"}
+        fields = {name: value for name, value in vars(self).items() if name != "model"}
+        return {names.get(name, name): plain(value) for name, value in fields.items()}
 
 
 def forget(
@@ -147,12 +138,18 @@ def forget(
     kept, labels = np.flatnonzero(~is_gone), true_answers(before, source)
     _check_rows(before, labels, is_gone, source.name)
     known = None if groups is None else check_labels(groups, source.n_rows, "groups")
-    chosen = _choices(before)
-    whole = _fitted(model, chosen, ChosenRows(source, np.arange(source.n_rows), labels), known)
+    recipe, learned = _choices(before), before.learned
+
+    def fitted(places: np.ndarray, recipe: Recipe) -> Model:
+        some = ChosenRows(source, places, labels[places])
+        with warnings.catch_warnings():  # what there is to say of the rows was said when the model was fitted
+            warnings.simplefilter("ignore", DataWarning)
+            return copy(model).fit_source(some, groups=None if known is None else known[places], recipe=recipe).fitted
+
     some = before.schema.rows(ChosenRows(source, kept[:_ROWS], None)).take(np.arange(min(_ROWS, kept.size)))
     outputs = _outputs(before, some)
     spread = max(float(outputs.std()), 1e-30)
-    if np.abs(_outputs(whole.fitted, some) - outputs).max() > _SAME * spread:
+    if np.abs(_outputs(fitted(np.arange(source.n_rows), recipe), some) - outputs).max() > _SAME * spread:
         raise DataError(
             Message(
                 "{}: a fit to these rows is not this model, so they are not the rows that it was fitted on, or they "
@@ -161,18 +158,18 @@ def forget(
                 source.name,
             )
         )
-    chosen = replace(chosen, alpha=AUTO) if choose_again else chosen
-    after = _fitted(model, chosen, ChosenRows(source, kept, labels[kept]), None if known is None else known[kept])
-    after.remember(race=before.learned.race, training=_training(before, labels[kept], int(is_gone.sum())))
-    return Forgotten(
-        model.with_model(after.fitted),
-        int(is_gone.sum()),
-        kept.size,
-        _chosen_with(before, choose_again),
-        after.fitted.learned.alpha,
-        before.learned.alpha,
-        float(np.abs(_outputs(after.fitted, some) - outputs).max() / spread),
+    after = fitted(kept, replace(recipe, alpha=AUTO) if choose_again else recipe)
+    n_gone, training = int(is_gone.sum()), learned.training
+    if training is not None:
+        training = {name: value for name, value in training.items() if name not in _OF_ALL_ROWS}
+        training |= about_labels(labels[kept], before.answers.classes is not None)
+        training["n_forgotten"] = n_gone + training.get("n_forgotten", 0)
+    after = replace(
+        after, learned=replace(after.learned, race=learned.race, training=training, histograms=learned.histograms)
     )
+    moved = float(np.abs(_outputs(after, some) - outputs).max() / spread)
+    told = _chosen_with(after, choose_again)
+    return Forgotten(model.with_model(after), n_gone, kept.size, told, after.learned.alpha, learned.alpha, moved)
 
 
 def _choices(model: Model) -> Recipe:
@@ -181,13 +178,6 @@ def _choices(model: Model) -> Recipe:
     gamma = model.gamma if isinstance(recipe.gamma, str) and model.gamma is not None else recipe.gamma
     raced = recipe.raced - {"alpha", "gamma", "covariate_columns"}  # columns beside the bins are made again
     return replace(recipe, alpha=model.learned.alpha, gamma=gamma, covariate_columns=None, raced=raced)
-
-
-def _fitted(model: HistogramModel, recipe: Recipe, rows: Source, groups: np.ndarray | None) -> HistogramModel:
-    """Return the estimator with other settings, fitted to some rows."""
-    with warnings.catch_warnings():  # what there is to say of the rows was said when the model was fitted
-        warnings.simplefilter("ignore", DataWarning)
-        return copy(model).fit_source(rows, groups=groups, recipe=recipe)
 
 
 def _outputs(model: Model, rows: Rows) -> np.ndarray:
@@ -203,18 +193,6 @@ def _check_rows(model: Model, y: np.ndarray, is_gone: np.ndarray, name: str) -> 
         raise DataError(f"{name}: no rows of {which} would be left. Fit again without it.")
 
 
-def _training(model: Model, y: np.ndarray, n_gone: int) -> JSON | None:
-    """Return what the command line keeps of the rows of a fit, for those that are left."""
-    training = model.learned.training
-    if training is None:
-        return None
-    found = training | {"n_forgotten": n_gone + training.get("n_forgotten", 0)}
-    if "class_counts" in training:
-        classes, counts = np.unique(y, return_counts=True)
-        found["class_counts"] = [list(pair) for pair in zip(classes.tolist(), counts.tolist(), strict=True)]
-    return found
-
-
 def _chosen_with(model: Model, chooses_again: bool) -> dict[str, str]:
     """Return what the forgotten rows took part in choosing, and the model still has."""
     about, raced = model.describe(), model.learned.race is not None
@@ -222,6 +200,8 @@ def _chosen_with(model: Model, chooses_again: bool) -> dict[str, str]:
     found |= {"features": str(about["features"])}
     if model.normalization is not None:
         found["normalisation"] = model.normalization.name
+    if model.learned.histograms is not None:
+        found["histograms"] = "made as before"
     if model.recipe.given_bin_weights is not None:
         found["bin weights"] = "learned or given"
     if not chooses_again:

@@ -1,7 +1,5 @@
 """Which rows of a pool to label next: those that would tell the most about all of it; or to sequence deeper.
 
-What rows are worth is said by a rule, ``LabelNext`` here, or ``deeper.SequenceDeeper``.
-
 Outputs of the pool have the covariance of ridge as a Gaussian process, given the labelled rows l (Rasmussen and
 Williams, 2006, sec. 2.2),
 
@@ -24,15 +22,14 @@ process regression: active data selection and test point rejection, 2000.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from chimap import _arrays
-from chimap._catalogue import Catalogue
 from chimap._errors import InputError
 from chimap._formatting import number, percent, words
 from chimap._messages import Message
@@ -68,30 +65,13 @@ class Words(NamedTuple):
 
 
 class Suggested(NamedTuple):
-    """Places of the units that a rule chooses, the share removed by each and all before it, outputs and facts."""
+    """Places of the units that are chosen, the share removed by each and all before it, outputs, facts and words."""
 
     order: Sequence[int]
     removed: np.ndarray
     outputs: np.ndarray
     facts: Mapping[str, object]
-
-
-class Rule(Protocol):
-    """What rows of a pool are worth."""
-
-    words: ClassVar[Words]
-
-    def chosen(
-        self,
-        model: Model,
-        rows: Source,
-        units: Sequence[np.ndarray],
-        prices: np.ndarray,
-        n: int,
-        rng: np.random.Generator,
-    ) -> Suggested:
-        """Return n units of the rows (m,) by what they are worth, of which each has a price."""
-        ...
+    words: Words
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -203,74 +183,72 @@ def suggest(
     rng = np.random.default_rng(random_state)
     drawn = np.sort(rng.permutation(source.n_rows)[:_MOST_OF_POOL])
     units, names = _units(source, groups, drawn)
+    noun = "rows" if groups is None else "groups"
     if not 1 <= n <= len(units):
-        raise DataError(Message("{n=}: {} has {:,} {} to choose from.", n, source.name, len(units), _noun(groups)))
+        raise DataError(Message("{n=}: {} has {:,} {} to choose from.", n, source.name, len(units), noun))
     prices = _prices(source, cost, drawn)
     if deeper is not None and labelled is not None:
         raise InputError(
             Message("{labelled} is for rows to label, and {deeper} for rows that have none: leave one out.")
         )
-    rule = RULES["label"](labelled) if deeper is None else RULES["deeper"](deeper)
     rows = ChosenRows(fitted.schema.rows(source), drawn, None)
     with threads(fitted.n_jobs):
-        order, removed, outputs, found = rule.chosen(fitted, rows, units, prices, n, rng)
-    predicted = np.asarray(fitted.answers.predicted(outputs))
-    are_groups = groups is not None
+        if deeper is None:
+            found = label_next(fitted, rows, labelled, units, prices, n, rng)
+        else:
+            from chimap.diagnostics.deeper import sequence_deeper  # which imports this file
+
+            found = sequence_deeper(fitted, rows, deeper, units, prices, n, rng)
+    predicted = np.asarray(fitted.answers.predicted(found.outputs))
     facts = {
         "file": name_of_whole(source.name),
         "rows of the pool": source.n_rows,
         "rows looked at": drawn.size if drawn.size < source.n_rows else None,
-        **found,
+        **found.facts,
         "model": f"{type(model).__name__} ({fitted.describe()['kernel']})",
     }
     return Suggestion(
-        chosen=tuple(names[i] for i in order),
-        places=tuple(drawn[units[i]] for i in order),
-        removed=removed,
-        answers=tuple(None if are_groups else predicted[units[i][0]] for i in order),
-        are_groups=are_groups,
-        words=rule.words,
+        chosen=tuple(names[i] for i in found.order),
+        places=tuple(drawn[units[i]] for i in found.order),
+        removed=found.removed,
+        answers=tuple(predicted[units[i][0]] if groups is None else None for i in found.order),
+        are_groups=groups is not None,
+        words=found.words,
         data={name: fact for name, fact in facts.items() if fact is not None},
         settings={"n": n, "deeper": deeper, "random_state": random_state},
     )
 
 
-@dataclass(frozen=True)
-class LabelNext:
-    """Rows are worth what their labels tell about the pool; ``labelled`` are rows that have one, see ``suggest``."""
+def label_next(
+    model: Model,
+    rows: Source,
+    labelled: object,
+    units: Sequence[np.ndarray],
+    prices: np.ndarray,
+    n: int,
+    rng: np.random.Generator,
+) -> Suggested:
+    """Return n units of the rows (m,), each of which has a price, whose labels tell the most about all of them.
 
-    labelled: object
-    words: ClassVar[Words] = Words(
+    ``labelled`` are rows that have one, see ``suggest``.
+    """
+    X = rows.take(np.arange(rows.n_rows))
+    known = None
+    if labelled is not None:
+        given = model.schema.rows(open_source(labelled, like=model))
+        known = given.take(np.sort(rng.permutation(given.n_rows)[:_MOST_LABELLED]))
+    square, n_known = _kernel(rng, model, X, known)
+    outputs = model.outputs_of_all(model.preparation(X, 0, rows.name))
+    alpha = float(model.learned.alpha or 1.0)
+    order, removed = greedy(_posterior(square, n_known, alpha), alpha, _weights(model, outputs), units, prices, n)
+    words = Words(
         "What to label next",
         "In this order: each is chosen for what it removes after all before it. Certain answers count less, and a copy "
         "of a labelled row removes next to nothing.",
         "what is uncertain in the pool",
         "Labelled",
     )
-
-    def chosen(
-        self,
-        model: Model,
-        rows: Source,
-        units: Sequence[np.ndarray],
-        prices: np.ndarray,
-        n: int,
-        rng: np.random.Generator,
-    ) -> Suggested:
-        """See ``Rule``."""
-        X = rows.take(np.arange(rows.n_rows))
-        known = None if self.labelled is None else _some(rng, model, open_source(self.labelled, like=model))
-        square, n_known = _kernel(rng, model, X, known)
-        outputs = model.outputs_of_all(model.preparation(X, 0, rows.name))
-        alpha = float(model.learned.alpha or 1.0)
-        order, removed = greedy(_posterior(square, n_known, alpha), alpha, _weights(model, outputs), units, prices, n)
-        return Suggested(order, removed, outputs, {"labelled rows": n_known})
-
-
-RULES: Catalogue[Callable[..., Rule]] = Catalogue(
-    {"label": LabelNext, "deeper": "chimap.diagnostics.deeper:SequenceDeeper"}
-)
-"""What rows may be suggested for."""
+    return Suggested(order, removed, outputs, {"labelled rows": n_known}, words)
 
 
 def greedy(
@@ -294,22 +272,18 @@ def greedy(
         Number of units.
     """
     C, total = covariance.copy(), float(weights @ covariance.diagonal())
-    left = set(range(len(units)))
+    left = list(range(len(units)))
     order: list[int] = []
     removed: list[float] = []
     are_rows = all(rows.size == 1 for rows in units)
-    while len(order) < n:
-        places = sorted(left)
+    for _ in range(n):
         if are_rows:
-            rows = np.array([units[i][0] for i in places])
+            rows = np.concatenate([units[i] for i in left])
             gains = (weights @ np.square(C[:, rows])) / (C[rows, rows] + noise) / prices[rows]
         else:
-            gains = np.array([weights @ _taken(C, units[i], noise)[1] / prices[units[i]].sum() for i in places])
-        best = places[int(np.argmax(gains))]
-        solved, _ = _taken(C, units[best], noise)
-        C -= solved
-        left.remove(best)
-        order.append(best)
+            gains = np.array([weights @ _taken(C, units[i], noise)[1] / prices[units[i]].sum() for i in left])
+        order.append(left.pop(int(np.argmax(gains))))
+        C -= _taken(C, units[order[-1]], noise)[0]
         removed.append(1 - float(weights @ C.diagonal()) / total)
     return order, np.array(removed)
 
@@ -324,23 +298,21 @@ def _taken(C: np.ndarray, rows: np.ndarray, noise: float) -> tuple[np.ndarray, n
 
 def _kernel(rng: np.random.Generator, model: Model, X: Rows, known: Rows | None) -> tuple[np.ndarray, int]:
     """Return kernel values among labelled rows and then those of the pool, and the number of labelled ones."""
+    kernel = model.features.row_kernel
     if known is not None:
-        values = RowValues.of(model, _arrays.stack_rows([known, X]))
-        n_known = known.shape[0]
-    else:
-        kernel = model.features.row_kernel
-        if kernel is None:
-            raise DataError(
-                Message(
-                    "the model keeps none of the rows that it was fitted on, so it does not know what is known: give "
-                    "them as {labelled}."
-                )
-            )
+        values, n_known = RowValues.of(model, _arrays.stack_rows([known, X])), known.shape[0]
+    elif kernel is not None:
         n_rows = int(model.coef.shape[0])
         n_known = min(n_rows, _MOST_LABELLED)
         values = RowValues.of(model, X, kernel.take(np.sort(rng.permutation(n_rows)[:n_known])))
-    square = values.values if values.is_matrix else values.values @ values.values.T
-    return square, n_known
+    else:
+        raise DataError(
+            Message(
+                "the model keeps none of the rows that it was fitted on, so it does not know what is known: give them "
+                "as {labelled}."
+            )
+        )
+    return values.values if values.is_matrix else values.values @ values.values.T, n_known
 
 
 def _posterior(square: np.ndarray, n_known: int, alpha: float) -> np.ndarray:
@@ -362,12 +334,6 @@ def _weights(model: Model, outputs: np.ndarray) -> np.ndarray:
         best = np.partition(class_scores(outputs), -2, axis=1)
         margins = best[:, -1] - best[:, -2]
     return np.asarray(1 / (1 + np.square(margins / max(float(np.median(margins)), 1e-300))))
-
-
-def _some(rng: np.random.Generator, model: Model, source: Source) -> Rows:
-    """Return labelled rows, or some of them, in the columns of the model."""
-    rows = model.schema.rows(source)
-    return rows.take(np.sort(rng.permutation(rows.n_rows)[:_MOST_LABELLED]))
 
 
 def _units(source: Source, groups: ArrayLike | str | None, drawn: np.ndarray) -> tuple[list[np.ndarray], list[str]]:
@@ -393,10 +359,6 @@ def _prices(source: Source, cost: ArrayLike | str | None, drawn: np.ndarray) -> 
     if prices.shape != (source.n_rows,) or not (prices > 0).all():
         raise DataError(Message("{cost}: expected a number above 0 for each of {:,} rows.", source.n_rows))
     return prices[drawn]
-
-
-def _noun(groups: object) -> str:
-    return "rows" if groups is None else "groups"
 
 
 def choices(suggestion: Suggestion) -> Section:

@@ -33,6 +33,7 @@ from chimap.selection.scoring import HeldOutScore, LossScore, MeanScore, OutputS
 from chimap.selection.structures import Nominal, Structure
 
 _OF_TWO_CLASSES = ("f1", "precision", "recall", "jaccard")
+_OF_RELATED_CLASSES = {"weighted_kappa": Message("{ordered}"), "neg_mean_tree_distance": Message("{label_tree}")}
 _LEAST_TARGET, _LARGEST_TARGET = 1e-30, 1e30  # float32 holds products of these, summed over very many rows
 _ROUNDING = 1e-12  # deviations up to this part of the largest target are rounding errors of a constant
 
@@ -459,7 +460,16 @@ def with_structure(codec: Codec, structure: Structure) -> Codec:
 
 
 def check_scoring(scoring: Scoring, codec: Codec) -> None:
-    """Raise ValueError for a score of the positive class where there are not two classes."""
+    """Raise ValueError for a score of the positive class, or of related classes, where there are none of these."""
+    own = codec.structure.scorers if isinstance(codec, ClassCodec) else ()
+    if scoring in _OF_RELATED_CLASSES and scoring not in own:
+        raise InputError(
+            Message(
+                "{scoring=} is of classes that are related, and nothing says how: give {} too.",
+                scoring,
+                _OF_RELATED_CLASSES[scoring],
+            )
+        )
     if isinstance(codec, ClassCodec) and codec.classes.size > 2 and scoring in _OF_TWO_CLASSES:
         raise InputError(
             Message(

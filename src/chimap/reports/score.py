@@ -192,6 +192,16 @@ def true_answers(model: Predictor, source: Source) -> np.ndarray:
     return as_answers(model, labels_of(source), source.name, source.places_in_file())
 
 
+def about_labels(y: np.ndarray, has_classes: bool) -> JSON:
+    """Return what a model file says of the labels that it was fitted on, as plain values."""
+    if y.ndim == 2:
+        return {"n_tasks": y.shape[1]}
+    if not has_classes:
+        return {"target_mean": float(y.mean()), "target_range": [float(y.min()), float(y.max())]}
+    classes, counts = np.unique(y, return_counts=True)
+    return {"class_counts": [list(pair) for pair in zip(classes.tolist(), counts.tolist(), strict=True)]}
+
+
 def _baseline(model: Predictor, y: np.ndarray) -> Baseline:
     """Return the baseline of the training labels, or of the labels ``y`` if the model did not store its own."""
     training = model.training

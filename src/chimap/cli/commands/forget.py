@@ -63,7 +63,7 @@ def forget(
     rows = source if chosen.training is None else chosen.training
     groups = data_rows.groups_of(source, roles)
     if groups is not None:
-        groups = groups[_places_among(rows, source)]
+        groups = groups[source.places_in_file().searchsorted(rows.places_in_file())]
     found = forgotten(fitted, rows, rows=_rows_named(rows, source, ids), groups=groups, choose_again=choose_again)
     found.model.set_params(n_jobs=None).save(output, overwrite=True)
     messages.written.append(str(output))
@@ -77,34 +77,21 @@ def forget(
     print(f"{model} still holds the rows: delete it, and copies of it.")
 
 
-def _places_among(rows: Source, source: Source) -> np.ndarray:
-    """Return the places of rows among those of the source that they are a part of."""
-    import numpy as np
-
-    return np.asarray(np.searchsorted(source.places_in_file(), rows.places_in_file()))
-
-
 def _rows_named(rows: Source, source: Source, ids: Path) -> np.ndarray:
     """Return which rows (n,) a file of ids names. Raise DataError for ids that are not there."""
     import numpy as np
 
+    from chimap.reports.rows import row_names
+
     words = [line.strip() for line in ids.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     if not words:
         raise DataError(f"{ids} names no row: write the id of each row to forget on a line of its own.")
-    known = _names(source)
-    unknown = sorted({*words} - {*known.tolist()})
+    unknown = sorted({*words} - {*row_names(source).tolist()})
     if unknown:
         listed = ", ".join(map(repr, unknown[:_SHOWN])) + (", ..." if len(unknown) > _SHOWN else "")
         of_ids = "ids" if source.row_ids is not None else "numbers of rows (it has no ids: name their column with --id)"
         raise DataError(f"{ids}: {len(unknown):,} of {len(words):,} are no {of_ids} of {source.name}: {listed}.")
-    is_named = np.isin(_names(rows), words)
+    is_named = np.isin(row_names(rows), words)
     if not is_named.any():
         raise InputError(f"{ids}: all of these rows were held out when the model was fitted, which has not seen them.")
     return np.asarray(is_named)
-
-
-def _names(rows: Source) -> np.ndarray:
-    """Return the ids of rows as texts (n,), or their numbers in the file."""
-    import numpy as np
-
-    return np.asarray(rows.places_in_file() if rows.row_ids is None else rows.row_ids).astype(str)
