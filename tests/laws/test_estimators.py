@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectFromModel
 
 import chimap
 
@@ -62,6 +63,24 @@ def test_every_public_estimator_is_here():
     public = {getattr(chimap, name) for name in chimap.__all__}
     estimators = {c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator) and hasattr(c, "predict")}
     assert estimators == {type(fitted(name)) for name in NAMES}
+
+
+@every_estimator
+def test_each_bin_has_a_share_of_importance_as_selectors_read_it(name):
+    if name in NO_CLONES:
+        assert not hasattr(fitted(name), "feature_importances_")
+        return
+    frame = pd.DataFrame(X, columns=[f"bin {j}" for j in range(X.shape[1])])
+    for model in (fitted(name), *([] if name in COMPILED else [fitted_on(name, frame)])):
+        shares = model.feature_importances_
+        assert shares.shape == (X.shape[1],)
+        assert shares.min() >= 0
+        assert shares.sum() == pytest.approx(1)
+        selector = SelectFromModel(model, prefit=True)
+        assert selector.get_support()[shares.argmax()]
+    if name not in COMPILED:
+        selector.fit(frame)
+        assert selector.get_feature_names_out().tolist() == frame.columns[selector.get_support()].tolist()
 
 
 @every_estimator

@@ -22,7 +22,7 @@ process regression: active data selection and test point rejection, 2000.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -30,6 +30,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from chimap import _arrays
+from chimap._catalogue import Catalogue
 from chimap._errors import InputError
 from chimap._formatting import number, percent, words
 from chimap._messages import Message
@@ -193,12 +194,8 @@ def suggest(
         )
     rows = ChosenRows(fitted.schema.rows(source), drawn, None)
     with threads(fitted.n_jobs):
-        if deeper is None:
-            found = label_next(fitted, rows, labelled, units, prices, n, rng)
-        else:
-            from chimap.diagnostics.deeper import sequence_deeper  # which imports this file
-
-            found = sequence_deeper(fitted, rows, deeper, units, prices, n, rng)
+        rule, asked = ("label", labelled) if deeper is None else ("deeper", deeper)
+        found = RULES[rule](fitted, rows, asked, units, prices, n, rng)
     predicted = np.asarray(fitted.answers.predicted(found.outputs))
     facts = {
         "file": name_of_whole(source.name),
@@ -249,6 +246,12 @@ def label_next(
         "Labelled",
     )
     return Suggested(order, removed, outputs, {"labelled rows": n_known}, words)
+
+
+RULES: Catalogue[Callable[..., Suggested]] = Catalogue(
+    {"label": label_next, "deeper": "chimap.diagnostics.deeper:sequence_deeper"}
+)
+"""What rows may be suggested for; see ``label_next`` for the arguments."""
 
 
 def greedy(
