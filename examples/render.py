@@ -75,7 +75,7 @@ def run(script: Path, folder: Path) -> str:
                     figure = plt.figure(number)
                     alt = figure.get_suptitle() or next((a.get_title() for a in figure.axes if a.get_title()), title)
                     figure.savefig(folder / name, dpi=110, bbox_inches="tight")
-                    page.append(f"![{PLAIN.sub(' ', alt)}]({name})")
+                    page.append(f"[![{PLAIN.sub(' ', alt)}]({name})]({name})")
                 plt.close("all")
         finally:
             os.chdir(home)

@@ -47,7 +47,7 @@ SHOWN = {
 }
 LINEAR = {"moses logP": "linear-svm raw"}  # ridge: the logarithm of a ratio of counts is nearly linear in them
 LIMIT = 3600.0  # seconds of a fit
-_SAME_HEIGHT = 0.005  # scores whose labels would lie on one another
+_LINE = 9  # points from a text to the next below it
 TEST_ROWS = {"mnist": 10_000, "fashion_mnist": 10_000, "cifar words": 10_000, "hiv": 8_382, "newsgroups": 7_532}
 POSITIVES = {"hiv": 215}  # of the test rows of a set that is scored by ROC AUC
 
@@ -151,29 +151,35 @@ def draw(lines: list[Line], output: Path) -> None:
     names = [name for name in ROWS if any(line["set"] == name for line in lines)]
     with panels(names, 3, (3.9, 2.9), output) as axes:
         for name, ax in axes.items():
-            ends: list[float] = []
+            ends = []
             for (label, marker, colour), method in zip(SHOWN.values(), methods_of(name), strict=True):
                 points = sorted((line["rows"], line["score"], seconds_of(line)) for line in by_method[name, method])
-                if not points:
-                    continue
-                n, scores, seconds = np.array(points).T
-                ax.plot(n, scores, color=colour, marker=marker, label=label, linewidth=1.5)
-                ax.annotate(
-                    f" {seconds[-1]:.0f} s",
-                    (n[-1], scores[-1]),
-                    color=colour,
-                    fontsize=8,
-                    xytext=(
-                        5,
-                        -9 * sum(abs(scores[-1] - score) < _SAME_HEIGHT for score in ends),
-                    ),  # below a label there
-                    textcoords="offset points",
-                    va="center",
-                    annotation_clip=False,
-                )
-                ends.append(scores[-1])
+                if points:
+                    n, scores, seconds = np.array(points).T
+                    ax.plot(n, scores, color=colour, marker=marker, label=label, linewidth=1.5)
+                    ends.append((scores[-1], n[-1], f" {seconds[-1]:.0f} s", colour))
             ax.set(title=NAMES[name], xscale="log", ylabel=MEASURES[scoring_of(lines, name)], xlabel="training rows")
             ax.margins(x=0.18, y=0.08)
+            _annotate(ax, ends)
+
+
+def _annotate(ax: Any, ends: list[tuple[float, float, str, str]]) -> None:
+    """Write a text at the end (score, rows) of each line, and below the text above it."""
+    ax.get_ylim()  # the limits of what has been drawn
+    above = np.inf
+    for score, n, text, colour in sorted(ends, reverse=True):
+        end = ax.transData.transform((n, score))[1] * 72 / ax.figure.dpi
+        above = min(end, above - _LINE)
+        ax.annotate(
+            text,
+            (n, score),
+            color=colour,
+            fontsize=8,
+            xytext=(5, above - end),
+            textcoords="offset points",
+            va="center",
+            annotation_clip=False,
+        )
 
 
 def scoring_of(lines: list[Line], name: str) -> str:

@@ -26,7 +26,10 @@ models = {
     "exp-chi2": HistogramClassifier("exp-chi2", n_components=1024, random_state=0),
 }
 sizes = [100, 200, 400, 800]
-curves = {name: [model.fit(X[:n], y[:n]).score(X_test, y_test) for n in sizes] for name, model in models.items()}
+curves = {
+    name: [model.fit(X[:n], y[:n]).score(X_test, y_test) for n in sizes]
+    for name, model in models.items()
+}
 for name, scores in curves.items():
     print(f"{name:10}", *(f"{score:.3f}" for score in scores))
 
@@ -35,7 +38,12 @@ for name, scores in curves.items():
 figure, axes = plt.subplots(figsize=(6, 3.6))
 for name, scores in curves.items():
     axes.plot(sizes, scores, marker="o", label=name)
-axes.set(xlabel="training rows", ylabel="accuracy", title="Digits: accuracy by rows", xscale="log")
+axes.set(
+    xlabel="training rows",
+    ylabel="accuracy",
+    title="Digits: accuracy by rows",
+    xscale="log",
+)
 axes.set_xticks(sizes, sizes)
 axes.minorticks_off()
 axes.legend()

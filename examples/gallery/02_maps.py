@@ -29,7 +29,11 @@ for kind in (ChebyshevMap, HomogeneousMap, DirectMap, OptimalMap):
     errors = [error(kind(n_terms=n)) for n in allowed]
     left.semilogy(allowed, errors, marker="o", label=kind.__name__)
     print(f"{kind.__name__:15} 3 terms: {errors[allowed.index(3)]:.1e}")
-left.set(xlabel="terms per bin", ylabel="relative error of the kernel", title="Error of maps by terms")
+left.set(
+    xlabel="terms per bin",
+    ylabel="relative error of the kernel",
+    title="Error of maps by terms",
+)
 left.legend()
 
 # %%

@@ -35,7 +35,9 @@ depth = rng.lognormal(0, 0.4, (1500, 1))
 counts = rng.poisson(2.0 * depth * profiles[kind])
 cells = anndata.AnnData(
     sp.csr_matrix(counts.astype(np.float32)),
-    obs=pd.DataFrame({"cell_type": types[kind]}, index=[f"cell{i}" for i in range(1500)]),
+    obs=pd.DataFrame(
+        {"cell_type": types[kind]}, index=[f"cell{i}" for i in range(1500)]
+    ),
     var=pd.DataFrame(index=[f"gene{j}" for j in range(300)]),
 )
 known, new = cells[:1000].copy(), cells[1000:, ::-1].copy()
@@ -47,7 +49,8 @@ began = time.process_time()
 model = chimap.sc.fit(known, "cell_type", random_state=0)
 chimap.sc.annotate(new, model, unassigned=None)
 ours, seconds = new.obs["chimap"], time.process_time() - began
-print(f"chimap: {(ours == new.obs['cell_type']).mean():.3f} of the types are right, {seconds:.1f} s of the processor")
+right = (ours == new.obs["cell_type"]).mean()
+print(f"chimap: {right:.3f} of the types are right, {seconds:.1f} s of the processor")
 
 
 # %%
@@ -55,7 +58,11 @@ print(f"chimap: {(ours == new.obs['cell_type']).mean():.3f} of the types are rig
 # each gene, and fits a logistic regression for each type against all others.
 def logarithms(cells):
     rows = cells.X.toarray()
-    return anndata.AnnData(np.log1p(1e4 * rows / rows.sum(axis=1, keepdims=True)), obs=cells.obs, var=cells.var)
+    return anndata.AnnData(
+        np.log1p(1e4 * rows / rows.sum(axis=1, keepdims=True)),
+        obs=cells.obs,
+        var=cells.var,
+    )
 
 
 began = time.process_time()
@@ -63,20 +70,24 @@ learned, asked = logarithms(known), logarithms(new[:, known.var_names])
 try:
     import celltypist
 
-    name = "CellTypist"
-    trained = celltypist.train(learned, labels="cell_type")
-    theirs = celltypist.annotate(asked, model=trained).predicted_labels["predicted_labels"]
-except (ImportError, TypeError):  # scikit-learn has dropped an option that CellTypist 1.7 names
-    name = "CellTypist's steps"
-    regressions = OneVsRestClassifier(LogisticRegression(max_iter=1000))
-    theirs = make_pipeline(StandardScaler(), regressions).fit(learned.X, learned.obs["cell_type"]).predict(asked.X)
+    name, machine = "CellTypist", celltypist.train(learned, labels="cell_type")
+    found = celltypist.annotate(asked, model=machine)
+    theirs = found.predicted_labels["predicted_labels"]
+except (ImportError, TypeError):
+    # not there, or scikit-learn has dropped an option that CellTypist 1.7 names
+    name, each = "CellTypist's steps", LogisticRegression(max_iter=1000)
+    machine = make_pipeline(StandardScaler(), OneVsRestClassifier(each))
+    theirs = machine.fit(learned.X, learned.obs["cell_type"]).predict(asked.X)
 seconds = time.process_time() - began
-print(f"{name}: {(theirs == new.obs['cell_type']).mean():.3f} are right, {seconds:.1f} s")
+right = (theirs == new.obs["cell_type"]).mean()
+print(f"{name}: {right:.3f} are right, {seconds:.1f} s")
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
 for ax, title, answers in zip(axes, ("chimap", name), (ours, theirs), strict=True):
-    ConfusionMatrixDisplay.from_predictions(new.obs["cell_type"], answers, ax=ax, cmap="Blues", colorbar=False)
+    ConfusionMatrixDisplay.from_predictions(
+        new.obs["cell_type"], answers, ax=ax, cmap="Blues", colorbar=False
+    )
     ax.set_title(title)
     ax.tick_params(axis="x", rotation=45)
 axes[1].set_ylabel("")

@@ -25,7 +25,9 @@ tails = ["C", "O", "N", "Cl", "C(=O)O", "C#N", "c1ccccc1", "C(F)(F)F", "S", "CBr
 smiles = ["".join(parts) for parts in product(heads, middles, tails)]
 logp = np.array([MolLogP(Chem.MolFromSmiles(text)) for text in smiles])
 distance = np.abs(logp - 2)
-rows = "\n".join(f"{text},{value:.3f}" for text, value in zip(smiles, distance, strict=True))
+rows = "\n".join(
+    f"{text},{value:.3f}" for text, value in zip(smiles, distance, strict=True)
+)
 Path("molecules.csv").write_text("smiles,distance\n" + rows + "\n")
 print(len(smiles), "molecules, such as", smiles[123])
 
@@ -36,7 +38,9 @@ X = np.vstack([chunk.X.toarray() for chunk in source.chunks(256)])
 held_out = np.random.default_rng(0).random(len(smiles)) < 0.4
 predictions = {}
 for kernel in ("linear", "chi2", "exp-chi2"):
-    model = HistogramRegressor(kernel, n_components=512, random_state=0).fit(X[~held_out], distance[~held_out])
+    model = HistogramRegressor(kernel, n_components=512, random_state=0).fit(
+        X[~held_out], distance[~held_out]
+    )
     predictions[kernel] = model.predict(X[held_out])
     print(f"{kernel:10} R2 = {model.score(X[held_out], distance[held_out]):.3f}")
 

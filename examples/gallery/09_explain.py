@@ -12,7 +12,9 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier, OptimalMap
 
 X, y = load_digits(return_X_y=True)
-model = HistogramClassifier("chi2", features=OptimalMap(n_terms=3), alpha=1.0).fit(X[:1200], y[:1200])
+model = HistogramClassifier("chi2", features=OptimalMap(n_terms=3), alpha=1.0).fit(
+    X[:1200], y[:1200]
+)
 
 # %%
 # Which cells matter at all? Those whose contributions vary most over the held-out scans.
@@ -31,12 +33,14 @@ axes[1, 0].axis("off")
 for i, (scan, (above, below)) in enumerate(zip(scans, axes[:, 1:].T, strict=True)):
     digit = y[scan]
     adds = explanation.contributions[i, :, digit]
-    print(f"a {digit}: base and contributions {explanation.scores[i, digit]:.4f}, score {scores[i, digit]:.4f}")
+    print(
+        f"a {digit}: base and contributions {explanation.scores[i, digit]:.4f}, score {scores[i, digit]:.4f}"
+    )
     above.imshow(X[scan].reshape(8, 8), cmap="Greys")
     limit = np.abs(adds).max()
-    below.imshow(adds.reshape(8, 8), cmap="RdBu_r", vmin=-limit, vmax=limit)
+    below.imshow(adds.reshape(8, 8), cmap="RdBu", vmin=-limit, vmax=limit)
     above.set_title(f"a {digit}")
-    below.set_title("for (red), against (blue)", fontsize=8)
+    below.set_title("for (blue), against (red)", fontsize=8)
 for ax in axes.flat:
     ax.set_xticks([])
     ax.set_yticks([])
@@ -47,5 +51,9 @@ effect = model.effects([ranked.bins[0]], X[:1200])[0]
 figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 for digit in (1, 3, 7):
     ax.plot(effect.values, effect.effects[:, digit], label=f"a {digit}")
-ax.set(title=f"the function of cell {effect.name}", xlabel="ink in the cell", ylabel="adds to the score")
+ax.set(
+    title=f"the function of cell {effect.name}",
+    xlabel="ink in the cell",
+    ylabel="adds to the score",
+)
 ax.legend()

@@ -17,7 +17,11 @@ def day(t, n=400):
     """Return counts of ten species, and a yield whose optimum moves from the second species to the fifth."""
     X = rng.poisson(rng.gamma(2, 2, (n, 10)))
     centre = np.clip((t - 10) / 20, 0, 1)
-    y = np.sqrt(X[:, 1]) * (1 - centre) + np.sqrt(X[:, 4]) * centre + rng.normal(0, 0.2, n)
+    y = (
+        np.sqrt(X[:, 1]) * (1 - centre)
+        + np.sqrt(X[:, 4]) * centre
+        + rng.normal(0, 0.2, n)
+    )
     return X, y
 
 
@@ -54,5 +58,9 @@ print(f"error of tomorrow, mean over days: {np.mean(errors, axis=0).round(3).tol
 figure, axes = plt.subplots(figsize=(6, 3.6))
 axes.plot(range(1, 40), errors, label=["all days", "the last five days"])
 axes.axvspan(10, 30, color="gray", alpha=0.15, label="the optimum moves")
-axes.set(xlabel="day", ylabel="error of the day to come", title="Sums over a window follow a drift")
+axes.set(
+    xlabel="day",
+    ylabel="error of the day to come",
+    title="Sums over a window follow a drift",
+)
 axes.legend()

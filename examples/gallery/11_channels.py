@@ -36,9 +36,13 @@ X = np.hstack(list(channels.values())).astype(float)
 blocks = {name: slice(12 * i, 12 * i + 12) for i, name in enumerate(channels)}
 
 # %%
-model = MultipleKernelLearner("exp-chi2", blocks=blocks, n_components=64, shared=True, random_state=0)
+model = MultipleKernelLearner(
+    "exp-chi2", blocks=blocks, n_components=64, shared=True, random_state=0
+)
 model.fit(X[:800], y[:800])
-plain = HistogramClassifier("exp-chi2", n_components=384, random_state=0).fit(X[:800], y[:800])
+plain = HistogramClassifier("exp-chi2", n_components=384, random_state=0).fit(
+    X[:800], y[:800]
+)
 weights = np.abs(model.kernel_weights_).mean(axis=0)
 print(f"learned weights: accuracy {model.score(X[800:], y[800:]):.3f}")
 print(f"one kernel for all bins: accuracy {plain.score(X[800:], y[800:]):.3f}")
