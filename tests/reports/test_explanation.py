@@ -16,7 +16,7 @@ from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.explain.effects import BinEffect
 from chimap.models.explain import KINDS
-from chimap.reports.explained_rows import explained_rows, told_by_margins
+from chimap.reports.explained_rows import explained_rows, told_by_margins, with_counterfactuals
 from chimap.reports.pictures import check_shape, painted, painted_photo, picture_shape
 from chimap.reports.sections.importance import KINDS as IN_WORDS
 from tests.histograms import classes as of_classes
@@ -93,6 +93,19 @@ def test_rows_that_a_prediction_rests_on_have_their_ids():
     assert best.ids.tolist() == [f"plot {i}" for i in best.places]
     shown, _ = explained_rows(model.fitted, source, np.array([0]), y, None)
     assert [one.name for one in shown[0].likenesses][:3] == best.ids.tolist()
+
+
+def test_rows_of_both_classes_rest_on_rows_that_speak_for_their_prediction():
+    X, y = of_classes(60, 8)
+    source, y = ArraySource(X, y == y[0]), y == y[0]
+    model = HistogramClassifier("exp-chi2", features="exact", alpha=1.0).fit_source(source)
+    places = np.array([np.flatnonzero(y)[0], np.flatnonzero(~y)[0]])
+    shown, _ = explained_rows(model.fitted, source, places, y, None)
+    assert [row.likenesses[0].contribution > 0 for row in shown] == [True, True]
+    assert {row.predicted for row in shown} == {True, False}
+    X[:, 0] = 0  # no row has more than none of it
+    with pytest.warns(UserWarning, match=r"no change of these columns was found .* of rows 0, 2"):
+        with_counterfactuals(model.fitted, ArraySource(X), np.array([0, 1]), shown, [0], np.arange(60))
 
 
 def test_json_holds_the_same(tmp_path):

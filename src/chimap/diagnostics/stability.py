@@ -8,7 +8,7 @@ value in another row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -88,7 +88,9 @@ def stability(
     duals = []
     with progress, threads(model.n_jobs):
         progress.stage("stability", n_pairs, "pairs of halves")
-        for half in _halves(rng, n_pairs, rows.n_rows if names is None else names.size):
+        n_halved = rows.n_rows if names is None else names.size
+        for _ in range(n_pairs):
+            half = np.isin(np.arange(n_halved), rng.permutation(n_halved)[: n_halved // 2])
             is_gone = half if members is None else half[members]
             duals += [machine.without(np.flatnonzero(is_gone)), machine.without(np.flatnonzero(~is_gone))]
             progress.advance()
@@ -103,14 +105,6 @@ def stability(
     shares = np.bincount(order.ravel(), minlength=model.n_bins) / len(duals)
     n_groups = None if names is None else names.size
     return Stability(model.bin_names, shares, len(duals), n_chosen, int(varies.sum()), rows.n_rows, n_groups)
-
-
-def _halves(rng: np.random.Generator, n_pairs: int, n: int) -> Iterator[np.ndarray]:
-    """Yield which of n rows or groups are in the first half, (n,), of each pair."""
-    for _ in range(n_pairs):
-        half = np.zeros(n, dtype=bool)
-        half[rng.permutation(n)[: n // 2]] = True
-        yield half
 
 
 def _outputs(model: Model, prepared: Rows, duals: np.ndarray) -> Callable[[Rows], np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -231,7 +232,7 @@ def explained_rows(
                 float(explanation.base @ weights),
                 float(outputs[i] @ weights),
                 values[i],
-                [] if like is None else _likenesses(like[i], neighbour),
+                [] if like is None else _likenesses(like[i], neighbour, weights[0] if outputs.shape[1] == 1 else 1.0),
                 *pictures,
                 drawing=None if draw is None else draw(i, weights),
             )
@@ -254,15 +255,22 @@ def with_counterfactuals(
         change and replace(change, nearest=None if change.nearest is None else str(names[among[change.nearest]]))
         for change in found
     ]
+    lost = ", ".join(row.name for row, change in zip(explained, named, strict=True) if change is None)
+    if lost:
+        said = "no change of these columns was found that flips the prediction of rows {}: let others change too."
+        warnings.warn(Message(said, lost), stacklevel=2)
     return [replace(row, counterfactual=change) for row, change in zip(explained, named, strict=True)]
 
 
-def _likenesses(neighbours: Neighbours, kind: str) -> list[Likeness]:
-    """Return what contributes the most to a prediction: by ids, or as the "landmark" or "training row" of a number."""
+def _likenesses(neighbours: Neighbours, kind: str, sign: float) -> list[Likeness]:
+    """Return what contributes the most to a prediction: by ids, or as the "landmark" or "training row" of a number.
+
+    sign: that of the score in favour of the prediction.
+    """
     names = [f"{kind} {place}" for place in neighbours.places] if neighbours.ids is None else neighbours.ids.tolist()
     answers = [None] * len(names) if neighbours.answers is None else neighbours.answers
     listed = zip(names, answers, neighbours.similarities, neighbours.contributions, strict=True)
-    return [Likeness(name, answer, float(similarity), float(added)) for name, answer, similarity, added in listed]
+    return [Likeness(name, answer, float(alike), sign * float(added)) for name, answer, alike, added in listed]
 
 
 def _drawings(

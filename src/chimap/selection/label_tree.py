@@ -136,7 +136,6 @@ class LabelTree(RelatedClasses):
         return classes[sorted(range(len(paths)), key=paths.__getitem__)]
 
     def of_classes(self, classes: np.ndarray) -> LabelTree:
-        """See ``Structure``."""
         return replace(self, leaves=classes)
 
     # --- the nodes above the classes
@@ -147,31 +146,30 @@ class LabelTree(RelatedClasses):
         return [self._path(label) for label in self.leaves.tolist()]
 
     @cached_property
+    def _ways(self) -> list[tuple[str, ...]]:
+        """The path to each node that has classes at or below it, parents first."""
+        return sorted({path[: i + 1] for path in self._paths for i in range(len(path))})
+
+    @cached_property
     def names(self) -> np.ndarray:
         """Names of the nodes that have classes at or below them, parents first, (nodes,)."""
-        ways = sorted({path[: i + 1] for path in self._paths for i in range(len(path))})
-        return np.array([way[-1] for way in ways], dtype=object)
+        return np.array([way[-1] for way in self._ways], dtype=object)
 
     @cached_property
     def members(self) -> np.ndarray:
         """Which classes are at or below each node, (nodes, k)."""
-        return np.array([[name in path for path in self._paths] for name in self.names])
+        return np.array([[path[: len(way)] == way for path in self._paths] for way in self._ways])
 
     @cached_property
     def _options(self) -> list[tuple[int, np.ndarray]]:
         """Each node with what may follow on the way down: its children, and nodes + j if it is class j itself."""
-        place, n = {name: i for i, name in enumerate(self.names)}, self.names.size
-        below: list[dict[int, None]] = [{} for _ in range(n)]
+        place = {way: i for i, way in enumerate(self._ways)}
+        options: list[list[int]] = [[] for _ in place]
         for j, path in enumerate(self._paths):
-            ways = [place[name] for name in path]
-            for node, following in zip(ways, [*ways[1:], n + j], strict=True):
-                below[node][following] = None
-        return [(node, np.array([*options])) for node, options in enumerate(below)]
-
-    @cached_property
-    def _depths(self) -> np.ndarray:
-        """Edges from the root to each node, (nodes,)."""
-        return np.array([max(path.index(name) for path in self._paths if name in path) for name in self.names])
+            options[place[path]].append(len(place) + j)
+        for way in self._ways[1:]:
+            options[place[way[:-1]]].append(place[way])
+        return [(node, np.array(following)) for node, following in enumerate(options)]
 
     @cached_property
     def distances(self) -> np.ndarray:
@@ -196,7 +194,6 @@ class LabelTree(RelatedClasses):
         return at - n
 
     def onnx(self, outputs: Value, calibration: Calibration) -> Value:
-        """See ``Structure``."""
         n, k = self.names.size, len(self._paths)
         both = calibration.onnx(outputs) @ np.hstack([self.members.T, np.eye(k)])
         is_at = {0: both.take(0, 1) > -1.0}
@@ -231,7 +228,7 @@ class LabelTree(RelatedClasses):
     def _deepest(self, sets: np.ndarray) -> np.ndarray:
         size = sets.sum(axis=1, keepdims=True)
         holds = (sets.astype(np.float64) @ self.members.T == size) & (size > 0)
-        return np.argmax(np.where(holds, self._depths, -1), axis=1)
+        return np.argmax(np.where(holds, [len(way) for way in self._ways], 0), axis=1)
 
     def scored(self, scoring: str, confusion: np.ndarray) -> float:
         """Return minus the mean number of edges between truth and answer; NaN without rows."""

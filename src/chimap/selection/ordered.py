@@ -64,7 +64,6 @@ class OrderedClasses(RelatedClasses):
         return cls(labels)
 
     def arranged(self, classes: np.ndarray) -> np.ndarray:
-        """See ``Structure``."""
         places = places_among(classes, self.order)
         if (places < 0).any():
             raise InputError(
@@ -81,11 +80,9 @@ class OrderedClasses(RelatedClasses):
         return medians(p)
 
     def onnx(self, outputs: Value, calibration: Calibration) -> Value:
-        """See ``Structure``."""
         return (calibration.onnx(outputs).cumulated() < _HALF).cast(np.int64).sum(1)
 
     def unlikeness(self, logs: np.ndarray) -> np.ndarray:
-        """See ``Structure``."""
         place, middle = np.arange(logs.shape[1]), medians(np.exp(logs))[:, None]
         above, below = (np.where(side, -logs, -np.inf) for side in (place >= middle, place <= middle))
         above = np.maximum.accumulate(above, axis=1)
@@ -98,7 +95,6 @@ class OrderedClasses(RelatedClasses):
         return np.asarray(begun & ended[:, ::-1])
 
     def scored(self, scoring: str, confusion: np.ndarray) -> float:
-        """See ``RelatedClasses``."""
         return SCORES[scoring](confusion)
 
     def measures(self, confusion: np.ndarray) -> list[Measure]:

@@ -28,16 +28,8 @@ from chimap.selection.scoring import HeldOutScore, OutputScore, best_temperature
 class Measure(NamedTuple):
     """A measure of answers that a structure adds to those of all classes.
 
-    Attributes
-    ----------
-    name : str
-        Its name in reports; with underscores in place of blanks, the key in JSON.
-    value : float
-        The value.
-    text : str
-        The value as text.
-    about : str
-        What it says, in words.
+    It has a name in reports (with underscores in place of blanks, the key in JSON), its value, the value as text, and
+    what it says, in words.
     """
 
     name: str
@@ -109,31 +101,24 @@ class Nominal(Structure):
     """Classes without a relation: the answer is that of the largest output, whatever the others are."""
 
     def arranged(self, classes: np.ndarray) -> np.ndarray:
-        """Return the classes as they are: sorted."""
         return classes
 
     def answers(self, outputs: np.ndarray, calibration: Calibration) -> np.ndarray:
-        """Return the place of the largest output."""
         return np.argmax(outputs, axis=1)
 
     def onnx(self, outputs: Value, calibration: Calibration) -> Value:
-        """See ``Structure``."""
         return outputs.place_of_largest()
 
     def unlikeness(self, logs: np.ndarray) -> np.ndarray:
-        """Return minus the log probabilities."""
         return -logs
 
     def closed(self, sets: np.ndarray) -> np.ndarray:
-        """Return the sets as they are."""
         return sets
 
     def score(self, asked: HeldOutScore) -> OutputScore:
-        """Return it as it is: accuracy, or a scorer of scikit-learn."""
         return asked
 
     def measures(self, confusion: np.ndarray) -> list[Measure]:
-        """Return none."""
         return []
 
 
@@ -152,7 +137,6 @@ class RelatedClasses(Structure):
         """Return one of its scores, greater is better, given rows (k, k) by true class and answer."""
 
     def answers(self, outputs: np.ndarray, calibration: Calibration) -> np.ndarray:
-        """See ``Structure``."""
         return self.best(calibration(outputs))
 
     def score(self, asked: HeldOutScore) -> OutputScore:
@@ -174,7 +158,7 @@ class RelatedScore(OutputScore):
     structure : RelatedClasses
         How the classes are related.
     places : array of int of shape (n,)
-        Places of the true classes.
+        Places of the true classes among as many as ``n_classes``.
     n_classes : int
         Number of classes.
     scoring : str
