@@ -64,10 +64,10 @@ def test_weights_that_labels_have_taught_choose_no_bins():
 
 
 def test_the_bound_is_that_of_shah_and_samworth():
-    assert false_choices(7, 60, 0.75, 50) == pytest.approx(49 / 60 / (2 * 0.49))
-    assert false_choices(7, 60, 0.9, 50) == pytest.approx(4 * 0.11 / 1.02 * 49 / 60)
-    assert false_choices(50, 60, 0.9, 50) == pytest.approx(50**2 / 60 / 0.8)  # too many to assume a single mode
-    assert false_choices(largest_choice(60, 50), 60, 0.75, 50) <= 1 < false_choices(8, 60, 0.75, 50)
+    assert false_choices(7, 60, 50) == pytest.approx(49 / 60 / (2 * 0.49))
+    assert false_choices(50, 60, 50) == pytest.approx(2 * 50**2 / 60)  # too many to assume a single mode
+    assert false_choices(1, 60, 1) == pytest.approx(2 / 60)  # a single pair says nothing more
+    assert false_choices(largest_choice(60, 50), 60, 50) <= 1 < false_choices(8, 60, 50)
 
 
 def test_what_cannot_be_halved_is_refused():

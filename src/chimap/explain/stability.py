@@ -1,12 +1,12 @@
 """Stability selection: which bins are chosen again when the rows are others, and how many of them by chance.
 
 A bin is chosen by a half of the rows if it is among the q most important ones for the machine of this half. With B
-complementary pairs of halves, p bins and a threshold tau on the share of halves that choose a bin, the expected number
-of bins that reach it, although a half chooses them no more often than at random, is at most
+complementary pairs of halves and p bins, the expected number of bins that three quarters of the halves choose, although
+a half chooses them no more often than at random, is at most
 
-    C(tau, B) q^2 / p,    C = 1 / (2 (2 tau - 1 - 1/(2B))) for tau <= 3/4,    4 (1 - tau + 1/(2B)) / (1 + 1/B) above,
+    C q^2 / p,    C = 1 / (1 - 1/B),
 
-if shares of such bins have a single mode and q <= p / sqrt(3); without that assumption C = 1 / (2 tau - 1).
+if shares of such bins have a single mode and q <= p / sqrt(3); without that assumption C = 2.
 
 References
 ----------
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chimap._formatting import percent
 from chimap._types import JSON
 
 THRESHOLD = 0.75  # share of halves that choose a stable bin
@@ -75,7 +76,7 @@ class Stability:
     @property
     def false_choices(self) -> float:
         """The bound on the expected number of bins among ``stable`` that are chosen no more often than at random."""
-        return false_choices(self.n_chosen, self.n_candidates, THRESHOLD, self.n_resamples // 2)
+        return false_choices(self.n_chosen, self.n_candidates, self.n_resamples // 2)
 
     @property
     def sentence(self) -> str:
@@ -83,7 +84,7 @@ class Stability:
         halves = f"{self.n_resamples} halves of the {'rows' if self.n_groups is None else 'groups'}"
         return (
             f"{self.stable.size} of {self.n_candidates:,} bins are among the first {self.n_chosen} in at least "
-            f"{THRESHOLD:.0%} of {halves}; at most {self.false_choices:.2g} of them are expected by chance"
+            f"{percent(THRESHOLD, 0)} of {halves}; at most {self.false_choices:.2g} of them are expected by chance"
         )
 
     def as_dict(self) -> JSON:
@@ -102,8 +103,8 @@ class Stability:
         }
 
 
-def false_choices(n_chosen: int, n_bins: int, threshold: float, n_pairs: int) -> float:
-    """Return the bound on the expected number of bins beyond the threshold that are chosen at random; see the module.
+def false_choices(n_chosen: int, n_bins: int, n_pairs: int) -> float:
+    """Return the bound on the expected number of bins that reach the threshold by chance; see the module.
 
     Parameters
     ----------
@@ -111,28 +112,19 @@ def false_choices(n_chosen: int, n_bins: int, threshold: float, n_pairs: int) ->
         Number of bins q that each half chooses.
     n_bins : int
         Number of bins p.
-    threshold : float
-        The threshold tau, above 1/2.
     n_pairs : int
         Number of complementary pairs B.
 
     Examples
     --------
-    >>> round(false_choices(7, 60, 0.75, 50), 2), round(false_choices(7, 60, 0.9, 50), 2)
-    (0.83, 0.35)
+    >>> round(false_choices(7, 60, 50), 2)
+    0.83
     """
     q = n_chosen / n_bins
-    factor, half = 1 / (2 * threshold - 1), 1 / (2 * n_pairs)
-    if q <= 1 / np.sqrt(3) and threshold > min(0.5 + q**2, 0.5 + half + 0.75 * q**2):
-        if threshold <= 0.75:
-            factor = min(factor, 1 / (2 * (2 * threshold - 1 - half)))
-        else:
-            factor = min(factor, 4 * (1 - threshold + half) / (1 + 2 * half))
-    return float(factor * n_chosen * q)
+    has_single_mode = q <= 1 / np.sqrt(3) and 0.5 + min(q**2, 0.5 / n_pairs + 0.75 * q**2) < THRESHOLD
+    return float((1 / max(1 - 1 / n_pairs, 0.5) if has_single_mode else 2.0) * n_chosen * q)
 
 
 def largest_choice(n_bins: int, n_pairs: int) -> int:
     """Return the largest number of bins to choose with which at most one is expected at random, at least 1."""
-    numbers = np.arange(1, n_bins + 1)
-    allowed = [q for q in numbers if false_choices(int(q), n_bins, THRESHOLD, n_pairs) <= 1]
-    return int(max(allowed, default=1))
+    return max((q for q in range(1, n_bins + 1) if false_choices(q, n_bins, n_pairs) <= 1), default=1)

@@ -263,7 +263,7 @@ def _shares(stability: Stability) -> str:
     """Return the bins that halves of the rows choose, with their shares."""
     places = stability.ranked[:20]
     width = max((len(str(stability.names[i])) for i in places), default=0)
-    return "\n".join(f"{stability.names[i]!s:<{width}}  {stability.shares[i]:.0%}" for i in places)
+    return "\n".join(f"{stability.names[i]!s:<{width}}  {show.percent(stability.shares[i], 0)}" for i in places)
 
 
 def _shown(answer: object) -> str:

@@ -24,7 +24,7 @@ def section(explanation: ModelExplanation) -> Section | None:
         f"{found.sentence}. A half chooses the {found.n_chosen} bins that move its scores most when they take their "
         "values in another row; halves "
         "come in complementary pairs, and are machines of the same kernel and strength.",
-        (Figure(lambda: share_bars(explanation), caption=f"Bars that reach {THRESHOLD:.0%} are stable."),),
+        (Figure(lambda: share_bars(explanation), caption=f"Bars that reach {percent(THRESHOLD, 0)} are stable."),),
         folded(heads, rows, "bins", caption=f"Bins chosen by any of {found.n_resamples} halves"),
         lead=", ".join(str(found.names[i]) for i in found.stable[:8]) or "No bin is stable",
     )
