@@ -102,7 +102,7 @@ def compare_depths(times: float, seeds: int) -> None:
 
 
 def main() -> None:
-    """Print the mean accuracies and the steps at which suggested rows are ahead."""
+    """Print the mean accuracies, and by how much suggested rows are ahead, with the standard error over the seeds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10, help="number of seeds, from 0 on")
     parser.add_argument("--tables", help="names of tables with commas between them; all by default")
@@ -118,13 +118,15 @@ def main() -> None:
         if arguments.tables and name not in arguments.tables.split(","):
             continue
         some = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
-        means = {}
+        runs = {}
         for way in ("random", "suggested"):
-            runs = [curve(X[some], y[some], normalize, seed, way == "random") for seed in range(arguments.seeds)]
-            means[way] = np.mean(runs, axis=0)
-            print(f"{name:<14} {way:<10}" + "".join(f"{100 * score:7.1f}" for score in means[way]), flush=True)
-        ahead = int((means["suggested"] > means["random"])[1:].sum())
-        print(f"{name:<14} ahead at {ahead} of {len(labels) - 1} steps", flush=True)
+            scores = [curve(X[some], y[some], normalize, seed, way == "random") for seed in range(arguments.seeds)]
+            runs[way] = 100 * np.array(scores)
+            print(f"{name:<14} {way:<10}" + "".join(f"{score:7.1f}" for score in runs[way].mean(axis=0)), flush=True)
+        ahead = runs["suggested"] - runs["random"]
+        errors = ahead.std(axis=0, ddof=1) / np.sqrt(arguments.seeds)
+        print(f"{name:<14} {'ahead by':<10}" + "".join(f"{by:7.1f}" for by in ahead.mean(axis=0)))
+        print(f"{name:<14} {'+-':<10}" + "".join(f"{error:7.1f}" for error in errors), flush=True)
 
 
 if __name__ == "__main__":
