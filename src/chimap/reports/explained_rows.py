@@ -257,8 +257,7 @@ def with_counterfactuals(
     ]
     lost = ", ".join(row.name for row, change in zip(explained, named, strict=True) if change is None)
     if lost:
-        said = "no change of these columns was found that flips the prediction of rows {}: let others change too."
-        warnings.warn(Message(said, lost), stacklevel=2)
+        warnings.warn(f"no change of these columns was found that flips the prediction of rows {lost}.", stacklevel=2)
     return [replace(row, counterfactual=change) for row, change in zip(explained, named, strict=True)]
 
 
