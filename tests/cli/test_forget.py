@@ -32,11 +32,12 @@ def table(tmp_path_factory):
 def test_a_model_without_rows_and_a_receipt(table, tmp_path):
     new, again = tmp_path / "new.model", tmp_path / "again.model"
     command = ["forget", "my.model", "samples.csv", "--ids", "gone.txt"]
-    shown, json, predicted = run_many(
+    shown, json, predicted, about = run_many(
         [
             [*command, "-o", new],
             [*command, "-o", again, "--choose-again", "--json"],
             ["predict", new, "samples.csv", "-o", tmp_path / "answers.csv"],
+            ["info", new],
         ],
         table,
     )
@@ -48,6 +49,8 @@ def test_a_model_without_rows_and_a_receipt(table, tmp_path):
     assert json.json["forgotten"] == 3
     assert "alpha" not in json.json["chosen_with_them"]
     assert predicted.code == 0, predicted.err
+    assert ["rows", "57"] in [line.split() for line in about.out.splitlines()]
+    assert "; 3 forgotten" in about.out
     assert chimap.load(new).n_rows_ == 57
 
 

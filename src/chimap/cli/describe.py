@@ -405,4 +405,4 @@ def _training_line(training: JSON) -> str:
         line += f"; the latest {100 * split['test_fraction']:g} % by {split['time']} held out"
     elif split:
         line += f"; {100 * split['test_fraction']:g} % held out (seed {split['seed']})"
-    return line
+    return f"{line}; {training['n_forgotten']:,} forgotten" if "n_forgotten" in training else line

@@ -153,8 +153,8 @@ def forget(
         raise DataError(
             Message(
                 "{}: a fit to these rows is not this model, so they are not the rows that it was fitted on, or they "
-                "had a {sample_weight} or {covariates} that the data do not bring. Give the data of the fit, all of "
-                "them, in their order.",
+                "had a {sample_weight} or {covariates} that the data do not bring. Give all rows of the fit, in their "
+                "order and without those that it has forgotten.",
                 source.name,
             )
         )

@@ -87,7 +87,8 @@ class Counterfactual:
             for name, value, change in listed
         ]
         more = f" and {len(said) - 5} more bins" if len(said) > 5 else ""
-        return f"{self.after} instead of {self.before} with {', '.join(said[:5])}{more}"
+        near = "" if self.nearest is None else f"; the nearest row is {self.nearest}, {self.distance:.6g} away"
+        return f"{self.after} instead of {self.before} with {', '.join(said[:5])}{more}{near}"
 
 
 def counterfactuals(
