@@ -149,15 +149,6 @@ def score_in_words(value: float, measure: str) -> str:
     return f"{100 * value:.1f} %" if is_share(measure) else f"{value:.3f}".replace("-", "−")
 
 
-def error_in_words(error: float, measure: str) -> str:
-    """Return the error of a score in the digits of ``score_in_words``, without a unit.
-
-    >>> error_in_words(0.0123, "accuracy"), error_in_words(0.0123, "r2")
-    ('1.2', '0.012')
-    """
-    return score_in_words(error, measure).removesuffix(" %")
-
-
 def interval_in_words(interval: tuple[float, float], measure: str) -> str:
     """Return an interval of a score in the digits of ``score_in_words``.
 

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import NystroemFeatures, OptimalMap, _arrays
+from chimap import HistogramClassifier, NystroemFeatures, OptimalMap, _arrays
 from chimap._validation import DataError
 from chimap.explain.contributions import Explanation, contributions_of
 from chimap.explain.importance import gradient_importance, permutation_importance
 from chimap.explain.neighbours import expansion_of, strongest
 from chimap.explain.removal import removal_importance
 from chimap.features.landmarks import LandmarkFeatures
+from chimap.models import explain
 
 from ..features.test_mapped import BINS, FAMILIES, data, model_of
+from ..histograms import classes
 
 
 def explained(features, X, seed=1):
@@ -75,6 +77,23 @@ def test_a_bin_that_the_score_does_not_use_adds_nothing():
 def test_another_width_of_the_reference_is_refused():
     with pytest.raises(DataError, match="reference row has shape"):
         contributions_of(None, lambda X: X, data(), np.zeros(BINS + 1))
+
+
+def test_of_a_kernel_without_slopes_fewer_rows_are_compared(monkeypatch):
+    seen = []
+
+    def counted(model, rows, reference):
+        seen.append(rows.shape[0])
+        return np.zeros((rows.shape[0], rows.shape[1], 1)), np.zeros(1)
+
+    X, y = classes(120, 6)
+    models = [HistogramClassifier(kernel, alpha=1.0).fit(X, y) for kernel in ("chi2", "minmax")]
+    monkeypatch.setattr(explain, "contributions_to", counted)
+    for model in models:
+        model.importance(X, kind="variance")
+    monkeypatch.setattr(explain, "_ENTRIES_COMPARED", 20 * 120 * 6)
+    models[1].importance(X, kind="variance")
+    assert seen == [120, 40, 20]
 
 
 def test_the_largest_come_first():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,21 @@ def test_a_model_without_a_file_tells_what_it_holds():
     best = model.importance(kind="variance")
     assert f"| {str(best.names[0]).replace('|', chr(92) + '|')} | " in text
     assert not any(word in text for word in ("None", "nan", "NaN", "Date", "File"))
+
+
+def test_a_model_that_is_not_shown_to_beat_guessing_says_so():
+    model = HistogramClassifier("minmax", alpha=1.0, random_state=0).fit(X, Y).fitted
+    held = {"rows": 9, "accuracy": 0.6, "accuracy_interval": [0.3, 0.8], "confidence": 0.95}
+    for guess, is_said in ((0.4, True), (0.2, False)):
+        baseline = {"name": "always answering “fen”", "value": guess}
+        kept = {"file": "trees.csv", "held_out": {**held, "baseline": baseline}}
+        rival = {"name": "linear on raw rows", "score": 0.5, "measure": "accuracy", "is_own": False, "ties": True}
+        learned = replace(model.learned, training=kept | {"linear": rival})
+        text = card(replace(model, learned=learned))
+        assert ("not shown to be more accurate than always answering “fen”" in text) == is_said
+        assert f"always answering “fen”: accuracy {100 * guess:.1f} %." in text
+        assert "linear on raw rows: accuracy 50.0 %; a tie within the error." in text
+        assert "`chimap explain MODEL DATA` measures" in text
 
 
 @pytest.mark.parametrize("kernel", ["linear", "exp-chi2", "minmax"])

@@ -14,6 +14,7 @@ from chimap._errors import InputError
 from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.reports import compare
+from chimap.reports.sections.behind import section as behind
 from chimap.selection.jackknife import error_between
 from tests.histograms import classes, tracks
 
@@ -97,6 +98,20 @@ def test_the_winner_its_score_and_that_of_the_linear_machine():
     assert found.note == ""
     expected = comparison(best, linear, expected=(0.94, 0.01)).sentence
     assert expected.endswith("Expect 94.0 % (91.7 to 95.7 %) of unseen rows.")
+
+
+def test_an_interval_is_wide_and_kernels_that_all_tie_are_a_sentence_and_no_figure():
+    tied = comparison(*(rival(f"kernel-{i}, raw rows", 1.0, error=0.0) for i in range(4)))
+    assert tied.interval(tied.winner.trial) == "99.8 to 100.0 %"
+    section = behind(tied)
+    assert section.lead == "kernel-0, raw rows ties with the 3 that were scored on the same rows."
+    assert not section.figures
+    ahead = behind(comparison(rival("best", 0.9), *(rival(f"{i}", 0.5, error=0.02) for i in range(3))))
+    assert ahead.lead == "best is ahead of all 3."
+    assert ahead.figures
+    values = 0.9, 0.9, 0.9, 0.1
+    some = behind(comparison(*(rival(f"{i}", value, error=0.01 + i / 1000) for i, value in enumerate(values))))
+    assert some.lead == "0 is ahead of 1 of 3, and ties with the others."
 
 
 def test_notes():

@@ -100,15 +100,20 @@ def test_every_task_is_listed_weakest_first():
     assert f"{evaluation.metrics.mean('ROC AUC'):.3f}" in text
     assert "1 of the 14 tasks cannot be measured here" in text
     table = text[text.index("weakest of 14 tasks") :]
-    said = re.findall(r"name-(\d+)-\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)", table)
+    said = re.findall(r"name-(\d+)-\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+ to \S+|–)\s+(\S+)\s+(\S+)", table)
     places = [int(row[0]) for row in said]
     assert sorted(places) == list(range(14))
     metrics = evaluation.metrics
-    for place, rows, positive, auc, precision, balanced in said:
+    for place, rows, positive, auc, ends, precision, balanced in said:
         i = int(place)
         assert (int(rows), int(positive)) == (metrics.n_seen[i], metrics.n_positive[i])
-        values = [metrics.measures[name][i] for name in ("ROC AUC", "average precision", "balanced accuracy")]
-        assert [auc, precision, balanced] == ["–" if np.isnan(v) else f"{v:#.3g}" for v in values]
+        values = [metrics.measures[name][i] for name in ("average precision", "balanced accuracy")]
+        assert [precision, balanced] == ["–" if np.isnan(v) else f"{v:#.3g}" for v in values]
+        assert auc == ("–" if np.isnan(metrics.measures["ROC AUC"][i]) else f"{metrics.measures['ROC AUC'][i]:.3f}")
+        low, high = metrics.intervals[i]
+        assert ends == ("–" if np.isnan(low) else f"{low:.3f} to {high:.3f}")
+    low, high = metrics.interval
+    assert f"95 % confidence interval: {low:.3f} to {high:.3f}" in text
     scores = metrics.measures["ROC AUC"][places]
     assert np.isnan(scores[-1])
     assert (np.diff(scores[:-1]) >= 0).all()

@@ -51,8 +51,9 @@ def test_the_learning_curve_says_what_twice_the_rows_gained_and_on_which_rows(sc
     told = more_rows(replace(evaluation, insight=Insight(curve=curve)))
     assert told.lead == f"Twice the rows gained {100 * (scores[2] - scores[1]):.0f} points."
     assert "its level differs" in told.summary
-    ticks = [float(tick) for tick in re.findall(r">(\d\.\d+)<", told.figures[0].draw())]
-    assert max(ticks) <= 1
+    ticks = [float(tick) for tick in re.findall(r">([\d.]+) %<", told.figures[0].draw())]
+    assert 10 < max(ticks) <= 100
+    assert told.tables[0].rows[-1] == ("1,000", f"{100 * scores[2]:.1f} %")
     own = more_rows(replace(evaluation, insight=Insight(curve=curve, is_curve_of_rows=True)))
     assert "rows of this page" in own.summary
     short = replace(curve, rows=curve.rows[1:], scores=curve.scores[1:])

@@ -50,10 +50,21 @@ def test_the_best_linear_machine_is_any_that_is_linear_not_only_a_baseline():
     logs = trial(0.854, kernel="linear", normalize="log-cp10k")
     raced = result(best, logs, trial(0.7, kernel="linear", normalize=None))
     assert raced.linear is logs
-    assert raced.sentence.startswith(f"{best.candidate.name}: accuracy 90.0 ± 1.4 % on 100 left-out rows")
+    assert raced.sentence.startswith(f"{best.candidate.name}: accuracy 90.0 % (82.6 to 94.5 %) on 100 left-out rows")
     assert raced.against_linear == "; linear on log-cp10k rows 85.4 %"
     assert raced.rows()[1]["linear"] == "linear on log-cp10k rows"
     assert result(logs, best).against_linear == ""
+
+
+def test_a_winner_that_others_lead_by_chance_is_shown_and_said_to_be_preferred():
+    won, others = trial(0.8, kernel="chi2"), [trial(0.81, kernel="chi2", normalize=f"{i}") for i in range(12)]
+    raced = result(won, *others)
+    assert "; preferred, as none is better beyond chance, of 13 candidates" in raced.sentence
+    shown = repr(raced).splitlines()
+    assert shown[-2].startswith("> ")
+    assert won.candidate.name in shown[-2]
+    assert shown[-1] == "  and 2 more: table()"
+    assert "; best of 13 candidates" in result(*others, won).sentence
 
 
 def test_machines_tie_within_the_error_of_their_difference():

@@ -258,6 +258,17 @@ def test_measures_of_tasks_are_scikit_learns_on_the_rows_that_have_a_label():
     assert found.mean("ROC AUC") == pytest.approx(found.measures["ROC AUC"][:2].mean())
     assert found.n_positive.tolist() == [int((Y[:, j] == 1).sum()) for j in range(3)]
     assert found.as_dict()["tasks"][2]["ROC AUC"] is None
+    for j in range(2):
+        first, second = (int((Y[:, j] == label).sum()) for label in (0, 1))
+        assert tuple(found.intervals[j]) == auc_interval(found.measures["ROC AUC"][j], first, second)
+    assert found.interval == pytest.approx(found.intervals[:2].mean(axis=0).tolist())
+    assert found.as_dict()["ROC AUC_interval"] == found.interval
+    by_groups = task_metrics(Y, f, ["a", "b", "c"], groups=np.arange(90) // 3)
+    assert by_groups.n_groups == 30
+    assert np.diff(by_groups.interval) > np.diff(found.interval)
+    noisy = f + rng.normal(size=f.shape)
+    of_first = regression_metrics(f[:, 0], noisy[:, 0])
+    assert tuple(task_metrics(f, noisy, ["a", "b", "c"], False).intervals[0]) == pytest.approx(of_first.r2_interval)
     numbers = task_metrics(f, f + 1, ["a", "b", "c"], is_classification=False)
     assert numbers.n_positive is None
     assert list(numbers.measures) == ["R2", "RMSE", "MAE"]

@@ -287,6 +287,9 @@ def is_by_sign(model: Model) -> bool:
 
 
 VARIANCE_ROWS = 200  # rows whose contributions are compared
+# Of kernels without slopes, each row of which takes hundreds: entries of the rows of a fit that some rows are compared
+# with in a few seconds.
+_FEW_ROWS, _FEWEST_ROWS, _ENTRIES_COMPARED = 40, 10, 1.2e7
 
 
 def contributions_to(model: Model, rows: Rows, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -311,8 +314,12 @@ def slopes_of_bins(model: Model, rows: Rows, units: np.ndarray) -> np.ndarray:
 
 def variances_of_bins(model: Model, rows: Rows, units: np.ndarray) -> np.ndarray:
     """Return the importance (bins,) by variances of contributions to the scores in their units, on some of the rows."""
-    if rows.shape[0] > VARIANCE_ROWS:
-        chosen = np.random.default_rng(0).choice(rows.shape[0], VARIANCE_ROWS, replace=False)
+    most = VARIANCE_ROWS
+    if model.mapped() is None and not model.is_additive:
+        of_fit = max(1, model.learned.n_rows * model.n_bins)
+        most = int(np.clip(_ENTRIES_COMPARED / of_fit, _FEWEST_ROWS, _FEW_ROWS))
+    if rows.shape[0] > most:
+        chosen = np.random.default_rng(0).choice(rows.shape[0], most, replace=False)
         rows = _arrays.take_rows(rows, np.sort(chosen))
     of_bins, _ = contributions_to(model, rows, mean_row(rows))
     return variance_importance(of_bins / units)

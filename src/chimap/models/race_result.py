@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._formatting import error_in_words, interval_in_words, is_share, measure_in_words, score_in_words
+from chimap._formatting import interval_in_words, is_share, measure_in_words, score_in_words
 from chimap._messages import Message
 from chimap._types import JSON, Parameters
 from chimap.kernels import Kernel, as_kernel
@@ -200,16 +200,27 @@ class RaceResult:
 
     @property
     def promise(self) -> tuple[float, tuple[float, float]]:
-        """The score of the winner on unseen rows, as far as is known, and its 95 % confidence interval.
+        """The score of the winner on unseen rows, as far as is known, and its 95 % confidence interval."""
+        first = self.trials[0]
+        score, error = self.expected or (first.score, first.standard_error)
+        return score, self.interval(score, error)
+
+    def interval(self, score: float, error: float) -> tuple[float, float]:
+        """Return the 95 % confidence interval of a score with a standard error.
 
         Of shares of rows and areas under ROC curves it is Wilson's, of as many rows as have the standard error and no
         more than were left out; of other scores it is the score +- 1.96 standard errors.
+
+        Parameters
+        ----------
+        score : float
+            The score.
+        error : float
+            Its standard error; NaN where it is not known.
         """
-        first = self.trials[0]
-        score, error = self.expected or (first.score, first.standard_error)
         if is_share(self.measure) or self.measure.endswith("roc_auc"):
-            return score, wilson(score, error, self.n_independent or self.n_held_out)
-        return score, (score - 1.96 * error, min(1.0, score + 1.96 * error))
+            return wilson(score, error, self.n_independent or self.n_held_out)
+        return score - 1.96 * error, min(1.0, score + 1.96 * error)
 
     @property
     def promise_in_words(self) -> str:
@@ -316,8 +327,9 @@ class RaceResult:
     def sentence(self) -> str:
         """What won, by how much over the best linear machine, and how many were tried."""
         first, measure = self.trials[0], measure_in_words(self.measure)
-        told = f"{first.candidate.name}: {measure} {self.with_error(first)} on {self.n_held_out:,} left-out rows"
-        return f"{told}{self.against_linear}; best of {len(self.trials)} candidates in {self.seconds:.2g} s"
+        told = f"{first.candidate.name}: {measure} {self.with_interval(first)} on {self.n_held_out:,} left-out rows"
+        best = "best" if first is self.ranked[0] else "preferred, as none is better beyond chance,"
+        return f"{told}{self.against_linear}; {best} of {len(self.trials)} candidates in {self.seconds:.2g} s"
 
     @property
     def linear_line(self) -> str | None:
@@ -337,8 +349,8 @@ class RaceResult:
         tie = "a tie with " if self.linear_ties else ""
         return f"; {tie}{linear.candidate.linear_name} {score_in_words(linear.score, self.measure)}"
 
-    def with_error(self, trial: Trial) -> str:
-        """Return the score of a trial with its standard error, or that it failed.
+    def with_interval(self, trial: Trial) -> str:
+        """Return the score of a trial with its 95 % confidence interval, or that it failed.
 
         Parameters
         ----------
@@ -347,16 +359,14 @@ class RaceResult:
         """
         if trial.error:
             return "failed"
-        score, error = score_in_words(trial.score, self.measure), trial.standard_error
-        if np.isnan(error):
-            return score
-        unit = " %" if score.endswith("%") else ""
-        return f"{score.removesuffix(unit)} ± {error_in_words(error, self.measure)}{unit}"
+        score, ends = score_in_words(trial.score, self.measure), self.interval(trial.score, trial.standard_error)
+        return score if np.isnan(ends[0]) else f"{score} ({interval_in_words(ends, self.measure)})"
 
     def __repr__(self) -> str:
-        """Return the sentence and the first ten of ``ranked``, the winner marked."""
+        """Return the sentence and the first ten of ``ranked``, the winner marked; below them where it is no such."""
         ranked = self.ranked[:_SHOWN]
-        cells = [(self.with_error(t), f"{t.n_rows:,}", f"{t.seconds:.1f}", t.candidate.name) for t in ranked]
+        ranked += [] if self.trials[0] in ranked else self.trials[:1]
+        cells = [(self.with_interval(t), f"{t.n_rows:,}", f"{t.seconds:.1f}", t.candidate.name) for t in ranked]
         cells.insert(0, (measure_in_words(self.measure), "rows", "seconds", "candidate"))
         widths = [max(len(line[i]) for line in cells) for i in range(3)]
         marks = [" ", *(">" if t is self.trials[0] else " " for t in ranked)]
@@ -364,7 +374,7 @@ class RaceResult:
             f"{mark} {'  '.join(f'{cell:>{width}}' for cell, width in zip(line, widths, strict=False))}  {line[-1]}"
             for mark, line in zip(marks, cells, strict=True)
         ]
-        if (more := len(self.trials) - _SHOWN) > 0:
+        if (more := len(self.trials) - len(ranked)) > 0:
             shown.append(f"  and {more} more: table()")
         return "\n".join([self.sentence, *shown])
 

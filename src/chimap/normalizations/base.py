@@ -47,6 +47,8 @@ class Normalization(Protocol):
         The value of ``normalize`` that names it.
     about : str
         What it makes of a row, in words that follow "bins: 120, ".
+    scale : str
+        What ``undone`` returns, in words that follow "values are "; empty where it returns entries as they came.
     takes_signs : bool
         Whether entries may be negative.
     joins_bins : bool
@@ -61,6 +63,7 @@ class Normalization(Protocol):
 
     name: ClassVar[str]
     about: ClassVar[str]
+    scale: ClassVar[str]
     takes_signs: ClassVar[bool]
     joins_bins: ClassVar[bool]
     learns: ClassVar[bool]
@@ -98,6 +101,7 @@ class Normalization(Protocol):
 class OfRows(Normalization):
     """Base of normalisations whose values are not taken back; what learns has a ``fitted`` of its own."""
 
+    scale: ClassVar[str] = ""
     learns: ClassVar[bool] = False
     needs_labels: ClassVar[bool] = False
     ignores_totals: ClassVar[bool] = False

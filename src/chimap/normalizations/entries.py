@@ -69,6 +69,7 @@ class Presence(OfRows):
 
     name: ClassVar[str] = "presence"
     about: ClassVar[str] = "1 for each entry above 0"
+    scale: ClassVar[str] = "1 where a bin is filled, else 0"
     takes_signs: ClassVar[bool] = False
     joins_bins: ClassVar[bool] = False
     ignores_totals: ClassVar[bool] = True

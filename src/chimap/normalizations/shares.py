@@ -22,6 +22,7 @@ class Shares(OfRows):
 
     name: ClassVar[str] = "l1"
     about: ClassVar[str] = "each row divided by its sum"
+    scale: ClassVar[str] = "shares of the row"
     takes_signs: ClassVar[bool] = True
     joins_bins: ClassVar[bool] = True
     ignores_totals: ClassVar[bool] = True
@@ -81,6 +82,7 @@ class LogCPM(LogShares):
 
     name: ClassVar[str] = "log-cpm"
     about: ClassVar[str] = "log(1 + counts per million) of each entry"
+    scale: ClassVar[str] = "counts per million of the row"
     total: ClassVar[float] = 1e6
 
 
@@ -96,6 +98,7 @@ class LogCP10K(LogShares):
 
     name: ClassVar[str] = "log-cp10k"
     about: ClassVar[str] = "log(1 + counts per ten thousand) of each entry"
+    scale: ClassVar[str] = "counts per ten thousand of the row"
     total: ClassVar[float] = 1e4
 
 

@@ -45,6 +45,7 @@ class TfIdf(OfRows):
 
     name: ClassVar[str] = "tf-idf"
     about: ClassVar[str] = "each row as tf-idf of length 1"
+    scale: ClassVar[str] = "weights in the row by tf-idf"
     takes_signs: ClassVar[bool] = False
     joins_bins: ClassVar[bool] = True
     learns: ClassVar[bool] = True

@@ -170,13 +170,13 @@ def _scores(model: Model) -> list[str]:
         lines += [f"Of {held['rows']:,} rows{of_groups} that the fit has not seen:", ""]
         lines += _table(("Measure", "Value", level), rows)
         guess, leads = held["baseline"], measured[0][0] if model.recipe.is_classifier else "rmse"
-        lines += ["", f"Without a model, {guess['name']}: {_told(guess['value'], leads)}."]
+        of = measure_in_words(_IN_WORDS.get(leads, leads))
+        lines += ["", f"Without a model, {guess['name']}: {of} {_told(guess['value'], leads)}."]
         rival = about.get("linear")
         if rival and not rival["is_own"]:
-            lines += [
-                "",
-                f"The best linear model, {rival['name']}: {score_in_words(rival['score'], rival['measure'])}.",
-            ]
+            score = f"{measure_in_words(rival['measure'])} {score_in_words(rival['score'], rival['measure'])}"
+            tie = "; a tie within the error" if rival.get("ties") else ""
+            lines += ["", f"The best linear model, {rival['name']}: {score}{tie}."]
     if (race := learned.race) is not None:
         won = f"Of {counted(len(race.trials), 'candidate')}, {race.winner.name} won: expect {race.promise_in_words}"
         lines += ["", f"{won}, the {measure_in_words(race.measure)} of unseen rows."]
@@ -215,7 +215,7 @@ def _machine(model: Model) -> dict[str, object]:
 def _bins(model: Model) -> list[str]:
     """Return a table of the bins that matter most, over rows like those of the fit."""
     if model.learned.rows is None or (model.mapped() is None and not model.is_additive):
-        return []
+        return ["Its kernel compares whole rows: `chimap explain MODEL DATA` measures on rows which bins decide."]
     ranked = importance_of(model, None, None, "auto")
     rows = [(one_line(name), number(float(value), 3)) for name, value in zip(ranked.names, ranked.values, strict=True)]
     return _table(("Bin", f"Importance ({ranked.kind})"), rows[:_BINS])
@@ -224,6 +224,10 @@ def _bins(model: Model) -> list[str]:
 def _limits(model: Model) -> list[str]:
     """Return what the model cannot know, by what the rows of its fit lacked."""
     schema, found = model.schema, []
+    held: JSON = model.training.get("held_out") or {}
+    low = (held.get("accuracy_interval") or (None,))[0]
+    if low is not None and low <= held["baseline"]["value"]:
+        found.append(f"It is not shown to be more accurate than {held['baseline']['name']}: see the interval above.")
     counts = model.training.get("class_counts")
     if counts:
         name, n = min(counts, key=lambda pair: pair[1])

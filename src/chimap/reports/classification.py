@@ -15,7 +15,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from chimap._formatting import plain, score_in_words
+from chimap._formatting import interval_in_words, plain, score_in_words
 from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError
 from chimap.data.label_kinds import is_text, label_type
@@ -178,15 +178,15 @@ class ClassificationMetrics(Metrics):
 
     def lines(self, ranking: RankingMetrics | None = None) -> dict[str, str | None]:
         """Return the measures in lines of text."""
-        low, high = (f"{100 * end:.1f}" for end in self.interval)
-        accuracy = f"{share_in_words(self.accuracy)}  ({low} to {high} at 95 % confidence)"
+        accuracy = _with_ends(self.accuracy, self.interval, "accuracy")
+        balanced = _with_ends(self.balanced_accuracy, self.balanced_interval, "accuracy")
         mean_precision = None if ranking is None else share_in_words(ranking.mean_average_precision)
         found: dict[str, str | None] = {
             "accuracy": f"{accuracy}, {self.n_correct:,} of {self.rows_in_words} correct",
             **{measure.name: f"{measure.text}, {measure.about}" for measure in self.of_structure},
-            "balanced": f"{share_in_words(self.balanced_accuracy)}, mean accuracy over classes",
+            "balanced": f"{balanced}, mean accuracy over classes",
             "mAP": mean_precision and f"{mean_precision}, mean average precision",
-            "ROC AUC": None if self.auc is None else score_in_words(self.auc, "roc_auc"),
+            "ROC AUC": None if self.auc is None else _with_ends(self.auc, self.auc_interval, "roc_auc"),
             "worst classes": self._worst_classes(),
         }
         if not self.is_unequal and self.positive is None:
@@ -251,6 +251,12 @@ class ClassificationMetrics(Metrics):
             return line
         shares = {"precision": self.precision[k], "recall": self.recall[k], "F1": self.f1[k]}
         return f"{line}; " + ", ".join(f"{name} {share_in_words(share)}" for name, share in shares.items())
+
+
+def _with_ends(value: float, interval: Interval | None, measure: str) -> str:
+    """Return a score with its interval as terminals show it."""
+    said = score_in_words(value, measure)
+    return said if interval is None else f"{said}  ({interval_in_words(interval, measure)} at 95 % confidence)"
 
 
 def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:

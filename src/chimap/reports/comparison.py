@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from chimap._errors import InputError
-from chimap._formatting import error_in_words, measure_in_words, microseconds, one_line, plain, score_in_words, seconds
+from chimap._formatting import (
+    interval_in_words,
+    measure_in_words,
+    microseconds,
+    one_line,
+    plain,
+    score_in_words,
+    seconds,
+)
 from chimap._memory import budgets, format_bytes
 from chimap._messages import Message
 from chimap._threads import threads
@@ -43,8 +51,6 @@ from chimap.reports.section import Figure, Section, Table, folded
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
-
-STANDARD_ERRORS = 1.96  # standard errors to the end of a 95 % interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,18 +222,15 @@ class Comparison(Page):
         return score_in_words(value, self.result.measure)
 
     def interval(self, trial: Trial) -> str:
-        """Return half the width of the 95 % interval of a score as text: '1.9' points, or '0.019'.
+        """Return the 95 % confidence interval of a score as text: '81.5 to 88.4 %', or '0.815 to 0.884'.
 
         Parameters
         ----------
         trial : Trial
             The trial.
         """
-        half = STANDARD_ERRORS * trial.standard_error
-        return self._half(half) if half == half else "–"
-
-    def _half(self, half: float) -> str:
-        return error_in_words(half, self.result.measure)
+        ends = self.result.interval(trial.score, trial.standard_error)
+        return interval_in_words(ends, self.result.measure) if ends[0] == ends[0] else "–"
 
     def details(self) -> dict[str, Mapping[str, object]]:
         """Return facts about the rows, the settings, and the versions."""
@@ -330,7 +333,7 @@ def compare(
             "held-out rows": result.n_held_out,
             "bins": source.n_features,
             "groups": None if groups is None else int(np.unique(groups).size),
-            "forward in time": time is not None,
+            "forward in time": True if time is not None else None,
         },
         {"memory": str(model.memory), "random_state": str(model.random_state)},
     )
@@ -359,7 +362,7 @@ def candidates(comparison: Comparison) -> Section:
     """Return the table of all candidates, and why others could not be fitted."""
     score = comparison.metric[0].upper() + comparison.metric[1:]
     fit = ("Machine of all rows", "Time", "Memory", "Prediction per row")
-    heads = ("Candidate", score, "± (95 %)", "Training rows", *fit)
+    heads = ("Candidate", score, "95 % interval", "Training rows", *fit)
     rows = [
         (
             rival.name,

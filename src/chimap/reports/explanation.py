@@ -65,6 +65,8 @@ class ModelExplanation(Page):
         What covariates and counts add to each other; see ``Covariates.describe``.
     stability : Stability or None, default=None
         Which bins halves of the rows choose, if it was asked for.
+    scale : str, default=""
+        What values of bins are, such as "shares of the row"; empty where they are those of rows as they are given.
     versions : mapping of str to str, optional
         Versions of packages by name; by default ``package_versions()``.
     created : datetime, optional
@@ -87,6 +89,7 @@ class ModelExplanation(Page):
     painted: str | None = None
     covariates: JSON | None = None
     stability: Stability | None = None
+    scale: str = ""
     versions: Mapping[str, str] = field(default_factory=package_versions)
     created: datetime = field(default_factory=now)
 
@@ -214,4 +217,5 @@ def explanation_of(
         painted=None if shape is None else painted(importance.by_bin, shape),
         covariates=None if covariates is None else covariates.describe(),
         stability=stability,
+        scale="" if model.normalization is None else model.normalization.scale,
     )

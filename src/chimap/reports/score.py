@@ -144,7 +144,7 @@ def score_of(
         return Score(of_quantiles, Baseline("always answering the quantiles", 0.0), time.perf_counter() - began)
     if (names := model.task_names) is not None:
         outputs, has_classes = predict_source(model, source, progress), answers.classes is not None
-        metrics_by_task = task_metrics(y, outputs, names, has_classes)
+        metrics_by_task = task_metrics(y, outputs, names, has_classes, groups)
         baseline = Baseline("guessing", 0.5) if has_classes else Baseline("always answering the means", 0.0)
         return Score(metrics_by_task, baseline, time.perf_counter() - began)
     predicted, scores, lacking = predictions(model, source, progress, unassigned)

@@ -16,12 +16,12 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from chimap._formatting import plain
+from chimap._formatting import interval_in_words, measure_in_words, plain, score_in_words
 from chimap._types import JSON
 from chimap.losses import Loss
-from chimap.reports.measures import Baseline, Metrics
+from chimap.reports.measures import Baseline, Interval, Metrics, auc_interval, check_confidence
 from chimap.reports.ranking import RankingMetrics
-from chimap.reports.regression import measures_of_loss
+from chimap.reports.regression import measures_of_loss, regression_metrics
 
 _MOST_TASKS = 20  # tasks shown on the terminal
 _SHORT_NAMES = {"average precision": "avg precision", "balanced accuracy": "bal accuracy"}
@@ -48,6 +48,12 @@ class TaskMetrics(Metrics):
         Number of rows of label 1 for each task; None for numbers.
     kind : str, default="tasks"
         What they are, in words: "tasks", or the "quantiles" of one target.
+    intervals : ndarray of shape (t, 2) or None, default=None
+        Confidence intervals of the leading measure; NaN where it is undefined, and None where they are not known.
+    confidence : float, default=0.95
+        Confidence of the intervals.
+    n_groups : int or None, default=None
+        Number of groups of the rows, where intervals count groups.
 
     Examples
     --------
@@ -63,6 +69,9 @@ class TaskMetrics(Metrics):
     n_rows: int
     n_positive: np.ndarray | None = None
     kind: str = "tasks"
+    intervals: np.ndarray | None = None
+    confidence: float = 0.95
+    n_groups: int | None = None
 
     listed: ClassVar[str] = "evaluation of tasks"
 
@@ -77,6 +86,18 @@ class TaskMetrics(Metrics):
         values = self.measures[measure]
         is_defined = np.isfinite(values)
         return float(values[is_defined].mean()) if is_defined.any() else float("nan")
+
+    @property
+    def interval(self) -> Interval | None:
+        """Confidence interval of the mean of the leading measure, None if it is not known.
+
+        Its ends are the means of those of the tasks: the widest that there can be, as the errors of tasks on the same
+        rows go together.
+        """
+        if self.intervals is None or not np.isfinite(self.intervals).any():
+            return None
+        low, high = np.nanmean(self.intervals, axis=0)
+        return float(low), float(high)
 
     @property
     def first(self) -> str:
@@ -98,11 +119,14 @@ class TaskMetrics(Metrics):
             {"name": name, "rows": int(self.n_seen[i])}
             | ({} if self.n_positive is None else {"positive": int(self.n_positive[i])})
             | {measure: plain(float(values[i])) for measure, values in self.measures.items()}
+            | ({} if self.intervals is None else {f"{self.first}_interval": plain(self.intervals[i].tolist())})
             for i, name in enumerate(self.names)
         ]
         kind = "multioutput" if self.n_positive is None else "multilabel"
         means = {measure: plain(self.mean(measure)) for measure in self.measures}
-        return {"task": kind, "rows": self.n_rows, "means": means, "tasks": tasks}
+        found = {"task": kind, "rows": self.n_rows, "groups": self.n_groups, "means": means, "tasks": tasks}
+        ends = self.interval
+        return found if ends is None else {**found, f"{self.first}_interval": ends, "confidence": self.confidence}
 
     def lines(self, ranking: RankingMetrics | None = None) -> dict[str, str | None]:
         """Return a small table of text: the means, then one line for each task."""
@@ -121,19 +145,32 @@ class TaskMetrics(Metrics):
             table.append(line(name, values, f"{self.n_seen[i]:,}"))
         if len(self.names) > _MOST_TASKS:
             table.append(f"and {len(self.names) - _MOST_TASKS} more; the page and the JSON show all {self.kind}")
-        return {self.kind: "\n".join(row.rstrip() for row in table)}
+        listed: dict[str, str | None] = {self.kind: "\n".join(row.rstrip() for row in table)}
+        if (ends := self.interval) is None:
+            return listed
+        of = f"{interval_in_words(ends, self.first)} at {100 * self.confidence:g} % confidence"
+        mean = f"{score_in_words(self.mean(self.first), self.first)}  ({of}) on {self.rows_in_words}"
+        return {f"mean {measure_in_words(self.first)}": mean, **listed}
 
     def line(self, baseline: Baseline) -> str:
         """Return the mean of the leading measure on one line."""
-        mean = self.mean(self.first)
-        return f"mean {self.first} {mean:.3f} over {len(self.names)} {self.kind} on {self.n_rows:,} rows"
+        mean, ends = f"mean {self.first} {self.mean(self.first):.3f}", self.interval
+        said = "" if ends is None else f" ({interval_in_words(ends, self.first)})"
+        return f"{mean}{said} over {len(self.names)} {self.kind} on {self.rows_in_words}"
 
     def in_words(self, value: float) -> str:
         """Return a value of the leading measure as text."""
         return f"{self.first} {value:.4g}"
 
 
-def task_metrics(Y: np.ndarray, outputs: np.ndarray, names: list[str], is_classification: bool = True) -> TaskMetrics:
+def task_metrics(
+    Y: np.ndarray,
+    outputs: np.ndarray,
+    names: list[str],
+    is_classification: bool = True,
+    groups: np.ndarray | None = None,
+    confidence: float = 0.95,
+) -> TaskMetrics:
     """Measure the outputs of several tasks or targets.
 
     Parameters
@@ -146,6 +183,10 @@ def task_metrics(Y: np.ndarray, outputs: np.ndarray, names: list[str], is_classi
         Names of the t tasks.
     is_classification : bool, default=True
         Whether ``Y`` holds labels rather than targets.
+    groups : ndarray of shape (n,) or None, default=None
+        The group of each row, such as a subject; the intervals count groups.
+    confidence : float, default=0.95
+        Confidence of the intervals.
 
     Returns
     -------
@@ -159,18 +200,41 @@ def task_metrics(Y: np.ndarray, outputs: np.ndarray, names: list[str], is_classi
     >>> task_metrics(Y, predictions, ["sugar", "acid"], is_classification=False).measures["MAE"].tolist()
     [0.0, 1.0]
     """
+    check_confidence(confidence)
     seen = ~np.isnan(Y)
     measure_names, measure = (
         (_MEASURES_OF_LABELS, _of_labels) if is_classification else (_MEASURES_OF_NUMBERS, _of_numbers)
     )
-    values = np.full((len(names), len(measure_names)), np.nan)
+    values, intervals = np.full((len(names), len(measure_names)), np.nan), np.full((len(names), 2), np.nan)
     for j, rows in enumerate(seen.T):
         y, f = Y[rows, j], outputs[rows, j]
         if y.size > 1 and not (is_classification and np.all(y == y[0])):
             values[j] = measure(y, f)
+            of_rows = np.arange(y.size) if groups is None else groups[rows]
+            intervals[j] = _interval(y, f, values[j, 0], of_rows, confidence, is_classification)
     measures = dict(zip(measure_names, values.T, strict=True))
     positive = (Y == 1).sum(axis=0) if is_classification else None
-    return TaskMetrics(names, measures, seen.sum(axis=0), Y.shape[0], positive)
+    n_groups = None if groups is None else np.unique(groups).size
+    return TaskMetrics(
+        names,
+        measures,
+        seen.sum(axis=0),
+        Y.shape[0],
+        positive,
+        intervals=intervals,
+        confidence=confidence,
+        n_groups=n_groups,
+    )
+
+
+def _interval(
+    y: np.ndarray, f: np.ndarray, score: float, groups: np.ndarray, confidence: float, is_classification: bool
+) -> Interval:
+    """Return the interval of the area under the ROC curve, or of R2, of rows in groups."""
+    if not is_classification:
+        return regression_metrics(y, f, confidence=confidence, groups=groups).r2_interval
+    n_first, n_second = (np.unique(groups[y == label]).size for label in (0, 1))
+    return auc_interval(score, n_first, n_second, confidence)
 
 
 def _of_labels(y: np.ndarray, f: np.ndarray) -> tuple[float, ...]:

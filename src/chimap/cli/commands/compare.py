@@ -126,7 +126,7 @@ def _print(result: Comparison, page: str | None) -> None:
         mark, score = "> " if rival is result.winner else "  ", result.score(trial.score)
         rows.append([f"{mark}{rival.name}", score, result.interval(trial), f"{trial.n_rows:,}", rival.time])
     title = f"{result.metric} on {result.result.n_held_out:,} held-out rows of {result.data['file']}"
-    show.table(title, ("",), (result.metric, "±", "rows", "fit"), rows)
+    show.table(title, ("",), (result.metric, "95 % interval", "rows", "fit"), rows)
     data = result.data
     groups = "" if data.get("groups") is None else f", by {data['groups']:,} groups"
     show.facts(
@@ -135,7 +135,7 @@ def _print(result: Comparison, page: str | None) -> None:
             "note": result.note or None,
             "a fit takes": result.cost or None,
             "rows": f"{data['training rows']:,} training rows in the last round; {data['held-out rows']:,} "
-            f"held out{groups}{', the latest' if data['forward in time'] else ''}; {data['rows']:,} in total",
+            f"held out{groups}{', the latest' if data.get('forward in time') else ''}; {data['rows']:,} in total",
             "not fitted": failures(result),
             "time": show.duration(result.result.seconds),
             "peak memory": show.size(show.peak_memory()),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chimap._formatting import number, one_line, percent, score_in_words
+from chimap._formatting import interval_in_words, number, one_line, percent, score_in_words
 from chimap.reports.classification import ClassificationMetrics
 from chimap.reports.evaluation import Evaluation
 from chimap.reports.measures import Baseline, Interval
@@ -90,17 +90,23 @@ def _facts(evaluation: Evaluation[ClassificationMetrics]) -> list[tuple[str, str
         ("Wrong", f"{metrics.n_rows - metrics.n_correct:,}", f"in {len(metrics.classes):,} classes"),
     ]
     if not metrics.is_unequal:
-        said = "mean recall over the classes (class recognition rate)"
+        said = f"{_ends(metrics.balanced_interval, 'accuracy')}mean recall over the classes (class recognition rate)"
         facts.append(("Balanced accuracy", percent(metrics.balanced_accuracy), said))
     if ranking is not None:
         mean = percent(ranking.mean_average_precision)
-        facts.append(("Mean average precision", mean, f"over the classes, method “{ranking.method}”"))
+        method = "" if ranking.method == "area" else f", method “{ranking.method}”"
+        facts.append(("Mean average precision", mean, f"over the classes{method}"))
     if metrics.auc is not None and not metrics.leads_with_auc:
         first, second = (one_line(name) for name in metrics.classes)
-        said = f"probability that a row of class {second} scores above one of class {first}"
+        ends = _ends(metrics.auc_interval, "roc_auc")
+        said = f"{ends}probability that a row of class {second} scores above one of class {first}"
         facts.append(("ROC AUC", score_in_words(metrics.auc, "roc_auc"), said))
     facts += [(one.name.capitalize(), one.text, one.about) for one in metrics.of_structure]
     return [*facts, ("Macro F1", percent(metrics.macro_f1), "mean F1 over the classes")]
+
+
+def _ends(interval: Interval | None, measure: str) -> str:
+    return "" if interval is None else f"95 %: {interval_in_words(interval, measure)}; "
 
 
 def section(evaluation: Evaluation[ClassificationMetrics]) -> Section:

@@ -28,7 +28,7 @@ def section(explanation: ModelExplanation) -> Section:
         (name, max(value, 0.0) / largest, number(value, 3, zeros=True), *of)
         for (name, value), of in zip(top, said, strict=True)
     ]
-    heads, kinds = ("Bin", "", "Importance", "Speaks for", "Above"), ("text", "bar", "number", "text", "extra")
+    heads, kinds = ("Bin", "", "Importance", "Speaks for", "Above"), ("text", "bar", "number", "text", "number")
     first, further = rows[:BINS_OPEN], rows[BINS_OPEN:]
     tables = [Table(heads, first, kinds, f"The first {len(first)} of {explanation.bin_names.size} bins")]
     if further:
@@ -38,10 +38,11 @@ def section(explanation: ModelExplanation) -> Section:
         alt = "Importance of each pixel: the stronger the blue, the more important."
         caption = "Stronger blue means a more important pixel."
         figures.append(Figure(lambda: image(painted, alt, "painting"), caption=caption))
+    scale = f" Values are {explanation.scale}." if explanation.scale else ""
     return Section(
         "Bin importance",
         f"{KINDS[importance.kind]} A row with more of a bin than the last column says has a score that speaks for what "
-        "stands before it, compared with the mean row.",
+        f"stands before it, compared with the mean row.{scale}",
         tuple(figures),
         tuple(tables),
         lead=explanation.sentence,

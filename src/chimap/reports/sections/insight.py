@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chimap._formatting import measure_in_words, number, words
+from chimap._formatting import is_share, measure_in_words, number, score_in_words, words
 from chimap.reports.evaluation import Evaluation
 from chimap.reports.figures import FEWEST_POINTS, GOOD, at_most_one, drawing, log_axis, to_svg
 from chimap.reports.measures import Metrics
@@ -17,7 +17,7 @@ def more_rows(evaluation: Evaluation[Metrics]) -> Section | None:
         return None
     curve = insight.curve
     measure = measure_in_words(curve.measure)
-    rows = [(f"{n:,}", number(score, 3, zeros=True)) for n, score in zip(curve.rows, curve.scores, strict=True)]
+    rows = [(f"{n:,}", score_in_words(score, curve.measure)) for n, score in zip(curve.rows, curve.scores, strict=True)]
     scored = (
         "on the rows of this page"
         if insight.is_curve_of_rows
@@ -92,6 +92,8 @@ def _mistakes(evaluation: Evaluation[Metrics], summary: str, head: str) -> Secti
 
 def learning_curve(curve: LearningCurve) -> str:
     """Draw the held-out score over the number of training rows (logarithmic)."""
+    from matplotlib.ticker import FuncFormatter
+
     measure = measure_in_words(curve.measure)
     with drawing(330, 210) as (figure, axes):
         axes.plot(curve.rows, curve.scores, color=GOOD, linewidth=2, marker="o", markersize=4)
@@ -99,6 +101,8 @@ def learning_curve(curve: LearningCurve) -> str:
         axes.margins(y=0.2)
         at_most_one(axes)
         log_axis(axes.xaxis, *axes.get_xlim())
+        if is_share(curve.measure):
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{number(100 * share)} %"))
         axes.grid(axis="y")
         axes.set(xlabel="training rows", ylabel=measure)
         steps = ", ".join(f"{n:,} rows {number(s, 3)}" for n, s in zip(curve.rows, curve.scores, strict=True))

@@ -13,7 +13,7 @@ from chimap.reports.selection import components_figure, strength_curve
 def strength(evaluation: Evaluation[Metrics]) -> Section | None:
     """Return the scores over the strength of the penalty."""
     curve = evaluation.curve
-    if curve is None:
+    if curve is None or curve.alphas.size == 1:  # nothing was chosen
         return None
     method = "" if curve.method in curve.measure else f"; {curve.method}"
     band = " The band is one standard error over the folds." if curve.standard_errors.any() else ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from chimap._formatting import measure_in_words, number, one_line
+from chimap._formatting import interval_in_words, measure_in_words, number, one_line, score_in_words
 from chimap.reports.evaluation import Evaluation
 from chimap.reports.section import ROWS_LISTED, Headline, ScoreBar, Section, folded
 from chimap.reports.tasks import TaskMetrics
@@ -21,13 +23,19 @@ def headline(evaluation: Evaluation[TaskMetrics]) -> Section:
     ]
     facts.append(("Known values", f"{metrics.n_seen.sum():,}", f"of {metrics.n_rows * n_tasks:,}"))
     unmeasured = int(np.isnan(metrics.measures[metrics.first]).sum())
+    ends = metrics.interval
+    level = f"{number(100 * metrics.confidence)} % confidence interval: "
+    known = () if ends is None else (f"{level}{_ends(metrics, ends)}",)
     lacking = "two rows with a value" if metrics.n_positive is None else "rows of both labels"
     return Headline(
         f"Means over the {noun}s",
         label=f"Mean {measure_in_words(metrics.first)} over {n_tasks:,} {noun}s, on {metrics.n_rows:,} rows",
         score=number(mean, 3, zeros=True),
-        scale=ScoreBar(mean, None, None if baseline is None else baseline.value) if mean > 0 else None,
-        keys=(f"Each {noun} is measured on the rows that have a value for it, and has the same weight in the mean.",),
+        scale=ScoreBar(mean, ends, None if baseline is None else baseline.value) if mean > 0 else None,
+        keys=(
+            *known,
+            f"Each {noun} is measured on the rows that have a value for it, and has the same weight in the mean.",
+        ),
         baseline="" if baseline is None else f"Baseline, {one_line(baseline.name)}: {number(baseline.value)}",
         facts=tuple(facts),
         note=f"{unmeasured} of the {n_tasks} {noun}s cannot be measured here, because they lack {lacking}; the means "
@@ -38,21 +46,31 @@ def headline(evaluation: Evaluation[TaskMetrics]) -> Section:
     )
 
 
+def _ends(metrics: TaskMetrics, ends: Sequence[float] | np.ndarray) -> str:
+    low, high = ends
+    return interval_in_words((low, high), metrics.first)
+
+
 def section(evaluation: Evaluation[TaskMetrics]) -> Section:
     """Return the table of all tasks, by ascending leading measure."""
     metrics, noun = evaluation.metrics, evaluation.metrics.noun
     in_words = [measure_in_words(name) for name in metrics.measures]
     first, *others = (name[0].upper() + name[1:] for name in in_words)
     counted = [] if metrics.n_positive is None else ["Label 1"]
-    heads = [noun.capitalize(), "Rows", *counted, first, "", *others]
-    kinds = ["text", "number", *["number"] * len(counted), "number", "bar", *["number"] * len(others)]
+    ends = metrics.intervals
+    known = [] if ends is None else [f"{number(100 * metrics.confidence)} % interval"]
+    heads = [noun.capitalize(), "Rows", *counted, first, *known, "", *others]
+    n_numbers = len(counted) + 1 + len(known)
+    kinds = ["text", "number", *["number"] * n_numbers, "bar", *["number"] * len(others)]
     rows = []
     for i in metrics.weakest_first():
         score, *further = (values[i] for values in metrics.measures.values())
         positive = [] if metrics.n_positive is None else [f"{metrics.n_positive[i]:,}"]
         bar = np.clip(np.nan_to_num(score), 0, 1)
         shown = [number(value, 3, zeros=True) for value in further]
-        rows.append([metrics.names[i], f"{metrics.n_seen[i]:,}", *positive, number(score, 3, zeros=True), bar, *shown])
+        said = [] if ends is None else [_ends(metrics, ends[i]) if np.isfinite(ends[i]).all() else "–"]
+        leading = [score_in_words(score, metrics.first), *said, bar]
+        rows.append([metrics.names[i], f"{metrics.n_seen[i]:,}", *positive, *leading, *shown])
     caption = f"The {ROWS_LISTED} weakest of {len(rows)} {noun}s"
     return Section(
         f"{noun.capitalize()}s",
