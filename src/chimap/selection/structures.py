@@ -186,28 +186,24 @@ class RelatedScore(OutputScore):
 
     def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
         """Return the score of the outputs of some rows."""
-        truth, weights = self.places[rows], self._weights(rows)
-        return self._score(truth, self._answers(outputs, truth, weights), weights)
+        return self._of_answers(outputs, rows)(slice(None))
 
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """See ``OutputScore``; the temperature is that of all rows."""
-        truth, weights = self.places[rows], self._weights(rows)
-        answers = self._answers(outputs, truth, weights)
-        return scores_without(
-            lambda kept: self._score(truth[kept], answers[kept], None if weights is None else weights[kept]), parts
-        )
+        return scores_without(self._of_answers(outputs, rows), parts)
 
-    def _answers(self, outputs: np.ndarray, truth: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Return the places of the answers; of two classes the temperature does not matter."""
-        temperature = 1.0 if self.n_classes == 2 else best_temperature(outputs, truth, weights)
-        return self.structure.best(probabilities(outputs, temperature))
+    def _of_answers(self, outputs: np.ndarray, rows: slice | np.ndarray) -> Callable[[slice | np.ndarray], float]:
+        """Return the score of some of the answers to these rows; of two classes the temperature does not matter."""
+        truth, k = self.places[rows], self.n_classes
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        temperature = 1.0 if k == 2 else best_temperature(outputs, truth, weights)
+        cells = truth * k + self.structure.best(probabilities(outputs, temperature))
 
-    def _score(self, truth: np.ndarray, answers: np.ndarray, weights: np.ndarray | None) -> float:
-        k = self.n_classes
-        return self.structure.scored(self.scoring, np.bincount(truth * k + answers, weights, k * k).reshape(k, k))
+        def score(kept: slice | np.ndarray) -> float:
+            confusion = np.bincount(cells[kept], None if weights is None else weights[kept], k * k)
+            return self.structure.scored(self.scoring, confusion.reshape(k, k))
 
-    def _weights(self, rows: slice | np.ndarray) -> np.ndarray | None:
-        return None if self.sample_weight is None else self.sample_weight[rows]
+        return score
 
 
 _ADDRESSES = {
