@@ -539,12 +539,12 @@ def test_labels_of_noise_are_told_from_others(n_classes):
         HistogramClassifier(random_state=0, bin_weights=None)
         .fit(SPECIES, rng.permutation(90) % n_classes)
         .race_.expected
-        for _ in range(6)
+        for _ in range(4)
     ]
     means = np.array([score for score, _ in expected])
     errors = np.array([error for _, error in expected])
     assert abs(means.mean() - 1 / n_classes) < 0.1
-    assert (abs(means - 1 / n_classes) < 2.26 * errors).sum() >= 5  # Student's t with 9 degrees of freedom
+    assert (abs(means - 1 / n_classes) < 2.26 * errors).sum() >= 3  # Student's t with 9 degrees of freedom
     assert fit_of_species().race_.expected[0] > 0.8
 
 

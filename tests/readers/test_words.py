@@ -92,7 +92,7 @@ def test_where_that_is_not_enough_words_are_hashed():
     np.testing.assert_array_equal(found @ found.T, expected @ expected.T)  # no two of these words share a bucket
 
 
-@pytest.mark.parametrize("megabytes", [1, 4])
+@pytest.mark.parametrize("megabytes", [1, 2])
 def test_counting_stays_within_the_memory(megabytes):
     """Ten times as many words as fit, each in two texts."""
     n_words = megabytes * 80_000
