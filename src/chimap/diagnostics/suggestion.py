@@ -47,7 +47,7 @@ from chimap.models.row_values import RowValues
 from chimap.readers import open_source
 from chimap.reports.figures import GOOD, drawing, to_svg
 from chimap.reports.rows import row_names
-from chimap.reports.section import Figure, Section, folded
+from chimap.reports.section import Figure, Section, folded, text_table
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -372,6 +372,7 @@ def choices(suggestion: Suggestion) -> Section:
         suggestion.words.about,
         (Figure(lambda: curve(suggestion)),),
         folded(heads, cells, suggestion.noun, ("number", "text", "text", "number"), listed=20),
+        lines={suggestion.noun: text_table([line[1:] for line in (heads, *cells)])},
         lead=suggestion.sentence,
     )
 

@@ -6,7 +6,8 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from chimap.cli import flag_values, messages, outputs, show
+from chimap.cli import flag_values, outputs, show
+from chimap.cli.answers import print_answer
 from chimap.cli.options import TableOptions
 from chimap.cli.parser import Without
 
@@ -80,15 +81,8 @@ def suggest(
         found = suggested(fitted, source, n, groups=groups, cost=cost, labelled=known, deeper=deeper, random_state=seed)
     if output is not None:
         _write(found, output)
-    if report is not None:
-        found.save(report, overwrite=overwrite)
-        messages.written.append(str(report))
-    if json:
-        show.as_json({"command": "suggest", "output": output and str(output), **found.as_dict()})
-        return
-    heads, lines = found.table()
-    print(found.sentence)
-    show.table("", heads[:3], heads[3:], lines)
+    written = {} if output is None else {"output": str(output)}
+    print_answer("suggest", found, report, overwrite, json, **written)
 
 
 def _write(found: Suggestion, output: Path) -> None:
@@ -97,4 +91,3 @@ def _write(found: Suggestion, output: Path) -> None:
     heads, lines = found.table()
     with replacing(output) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([[head.lower() for head in heads[1:]], *(line[1:] for line in lines)])
-    messages.written.append(str(output))
