@@ -49,6 +49,18 @@ def test_rows_without_covariates_are_refused(model):
         HistogramClassifier(**SETTINGS).fit(FRAME, "sex")
 
 
+def test_frames_of_the_fit_are_predicted_where_covariates_add_nothing(tmp_path):
+    noise = FRAME.drop(columns=["age", "sex"]).assign(age=np.arange(len(FRAME)) % 7)
+    model = HistogramClassifier("linear", alpha=1.0, **{**SETTINGS, "covariates": ["age"]}).fit(noise, Y)
+    assert model.covariates_.weight == 0
+    expected = model.decision_function(noise.drop(columns="age"))
+    model.save(tmp_path / "noise.model")
+    for each in (model, chimap.load(tmp_path / "noise.model")):
+        np.testing.assert_array_equal(each.decision_function(noise[noise.columns[::-1]]), expected)
+    with pytest.raises(DataError, match="otu0"):
+        model.predict(noise.drop(columns="otu0").drop(columns="age"))
+
+
 def test_explanations_name_the_columns_of_covariates(model):
     names = model.importance(FRAME).names.tolist()
     assert {"otu0", "age, sex (1)"} <= set(names)

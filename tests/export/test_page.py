@@ -87,6 +87,7 @@ TEXTS = {
     "negative": f"{HEAD}\na,1,2,-3,4,5,6\n",
     "open quote": f'{HEAD}\n"a,1,2,3,4,5,6\n',
     "no rows": f"{HEAD}\n",
+    "turned": 'x,a,b\nbirch,1,2\noak,0,3\n"fern, wood",1,2\nsedge,1,2\nmoss,1,2\nsand,1,2\n',
     "empty": " \n",
 }
 SAID = {
@@ -97,8 +98,11 @@ SAID = {
     "twice": 'Two columns are called "oak". Rename or remove one.',
     "a field too many": "Line 3 has 8 fields, and the first line 7. Decimals take a point, and fields with commas "
     "stand in quotation marks.",
-    "decimal comma": 'Line 2, column "oak": "2,5" has a decimal comma. Save the table with decimal points.',
-    "text": 'Line 2, column "fern, wood": "few" is not a number.',
+    "decimal comma": 'Line 2, column "oak": "2,5" has a comma. Write decimals with a point, and thousands '
+    "without a mark.",
+    "turned": "The names of the columns stand in the first column: rows and columns are swapped. Transpose the table.",
+    "text": 'Line 2, column "fern, wood": "few" is not a number. Write 0 where nothing was counted, and leave out rows '
+    "that were not measured.",
     "nothing": 'Line 2, column "fern, wood": the field is empty. Write 0 where nothing was counted.',
     "negative": 'Line 2, column "fern, wood": -3 is below 0, and the model takes amounts.',
     "open quote": 'Line 2: a quotation mark is not closed. Close it with ".',

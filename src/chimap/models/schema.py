@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, cast
 import numpy as np
 
 from chimap._errors import InputError
+from chimap._frames import is_frame, names_of
 from chimap._types import JSON, MatrixLike, Rows
 from chimap._unicode import composed_names
 from chimap._validation import DataError
@@ -61,6 +62,8 @@ class RowSchema:
         What the bins held of these rows.
     covariates : Covariates or None, default=None
         What the model takes besides the bins; their columns stand behind these.
+    unused : tuple of str, default=()
+        Covariates of the fit that the model does not take, as they add nothing: data frames may have them.
     """
 
     owner: str
@@ -71,6 +74,7 @@ class RowSchema:
     units: Units | None = None
     mass: TrainingMass | None = None
     covariates: Covariates | None = None
+    unused: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, owner: str, source: Source, units: Units | None = None, mass: TrainingMass | None = None) -> Self:
@@ -108,8 +112,9 @@ class RowSchema:
         units = self.units
         if units is not None and normalization is not None and normalization.ignores_totals:
             units = replace(units, totals=None)
-        takes_covariates = covariates is not None and covariates.n_columns > 0
-        return replace(self, units=units, covariates=covariates if takes_covariates else None)
+        if covariates is None or covariates.n_columns > 0:
+            return replace(self, units=units, covariates=covariates, unused=())
+        return replace(self, units=units, covariates=None, unused=tuple(covariates.names))
 
     @property
     def n_columns(self) -> int:
@@ -148,6 +153,8 @@ class RowSchema:
             return X
         if self.covariates is not None:
             return readers().open_source(X, like=self, aside=self.covariates.names)
+        if self.unused and is_frame(X) and not {*self.unused}.isdisjoint(names_of(X)):
+            return readers().open_source(X, like=self, aside=[name for name in self.unused if name in names_of(X)])
         if self.reading is not None and (source := self.reading.source_of(X)) is not None:
             return source
         opener = opener_of(X)

@@ -40,7 +40,8 @@ def audit(
     Parameters
     ----------
     model : MODEL, common
-        A model of these rows. Without it, one is fitted as 'chimap fit' does.
+        A model of these rows to audit; without it, one is fitted as 'chimap fit'
+        does.
     report : PAGE, common
         Write the audit as one HTML page.
 

@@ -14,8 +14,8 @@ def card(model: Path, *, output: Path | None = None, overwrite: bool = False, js
 
     Parameters
     ----------
-    output : CARD
-        File to write; - prints the card. By default it stands beside MODEL, with the ending .md.
+    output : CARD, common
+        File to write, or - to print the card; by default beside MODEL, with the ending .md.
 
     \b
     Examples:

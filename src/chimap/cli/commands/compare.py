@@ -34,7 +34,7 @@ def compare(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Compare models on a sample of DATA, without a fit.
+    """Compare how well models predict DATA; none is kept.
 
     The race is that of 'chimap fit': kernels that suit the rows, on raw and on normalised rows, and linear models. All
     learn from the same rows and are scored on the same held-out rows; the better ones learn from more rows in each

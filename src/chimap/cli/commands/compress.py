@@ -21,7 +21,7 @@ def compress(
     overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """Make MODEL, an exact machine, smaller and faster.
+    """Make MODEL smaller and faster, by fewer rows.
 
     A prediction takes a product with every row that an exact machine keeps. Fewer rows learn its outputs, and their
     probabilities, sets and intervals are learned again. A table shows, for a quarter and a half of the rows and for all
