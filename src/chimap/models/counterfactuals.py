@@ -180,6 +180,7 @@ def least_change(row: np.ndarray, free: np.ndarray, highest: np.ndarray, judge: 
     is_whole = bool((row == np.rint(row)).all())
     filled = row[row > 0]
     unit = 1.0 if is_whole or not filled.size else float(filled.mean()) / _PARTS
+    least = unit if is_whole else unit / 64
     sizes = _powers(max(float(filled.sum()), unit), unit)
     changes = np.zeros(row.size)
     margin = float(judge(row[None])[0][0])
@@ -201,10 +202,7 @@ def least_change(row: np.ndarray, free: np.ndarray, highest: np.ndarray, judge: 
         if is_flipped.any():
             found: np.ndarray | None = changes
             while found is not None:
-                changes, found = (
-                    found,
-                    _smaller(row, found, best, highest, unit, unit if is_whole else unit / 64, judge),
-                )
+                changes, found = found, _smaller(row, found, best, highest, (unit, least), judge)
             return changes
         margin = float(margins[chosen])
     return None
@@ -237,12 +235,18 @@ def _margins(judge: Judge, row: np.ndarray, bins: np.ndarray, steps: np.ndarray)
 
 
 def _smaller(
-    row: np.ndarray, changes: np.ndarray, free: np.ndarray, highest: np.ndarray, unit: float, least: float, judge: Judge
+    row: np.ndarray,
+    changes: np.ndarray,
+    free: np.ndarray,
+    highest: np.ndarray,
+    units: tuple[float, float],
+    judge: Judge,
 ) -> np.ndarray | None:
-    """Return smaller changes (columns,) that keep the answer, or None: a bin moves back, in steps of ``least``.
+    """Return smaller changes (columns,) that keep the answer, or None: a bin moves back, in steps of the second unit.
 
-    If none can, another bin takes over all but a unit of it.
+    If none can, another bin takes over all but the first unit of it.
     """
+    unit, least = units
     moved = np.flatnonzero(changes)
     far = np.abs(changes[moved, None])
     back = np.minimum(_powers(float(far.max()), least), far)
