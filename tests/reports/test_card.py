@@ -12,6 +12,7 @@ import pytest
 from chimap import AnchorMap, HistogramClassifier, HistogramRegressor, LookupClassifier
 from chimap._errors import InputError
 from chimap.reports.card import card
+from chimap.reports.tasks import task_metrics
 
 RNG = np.random.default_rng(0)
 Y = np.repeat(["bog", "fen", "a|b"], [30, 40, 14])
@@ -59,6 +60,18 @@ def test_a_model_that_is_not_shown_to_beat_guessing_says_so():
         assert f"always answering “fen”: accuracy {100 * guess:.1f} %." in text
         assert "linear on raw rows: accuracy 50.0 %; a tie within the error." in text
         assert "`chimap explain MODEL DATA` measures" in text
+
+
+def test_scores_of_several_tasks_have_intervals_and_a_table_of_their_own():
+    targets = np.column_stack([Y == "bog", Y == "fen"]).astype(float)
+    model = HistogramClassifier("linear", alpha=1.0, random_state=0).fit(X, targets).fitted
+    measured = task_metrics(targets, np.column_stack([X[:, 1], -X[:, 1]]), ["bog", "a|b"])
+    kept = {"held_out": {**measured.as_dict(), "baseline": {"name": "guessing", "value": 0.5}}, "file": "trees.csv"}
+    text = card(replace(model, learned=replace(model.learned, training=kept)))
+    low, high = measured.interval
+    assert f"| ROC AUC | {measured.mean('ROC AUC'):.3f} | {low:.3f} to {high:.3f} |" in text
+    low, high = measured.intervals[1]
+    assert f"| a\\|b | 84 | {measured.measures['ROC AUC'][1]:.3f} | {low:.3f} to {high:.3f} |" in text
 
 
 @pytest.mark.parametrize("kernel", ["linear", "exp-chi2", "minmax"])

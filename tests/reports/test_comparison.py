@@ -106,6 +106,7 @@ def test_an_interval_is_wide_and_kernels_that_all_tie_are_a_sentence_and_no_figu
     section = behind(tied)
     assert section.lead == "kernel-0, raw rows ties with the 3 that were scored on the same rows."
     assert not section.figures
+    assert section.summary == "They have the same score on these rows."
     ahead = behind(comparison(rival("best", 0.9), *(rival(f"{i}", 0.5, error=0.02) for i in range(3))))
     assert ahead.lead == "best is ahead of all 3."
     assert ahead.figures

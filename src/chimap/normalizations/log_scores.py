@@ -28,7 +28,7 @@ class LogScores(OfRows):
 
     name: ClassVar[str] = "log-z"
     about: ClassVar[str] = "logs of filled entries, standardised in each row"
-    scale: ClassVar[str] = "ranks within the row of a kind (log-z): 0 is empty, 3 the mean of filled bins"
+    scale: ClassVar[str] = "logarithms standardised in each row: 0 of an empty bin, 3 at the mean of filled ones"
     takes_signs: ClassVar[bool] = False
     joins_bins: ClassVar[bool] = True
     ignores_totals: ClassVar[bool] = True

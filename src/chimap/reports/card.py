@@ -168,7 +168,8 @@ def _scores(model: Model) -> list[str]:
         ]
         of_groups = "" if not held.get("groups") else f" of {held['groups']:,} groups"
         lines += [f"Of {held['rows']:,} rows{of_groups} that the fit has not seen:", ""]
-        lines += _table(("Measure", "Value", level), rows)
+        lines += _table(("Mean over the tasks" if "tasks" in held else "Measure", "Value", level), rows)
+        lines += _of_tasks(held, measured[0][0], level)
         guess, leads = held["baseline"], measured[0][0] if model.recipe.is_classifier else "rmse"
         of = measure_in_words(_IN_WORDS.get(leads, leads))
         lines += ["", f"Without a model, {guess['name']}: {of} {_told(guess['value'], leads)}."]
@@ -183,6 +184,17 @@ def _scores(model: Model) -> list[str]:
     if (chosen := learned.selection) is not None and chosen.baseline > 0:
         lines += ["", f"R² of rows left out, which chose the strength: {number(float(chosen.r2[chosen.chosen]))}."]
     return lines[1:] if lines and not lines[0] else lines
+
+
+def _of_tasks(held: JSON, leading: str, level: str) -> list[str]:
+    """Return a table of the leading measure of each of several tasks, the lowest first; empty for one."""
+    known = [task for task in held.get("tasks", ()) if task[leading] is not None]
+    known.sort(key=lambda task: task[leading])
+    rows = [
+        (task["name"], task["rows"], _told(task[leading], leading), _interval(task.get(f"{leading}_interval"), leading))
+        for task in known[:_CLASSES]
+    ]
+    return ["", *_table(("Task", "Rows", measure_in_words(leading), level), rows)] if rows else []
 
 
 def _told(value: float, measure: str) -> str:

@@ -33,7 +33,9 @@ def section(comparison: Comparison) -> Section | None:
     return Section(
         "Behind the winner",
         "Each score less that of the winner on the same held-out rows, with its 95 % interval: both are wrong on much "
-        "the same rows, so that differences are surer than scores. An interval that holds 0 is a tie.",
+        "the same rows, so that differences are surer than scores. An interval that holds 0 is a tie."
+        if differ
+        else "They have the same score on these rows.",
         (Figure(lambda: differences(comparison, others)),) if differ else (),
         lead=f"{comparison.winner.name} {said}.",
     )
