@@ -9,7 +9,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct
 
 from chimap import HistogramClassifier, HistogramRegressor, suggest
-from chimap.diagnostics.suggestion import _posterior, greedy
+from chimap.diagnostics.suggestion import _greedy, _posterior
 
 X, y = load_digits(return_X_y=True)
 KNOWN, POOL = X[:80], X[80:200]
@@ -34,7 +34,7 @@ def test_the_greedy_choice_is_that_of_all_choices_and_what_it_removes_is_what_la
     Z = RNG.normal(size=(30, 4))
     C, weights = _posterior(Z @ Z.T, 20, 0.7), RNG.random(10)
     units = [np.array([i]) for i in range(10)]
-    order, removed = greedy(C, 0.7, weights, units, np.ones(10), 3)
+    order, removed = _greedy(C, 0.7, weights, units, np.ones(10), 3)
     left = []
     for row in range(10):  # labelled too
         labelled = np.r_[0:20, 20 + row, 20:30]
@@ -44,7 +44,7 @@ def test_the_greedy_choice_is_that_of_all_choices_and_what_it_removes_is_what_la
     labelled = np.r_[0:20, 20 + np.array(order), 20:30]
     after = weights @ _posterior((Z @ Z.T)[np.ix_(labelled, labelled)], 23, 0.7).diagonal()
     assert removed[-1] == pytest.approx(1 - after / (weights @ C.diagonal()), rel=1e-6)
-    assert greedy(C, 0.7, weights, [np.arange(10)], np.ones(10), 1)[1][0] > removed[-1]
+    assert _greedy(C, 0.7, weights, [np.arange(10)], np.ones(10), 1)[1][0] > removed[-1]
 
 
 def test_copies_are_not_chosen_twice(model):

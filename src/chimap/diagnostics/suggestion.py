@@ -237,7 +237,7 @@ def label_next(
     square, n_known = _kernel(rng, model, X, known)
     outputs = model.outputs_of_all(model.preparation(X, 0, rows.name))
     alpha = float(model.learned.alpha or 1.0)
-    order, removed = greedy(_posterior(square, n_known, alpha), alpha, _weights(model, outputs), units, prices, n)
+    order, removed = _greedy(_posterior(square, n_known, alpha), alpha, _weights(model, outputs), units, prices, n)
     words = Words(
         "What to label next",
         "In this order: each is chosen for what it removes after all before it. Certain answers count less, and a copy "
@@ -254,25 +254,13 @@ RULES: Catalogue[Callable[..., Suggested]] = Catalogue(
 """What rows may be suggested for; see ``label_next`` for the arguments."""
 
 
-def greedy(
+def _greedy(
     covariance: np.ndarray, noise: float, weights: np.ndarray, units: Sequence[np.ndarray], prices: np.ndarray, n: int
 ) -> tuple[list[int], np.ndarray]:
     """Return the places of n units that remove the most weighted variance for their price, and the share removed.
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (m, m)
-        Covariance of the outputs of the pool.
-    noise : float
-        Variance of a label.
-    weights : ndarray of shape (m,)
-        Weights w of the rows.
-    units : sequence of ndarray of int
-        The rows of each unit.
-    prices : ndarray of shape (m,)
-        What a label of each row costs.
-    n : int
-        Number of units.
+    The covariance (m, m) is that of the outputs of the pool, the noise the variance of a label, and each row has a
+    weight and a price, (m,).
     """
     C, total = covariance.copy(), float(weights @ covariance.diagonal())
     left = list(range(len(units)))

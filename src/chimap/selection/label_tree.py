@@ -17,7 +17,7 @@ from chimap._validation import DataError
 from chimap.data.label_kinds import texts_of
 from chimap.model_files import register
 from chimap.selection.calibration import Calibration
-from chimap.selection.structures import Measure, RelatedClasses
+from chimap.selection.structures import Measure, RelatedClasses, mean_over
 
 PATHS = "paths"
 """The tree of labels that are paths themselves: a/b/c is below a/b, which is below a."""
@@ -232,8 +232,7 @@ class LabelTree(RelatedClasses):
 
     def scored(self, scoring: str, confusion: np.ndarray) -> float:
         """Return minus the mean number of edges between truth and answer; NaN without rows."""
-        total = confusion.sum()
-        return -float((confusion * self.distances).sum() / total) if total > 0 else float("nan")
+        return -mean_over(confusion, self.distances)
 
     def measures(self, confusion: np.ndarray) -> list[Measure]:
         """Return the mean distance in the tree, and the accuracy on each level above the classes."""
@@ -242,8 +241,7 @@ class LabelTree(RelatedClasses):
         deepest = max(len(path) for path in self._paths) - 1
         for level in range(1, deepest):
             cut = np.unique([path[: level + 1][-1] for path in self._paths], return_inverse=True)[1]
-            total = confusion.sum()
-            share = float((confusion * (cut[:, None] == cut)).sum() / total) if total > 0 else float("nan")
+            share = mean_over(confusion, cut[:, None] == cut)
             about = f"rows below the right one of {cut.max() + 1} nodes"
             found.append(Measure(f"level {level}", share, f"{100 * share:.1f} %", about))
         return found

@@ -14,7 +14,7 @@ from chimap._validation import ParameterError
 from chimap.data.label_kinds import places_among
 from chimap.model_files import register
 from chimap.selection.calibration import Calibration
-from chimap.selection.structures import Measure, RelatedClasses
+from chimap.selection.structures import Measure, RelatedClasses, mean_over
 
 _HALF = 0.5 * (1 - 1e-9)  # shares that differ from a half by rounding are a half
 
@@ -117,8 +117,8 @@ def mean_steps(confusion: np.ndarray) -> float:
     >>> mean_steps(np.array([[1, 0, 1], [0, 1, 1], [0, 0, 0]]))
     0.75
     """
-    place, total = np.arange(len(confusion)), confusion.sum()
-    return float((confusion * np.abs(place[:, None] - place)).sum() / total) if total > 0 else float("nan")
+    place = np.arange(len(confusion))
+    return mean_over(confusion, np.abs(place[:, None] - place))
 
 
 def weighted_kappa(confusion: np.ndarray) -> float:

@@ -38,6 +38,12 @@ class Measure(NamedTuple):
     about: str
 
 
+def mean_over(confusion: np.ndarray, values: np.ndarray) -> float:
+    """Return the mean of values (k, k) by truth and answer over the rows of a confusion; NaN without rows."""
+    total = confusion.sum()
+    return float((confusion * values).sum() / total) if total > 0 else float("nan")
+
+
 class Structure(ABC):
     """The relation of the classes. Probabilities (n, classes) and confusions are in the order of ``arranged``.
 
