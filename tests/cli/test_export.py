@@ -85,7 +85,7 @@ CASES = {
         "--input-type int64 is for ONNX graphs, and tables",
     ),
     "ending": (["digits.model", "-o", "a.txt"], r"a\.txt: the file ending selects the format"),
-    "no tables": (["digits.model", "-o", "a.csv"], r"LandmarkFeatures mixes the bins.*as ONNX"),
+    "no tables": (["digits.model", "-o", "a.csv"], r"compares whole rows by LandmarkFeatures.*as ONNX"),
     "exists": (["digits.model", "-o", "few.csv"], r"--output few\.csv exists; .*--overwrite"),
     "no model": (["no.model", "-o", "a.onnx"], r"no\.model: no such file"),
     "no folder": (["digits.model", "-o", "no/a.onnx"], r"the folder no does not exist"),

@@ -164,7 +164,7 @@ def test_lookup_classifier(tmp_path):
 def test_models_that_are_no_sum_over_bins():
     X, y = classes(100)
     model = HistogramClassifier("exp-chi2", n_components=32, alpha=1.0, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match=r"LandmarkFeatures mixes the bins.*additive kernel"):
+    with pytest.raises(ValueError, match=r"compares whole rows by LandmarkFeatures.*additive kernel"):
         model.compile()
     with pytest.raises(Exception, match="not fitted"):
         HistogramClassifier("chi2").compile()

@@ -223,7 +223,7 @@ def test_a_page_is_one_file_that_loads_nothing(models, tmp_path):
 
 def test_what_has_no_page(models, tmp_path, monkeypatch):
     with pytest.raises(
-        ValueError, match=r"^a page cannot hold this model: .* mixes the bins.*'chi2', or with 'linear'"
+        ValueError, match=r"^a page cannot hold this model: .* exp-chi2, compares whole rows.*'chi2', or with 'linear'"
     ):
         export_model(
             HistogramClassifier("exp-chi2", features="exact", alpha=1.0).fit(TABLE, SITES), tmp_path / "a.html"

@@ -169,9 +169,9 @@ def _parts(features: FittedFeatures, coef: np.ndarray) -> list[AdditivePart]:
         return parts
     if not isinstance(features, AdditiveMap):
         raise InputError(
-            f"the score is not a sum over bins in which empty bins add 0: {type(features).__name__} mixes the bins, or "
-            "its features of empty bins are not 0. Fit with an additive kernel such as 'chi2', or with 'linear', or "
-            "export the model as ONNX."
+            "the score is not a sum over bins in which empty bins add 0: its kernel, "
+            f"{features.kernel_.name}, compares whole rows by {type(features).__name__}. Fit with an additive kernel "
+            "such as 'chi2', or with 'linear', or export the model as ONNX."
         )
     weights = coef.reshape(features._n_terms_out, int(features.n_features_in_), -1)
     return [AdditivePart(features, np.arange(weights.shape[1]), weights)]
