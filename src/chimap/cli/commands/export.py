@@ -38,8 +38,8 @@ def export(
         File to write: .onnx; .npz, .csv or .json for tables; .npz or .safetensors for weights; .html for a page. By
         default, the name of MODEL with the ending of the format.
     format : common
-        What to write; tables and pages take kernels that add up columns, such as chi2 and linear. By default, the ending
-        of FILE decides.
+        What to write; tables and pages take kernels that add up columns, such as chi2 and linear. By default, the
+        ending of FILE decides.
     tolerance : T
         Largest error of tables and pages, as a share of the largest value of any of their functions.
     input_type
