@@ -258,8 +258,9 @@ def test_seconds_bound_the_race_and_must_be_positive():
     model = HistogramClassifier("auto", time_limit=1e-6, random_state=0).fit(X, y)
     assert len(model.race_.trials) == 1
     assert model.bin_weights_ is None
-    with pytest.raises(ValueError, match="time_limit must be a positive number"):
-        HistogramClassifier("auto", time_limit=0).fit(X, y)
+    for limit in (0, "10m"):
+        with pytest.raises(ValueError, match="time_limit must be a positive number"):
+            HistogramClassifier("auto", time_limit=limit).fit(X, y)
 
 
 def test_machines_that_fit_one_class_after_the_other_leave_many_classes_out():

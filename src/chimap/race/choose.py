@@ -18,7 +18,7 @@ from chimap._errors import InputError
 from chimap._memory import budgets, room_in
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._validation import MemoryBudgetError, check_choice, check_positive, checked_weights
+from chimap._validation import MemoryBudgetError, check_choice, checked_weights
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Progress
@@ -177,8 +177,6 @@ def raced_recipes(
     """
     if asked.learner is not None:
         return [(asked, None)]
-    if asked.time_limit is not None:
-        check_positive(asked.time_limit, "time_limit")
     if isinstance(asked.bin_weights, str):
         check_choice(asked.bin_weights, "bin_weights", ("auto", "learn"))
         if asked.bin_weights == "learn":

@@ -20,7 +20,7 @@ from chimap._errors import InputError
 from chimap._memory import budgets, parse_memory, room_in
 from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring
-from chimap._validation import AUTO, ParameterError, check_choice, is_auto
+from chimap._validation import AUTO, ParameterError, check_choice, check_positive, is_auto
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
@@ -143,6 +143,8 @@ class Recipe:
         """
         asked = {"features": AUTO} | estimator.get_params(deep=False)
         given = with_features_unpacked(asked, 2 if learner is not None else AUTO)
+        if given.get("time_limit") is not None:
+            check_positive(given["time_limit"], "time_limit")
         names = {field.name for field in fields(cls)} & given.keys()
         return cls(
             type(estimator).__name__,
