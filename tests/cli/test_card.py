@@ -79,7 +79,7 @@ def test_numbers_of_the_card_are_those_of_the_model(fitted):
         f"- chimap: {facts['version']}",
         *(f"| {name} | {count} |" for name, count in training["class_counts"]),
         *(f"| {measure.replace('_', ' ')} | {told(held, measure)} |" for measure in ("accuracy", "balanced_accuracy")),
-        f"Without a model, {held['baseline']['name']}: {percent(held['baseline']['value'])}.",
+        f"Without a model, {held['baseline']['name']}: accuracy {percent(held['baseline']['value'])}.",
     ):
         assert line in text.splitlines(), line
     index = json.loads(re.search("^model-index: (.*)$", text, re.MULTILINE)[1])
