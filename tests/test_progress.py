@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 
 import numpy as np
@@ -11,8 +12,14 @@ from chimap._progress import Ahead, LineProgress
 from chimap.data import ArraySource
 from chimap.machines.base import Facts, Request
 from chimap.machines.catalogue import machine_for
+from chimap.race.runner import Race
 from chimap.recipe import Recipe
 from chimap.recipe.task import Task
+
+TASKED = ArraySource(np.ones((60, 4), np.float32), np.arange(60) % 2)
+RACE = Race.on(
+    ASKED := Recipe("HistogramClassifier", True), TASKED, Task.of(TASKED, ASKED)[0], None, lambda *given: None
+)
 
 
 class Clock:
@@ -85,6 +92,44 @@ def test_notes_are_for_those_who_ask_but_some_matter(clock):
         progress.note("the strength falls")
         progress.note("compiling", matters=True)
         assert stream.getvalue() == ("the strength falls\n" if verbose else "") + "compiling\n"
+
+
+def test_before_anything_is_measured_the_line_is_estimating_and_then_goes_by_what_was_faster_or_slower(clock):
+    progress, _ = lines(clock)
+    progress.steps(2)
+    progress.step("choosing a machine", [Ahead("race", 20, float, is_relative=True)])
+    progress.stage("race", None, "fits")
+    clock.now += 3
+    assert progress.seconds_left is None
+    assert progress.line() == "step 1 of 2: choosing a machine, estimating"
+    progress.advance()
+    assert progress.seconds_left == pytest.approx(57)
+    clock.now += 57
+    progress.planned(20.0)  # by rates, a third of the time
+    progress.step("fitting 100 rows", [Ahead("learning", 100, lambda n: n / 10)])
+    progress.stage("sampling", None)
+    assert progress.seconds_left == pytest.approx(30)
+    alone, _ = lines(clock)
+    alone.step("fitting 100 rows", [Ahead("learning", 100, lambda n: n / 10)])
+    assert alone.seconds_left is None
+
+
+@pytest.mark.parametrize(("sizes", "fewer"), [([100], 0), ([100, 200, 400], 4)])
+def test_a_race_knows_its_rounds(sizes, fewer):
+    """Its share grows to the last trial, whether a round has more or fewer of them than usual."""
+    race = copy.copy(RACE)
+    race.splits_of, race.splits = (
+        dict.fromkeys(sizes, 1),
+        [(np.arange(400), np.arange(9))] * (2 if len(sizes) == 1 else 1),
+    )
+    ahead, starts = race.ahead(20)
+    assert len(starts) == len(sizes) + 1
+    assert ahead.total >= starts[-1]
+    done = [ahead.seconds(n) for n in range(ahead.total + 1)]
+    assert done[0] == 0
+    assert (np.diff(done) > 0).all()
+    if fewer:  # a machine of twice the rows takes four times as long, and a round of few rows searches
+        assert np.diff(done)[[0, starts[1], starts[2]]] == pytest.approx([5, 4, 16])
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.3, 1.0, 3.0, 200.0])

@@ -4,7 +4,8 @@
 
 Rows are made: Poisson counts of 60 bins whose rates depend on three classes. Each line is a step of a fit that takes a
 second at least: its seconds, and what the line said was left over what was left in truth, after a tenth and after a half
-of them. The aim is 0.67 to 1.5.
+of them. The aim is 0.5 to 1.5. Seconds are those of the wall, and of the processor: where others use the computer, the
+first are not steady.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import argparse
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from benchmarks.measure import report  # first: it sets up the BLAS
 
 import numpy as np  # isort: skip
 
 from chimap import HistogramClassifier
-from chimap._progress import Ahead, LineProgress
+from chimap._progress import Ahead, LineProgress, Progress
 from chimap.data import ArraySource
 
 EVERY = 0.02  # seconds between two looks at the line
@@ -38,19 +40,19 @@ FITS = {
 class Watched(LineProgress):
     """Keeps what the line says is left, every ``EVERY`` seconds, by step."""
 
-    def __init__(self) -> None:
-        super().__init__(every=1e6)
+    def __init__(self, clock: Callable[[], float]) -> None:
+        super().__init__(every=1e6, clock=clock)
         self.looks: list[tuple[str, float, float | None]] = []
         self._is_over = threading.Event()
 
     def step(self, words: str, ahead: Sequence[Ahead] = ()) -> None:
         super().step(words, ahead)
-        self.looks.append((words, time.perf_counter(), None))
+        self.looks.append((words, self._clock(), None))
 
     def watch(self) -> threading.Thread:
         def look() -> None:
             while not self._is_over.wait(EVERY):
-                self.looks.append((self._words, time.perf_counter(), self.seconds_left))
+                self.looks.append((self._words, self._clock(), self.seconds_left))
 
         thread = threading.Thread(target=look)
         thread.start()
@@ -58,7 +60,19 @@ class Watched(LineProgress):
 
     def end(self) -> None:
         self._is_over.set()
-        self.looks.append(("", time.perf_counter(), None))
+        self.looks.append(("", self._clock(), None))
+
+
+class Both(Progress):
+    """Tells two of all that happens."""
+
+    def __init__(self, *told: Progress) -> None:
+        for name in ("steps", "step", "stage", "advance", "scored", "planned", "note"):
+            setattr(self, name, partial(self._tell, [getattr(each, name) for each in told]))
+
+    def _tell(self, methods: Sequence[Callable[..., None]], *given: object, **more: object) -> None:
+        for method in methods:
+            method(*given, **more)
 
 
 def steps(progress: Watched) -> list[tuple[str, float, float | None, float | None]]:
@@ -98,15 +112,17 @@ def main() -> None:
     for name, (settings, factor) in FITS.items():
         if given.only not in (None, name):
             continue
-        source, progress = rows(int(factor * given.rows)), Watched()
-        thread = progress.watch()
-        HistogramClassifier(random_state=0, **settings).fit_source(source, progress)
-        progress.end()
-        thread.join()
-        for words, seconds, tenth, half in steps(progress):
-            if seconds >= LEAST:
-                shown = ["–" if each is None else f"{each:.2f}" for each in (tenth, half)]
-                report(f"{name}: {words}, {seconds:.1f} s", " and ".join(shown), "0.67 to 1.5")
+        source, watched = rows(int(factor * given.rows)), [Watched(time.perf_counter), Watched(time.process_time)]
+        threads = [each.watch() for each in watched]
+        HistogramClassifier(random_state=0, **settings).fit_source(source, Both(*watched))
+        for each, thread in zip(watched, threads, strict=True):
+            each.end()
+            thread.join()
+        for clock, each in zip(("wall", "processor"), watched, strict=True):
+            for words, seconds, tenth, half in steps(each):
+                if seconds >= LEAST:
+                    shown = ["–" if ratio is None else f"{ratio:.2f}" for ratio in (tenth, half)]
+                    report(f"{name}: {words}, {seconds:.1f} s ({clock})", " and ".join(shown), "0.5 to 1.5")
 
 
 if __name__ == "__main__":

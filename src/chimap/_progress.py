@@ -25,11 +25,14 @@ class Ahead(NamedTuple):
         Its units, such as rows, or the values of a search as far as they are usual.
     seconds : callable
         Returns the seconds of the first n units, by the rates of the plan.
+    is_relative : bool
+        Whether these are in a unit of their own, so that they tell nothing before some of it is done.
     """
 
     stage: str
     total: int
     seconds: Callable[[float], float]
+    is_relative: bool = False
 
 
 class Progress:
@@ -60,6 +63,9 @@ class Progress:
     def scored(self, measure: str, value: float) -> None:
         """Record how good the machine is so far."""
 
+    def planned(self, seconds: float) -> None:
+        """Record the seconds of the running stage by rates: what it took corrects those of the steps that follow."""
+
     def note(self, text: str, *, matters: bool = False) -> None:
         """Write a separate line, for those who want to know all: what a stage found; or ``matters`` to everybody."""
 
@@ -77,10 +83,15 @@ class _RunningStage:
     latest: int = 0  # units of the latest report
 
     @property
+    def seconds(self) -> float:
+        """Seconds of all of it, by the plan; 0 without one."""
+        return 0.0 if self.ahead is None else self.ahead.seconds(self.total or self.ahead.total)
+
+    @property
     def next_share(self) -> float:
         """Share that will be done at the next report, if it is as large as the latest, and of rows not the first."""
         total = self.total or (self.ahead.total if self.ahead is not None else 0)
-        step = self.latest or (total if self.unit == "rows" else 1)
+        step = (self.latest or total) if self.unit == "rows" else 1
         return (
             1.0 if self.ahead is None else self.ahead.seconds(min(self.done + step, total)) / self.ahead.seconds(total)
         )
@@ -97,7 +108,7 @@ class _RunningStage:
 
 
 _MOST_OF_USUAL = 0.95  # of a search whose steps are known as usual only
-_FAITH = 0.02  # share of a stage for which the rates of the plan count as measured
+_FAITH = 0.02  # share of a stage for which the rates that are known count as measured
 _LEAST_SECONDS = 1.0  # of a stage, before which nothing is told of the time that is left
 
 
@@ -106,6 +117,7 @@ class LineProgress(Progress):
 
     A line says the step, how much of it is done, and how long the job takes on. The plan of a machine tells the seconds
     of its stages; what is measured corrects them: of a stage by its rate so far, and of later ones by those before.
+    Before anything is measured, the line says that it is estimating: computers differ more than plans know.
 
     Parameters
     ----------
@@ -136,6 +148,7 @@ class LineProgress(Progress):
         self._stage: _RunningStage | None = None
         self._score: tuple[str, float] | None = None
         self._planned = self._measured = 0.0  # seconds of the stages of the step that are over
+        self._known: float | None = None  # seconds over those by rates, of the steps before
         self._began = self._printed_at = clock()
         self._entered, self._ended = 0, threading.Event()
 
@@ -168,7 +181,9 @@ class LineProgress(Progress):
         self._n_steps, self._number = number + self._later_steps, 0
 
     def step(self, words: str, ahead: Sequence[Ahead] = ()) -> None:
-        """Begin a step."""
+        """Begin a step, which is as fast by its rates as the one before."""
+        if self._planned > 0:
+            self._known = self._measured / self._planned
         self._number, self._words, self._ahead, self._stage = self._number + 1, words, list(ahead), None
         self._planned = self._measured = 0.0
         self._began = self._clock()
@@ -176,7 +191,7 @@ class LineProgress(Progress):
     def stage(self, name: str, total: int | None, unit: str = "rows") -> None:
         """Begin a stage; what the one before took corrects what is expected of others."""
         now = self._clock()
-        if (last := self._stage) is not None and last.ahead is not None:
+        if (last := self._stage) is not None and last.ahead is not None and not last.ahead.is_relative:
             self._planned += last.ahead.seconds(min(last.done, last.ahead.total))
             self._measured += now - last.began
         ahead = next((each for each in self._ahead if each.stage == name), None)
@@ -195,6 +210,11 @@ class LineProgress(Progress):
     def scored(self, measure: str, value: float) -> None:
         """Keep the score for the line."""
         self._score = measure, value
+
+    def planned(self, seconds: float) -> None:
+        """See ``Progress``."""
+        if self._stage is not None and seconds > 0:
+            self._known = (self._clock() - self._stage.began) / seconds
 
     def note(self, text: str, *, matters: bool = False) -> None:
         """Write a line."""
@@ -215,20 +235,28 @@ class LineProgress(Progress):
         """Seconds until the end of the step, by the plan and what is measured; None if nothing tells."""
         now, stage = self._clock(), self._stage
         share = None if stage is None else stage.share
-        ratio = self._measured / self._planned if self._planned > 0 else None
+        ratio = self._measured / self._planned if self._planned > 0 else self._known
         left = None
         if stage is not None and stage.ahead is not None and share is not None:
-            whole, took = stage.ahead.seconds(stage.total or stage.ahead.total), now - stage.began
-            believed = _FAITH * whole
-            ratio = (took + believed * (ratio or 1.0)) / (share * whole + believed)
-            ratio = max(ratio, took / (stage.next_share * whole))  # what is not reported yet takes that long at least
-            left = (1 - share) * whole * ratio
+            ratio = self._ratio_of(stage, share, now - stage.began, None if stage.ahead.is_relative else ratio)
+            left = None if ratio is None else (1 - share) * stage.seconds * ratio
         elif stage is not None and share:
             left = (now - stage.began) * (1 - share) / share
         later = sum(each.seconds(each.total) for each in self._ahead)
-        if later:
-            left = (left or 0.0) + later * (1.0 if ratio is None else ratio)
-        return left
+        if not later:
+            return left
+        return None if ratio is None else (left or 0.0) + later * ratio
+
+    @staticmethod
+    def _ratio_of(stage: _RunningStage, share: float, took: float, known: float | None) -> float | None:
+        """Return the seconds over those of the plan, by what a stage took so far; None before anything is measured."""
+        if known is None and share == 0:
+            return None
+        believed = 0.0 if known is None else _FAITH * stage.seconds
+        ratio = (took + believed * (known or 0.0)) / (share * stage.seconds + believed)
+        return max(
+            ratio, took / (stage.next_share * stage.seconds)
+        )  # what is not reported yet takes that long at least
 
     def line(self) -> str:
         """Return the line: 'step 2 of 3: fitting 47,956 rows, 34 %, about 20 s left, accuracy so far 99.7 %'."""
@@ -237,6 +265,8 @@ class LineProgress(Progress):
         if self._n_steps > 1 and self._words:
             parts[0] = f"step {min(self._number, self._n_steps)} of {self._n_steps}: {parts[0]}"
         took = self._clock() - self._began
+        if left is None and self._ahead + ([] if stage is None or stage.ahead is None else [stage.ahead]):
+            parts.append("estimating")
         if left is not None and took + left >= _LEAST_SECONDS:
             parts += [f"{100 * took / (took + left):.0f} %", f"about {_roughly(left)} left"]
         if self._score is not None:

@@ -113,8 +113,12 @@ def fit(
         with advised(plan), progress, engine_of(engine) as running, compilation(clock, progress):
             progress.step(f"fitting {plan.n_rows:,} rows", plan.ahead)
             run = FitRun(running, progress, clock, request, log, raced.result, ends_at)
-            learn_more = partial(_learned_again, task, replace(run, checkpoint=None, ends_at=None), shown)
-            rivals = Rivals.of(plan, raced.result, task, raced.rows, groups, learn_more, progress)
+            again = replace(run, checkpoint=None, ends_at=None)
+            learn_more = partial(_learned_again, task, again, shown)
+            silently = partial(
+                _learned_again, task, replace(again, progress=Progress()), shown
+            )  # of no stage of the plan
+            rivals = Rivals.of(plan, raced.result, task, raced.rows, groups, silently, progress)
             first = learn(plan, raced.rows, groups, task, replace(run, watch=rivals.contest), shown, unlabelled)
             first, plan, result = rivals.decided(first, raced.result, progress)
             model = improved(first, plan, task, raced.rows, groups, learn_more, progress)

@@ -65,9 +65,11 @@ SAMPLE_SHARE = 8  # the sample may take an eighth of the memory budget
 RACE_SHARE = 1 / 3  # of the time limit of a fit: the machine of all rows needs the rest
 MOST_SECONDS = 20.0  # seconds of counted work that a race may do
 
-# Fits of a race, by its candidates, as it usually goes: families do not run on behind their first one, and of many rows
-# few enter the later rounds.
-_SHARE_THAT_RUNS = 0.7
+# How a race usually goes, which tells how far it is: shares of the candidates that run in its first round, as families
+# do not run on behind their first one, and in each later one; machines of the first round, and of the search again of
+# the winner, for one of a later round, whose setting is known.
+_RUN_FIRST, _RUN_LATER = 0.7, 0.2
+_SEARCH_MACHINES, _MACHINES_AGAIN = 5.0, 3.0
 
 UNCOUNTED_SECONDS = 0.07  # seconds of a fit that are not counted as operations
 
@@ -238,18 +240,21 @@ class Race:
 
     def run(self, entered: Sequence[Candidate], progress: Progress) -> RaceResult:
         """Race some candidates until a share of the user's seconds is over, or a fixed amount of work is done."""
-        progress.step("choosing a machine", [Ahead("race", max(1, round(_SHARE_THAT_RUNS * len(entered))), float)])
+        ahead, starts = self.ahead(len(entered))
+        progress.step("choosing a machine", [ahead])
         progress.stage("race", None, "fits")
-        limit, best = self.asked.time_limit, -np.inf
+        limit, best, done = self.asked.time_limit, -np.inf, 0
 
         def told(trial: Trial) -> None:
-            nonlocal best
-            progress.advance()
+            nonlocal best, done
+            reached = min(max(done, starts[trial.round]) + 1, starts[trial.round + 1])
+            progress.advance(reached - done)
+            done = reached
             if trial.score > best:
                 best = trial.score
                 progress.scored(self.measure, best)
 
-        return successive_halving(
+        result = successive_halving(
             entered,
             self,
             sorted(self.splits_of),
@@ -261,6 +266,25 @@ class Race:
             work_of_round=lambda n_rows: self.splits_of[n_rows] * float(n_rows) ** 2,
             on_trial=told,
         )
+        progress.planned(self.work)
+        return result
+
+    def ahead(self, n_candidates: int) -> tuple[Ahead, list[int]]:
+        """Return what is ahead of the trials, by the squares of their rows, and the trial with which each round begins.
+
+        The trials of a round are as many as usual: the last entry is their number.
+        """
+        rounds = sorted(self.splits_of)
+        n_first = n_candidates if len(rounds) == 1 else max(1, round(_RUN_FIRST * n_candidates))
+        n_trials = [n_first, *[max(1, round(_RUN_LATER * n_candidates))] * (len(rounds) - 1)]
+        squares = [self.splits_of[n] * (n / rounds[0]) ** 2 for n in rounds]
+        each = [_SEARCH_MACHINES * squares[0], *squares[1:]]
+        costs = np.repeat(each, n_trials).tolist()
+        if self.shared is not None and len(self.splits) == 1:
+            costs.append(_MACHINES_AGAIN * squares[-1])  # ``improved``
+        done, starts = np.concatenate([[0.0], np.cumsum(costs)]), np.concatenate([[0], np.cumsum(n_trials)])
+        known = Ahead("race", len(costs), lambda n: float(np.interp(n, np.arange(done.size), done)), is_relative=True)
+        return known, starts.tolist()
 
     def machines_of(self, recipe: Recipe) -> SharedMachines | None:
         """Return the machines that share their products if they take the recipe of a candidate, else None."""

@@ -263,15 +263,15 @@ class Selection(ABC):
 
     Parameters
     ----------
-    on_score : callable, default=lambda: None
-        Called after each score, by rules whose solver does not report its own steps.
+    on_score : callable, default=lambda n=1: None
+        Called after each score, or with the number of those that are over, by rules whose solver does not report steps.
     """
 
     rule: ClassVar[str]
     usual_scores: ClassVar[int | None] = None
     compares_more: ClassVar[bool] = False
 
-    def __init__(self, on_score: Callable[[], None] = lambda: None):
+    def __init__(self, on_score: Callable[..., None] = lambda n=1: None):
         self._on_score = on_score
 
     @abstractmethod

@@ -8,7 +8,7 @@ adjacent in the order of a fit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, cast
 
@@ -81,6 +81,7 @@ class Stage(SettingSearch[_SettingTrial]):
         self.rule, self.rows, self.first = rule, rows, first
         n = rule.rows.Y.shape[0] if rows is None else rows.size
         self.numbers = np.arange(n) if rows is None else rows
+        rule.tell(n, 0)
         self.groups = rule.rows.groups if rows is None or rule.rows.groups is None else within(rule.rows.groups, rows)
         # Of the best setting: (rows, score) of machines of fewer rows, and of all.
         self.grown: list[tuple[int, float]] = []
@@ -153,7 +154,7 @@ class Stage(SettingSearch[_SettingTrial]):
             self._kept = setting, solution, residuals, scored
             if self.rows is None:  # the curve is that of the machine of all rows
                 self.grown = self._grown(self._solver(setting[1]), residuals, scored)
-        self.rule.on_score()
+        self.rule.tell(n_rows, 1)
         return trial
 
     def _grown(self, ridge: ExactSolver, residuals: np.ndarray, scored: np.ndarray) -> list[tuple[int, float]]:
@@ -214,7 +215,7 @@ class Stage(SettingSearch[_SettingTrial]):
 FEW_ROWS = 3000  # up to as many rows, all settings are compared on all rows
 _COMPARED_SHARE = 0.3  # of more rows, on which settings are compared: seven machines cost a fifth of one of all
 _SEARCH_DIVISOR = 3  # the search begins on a third of these rows, where a machine costs a 27th
-_USUAL_OF_FEW, _USUAL_FIRST, _USUAL_THEN = 6, 6, 4  # machines of each stage, as a search usually goes
+_USUAL_OF_FEW, _USUAL_FIRST, _USUAL_THEN = 6, 8, 4  # machines of each stage, as a search usually goes
 _STEP_TO_NARROWER = ((0, 1),)  # with more rows the best alpha stays, but a narrower kernel (larger gamma) pays off
 _MOST_ALPHA = 1e30  # beyond it all outputs are the mean of the targets, and single precision holds no products
 _DECADES_RAISED = 6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
@@ -251,8 +252,8 @@ class LeaveOut:
         Whether the choice has been made elsewhere: the first of ``alphas`` that can be solved is taken. Only the last
         ``FEW_ROWS`` of many rows are then left out. Leaving out all would take as long as the solution, and these
         calibrate as well.
-    on_score : callable, default=lambda: None
-        Called after each setting.
+    on_score : callable, default=lambda n: None
+        Called with the number of settings that are over, of ``usual_machines``.
     """
 
     matrix: KernelMatrix
@@ -260,7 +261,16 @@ class LeaveOut:
     alphas: Sequence[float] | None = None
     octaves: int = OCTAVES
     alpha_is_from_race: bool = False
-    on_score: Callable[[], None] = lambda: None
+    on_score: Callable[[int], None] = lambda n: None
+    _n_told: int = field(default=0, init=False)
+
+    def tell(self, n_rows: int, n_scored: int) -> None:
+        """Tell that the machines of fewer rows are over, and some more of these rows, but no more than are usual."""
+        usual = np.array(usual_machines(self.rows.Y.shape[0]))
+        begun, ended = int((usual < n_rows).sum()), int((usual <= n_rows).sum())
+        reached = max(self._n_told, min(max(self._n_told, begun) + n_scored, ended))
+        self.on_score(reached - self._n_told)
+        self._n_told = reached
 
     def choose(self) -> ChosenMachine:
         """Compare settings. Raises DataError if no strength makes the matrix positive definite to rounding."""
