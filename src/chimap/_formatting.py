@@ -17,10 +17,13 @@ NARROW_SPACE = "\u202f"  # narrow and non-breaking, between a number and its uni
 
 _MEASURES = {
     "r2": "R²",
+    "f1": "F1",
     "roc_auc": "ROC AUC",
     "d2_poisson": "D² of the Poisson deviance",
     "d2_pinball": "D² of the pinball loss",
 }
+_OF_ERROR = "neg_"  # begins the name of a scorer that is minus an error, so that greater is better
+_PROPORTIONS = ("top_k", "f1", "precision", "recall", "jaccard", "average_precision", "roc_auc")  # besides accuracies
 
 
 def plain(value: object) -> Any:
@@ -129,8 +132,12 @@ def measure_in_words(measure: str) -> str:
 
     >>> measure_in_words("r2"), measure_in_words("roc_auc"), measure_in_words("mean balanced_accuracy")
     ('R²', 'ROC AUC', 'mean balanced accuracy')
+    >>> measure_in_words("neg_mean_absolute_error"), measure_in_words("f1 of ill")
+    ('mean absolute error', 'F1 of ill')
     """
-    return " ".join(_MEASURES.get(name.lower(), name.replace("_", " ")) for name in measure.split())
+    scorer, of, named = measure.partition(" of ")
+    names = (name.removeprefix(_OF_ERROR) for name in scorer.split())
+    return " ".join(_MEASURES.get(name.lower(), name.replace("_", " ")) for name in names) + of + named
 
 
 def is_share(measure: str) -> bool:
@@ -138,14 +145,30 @@ def is_share(measure: str) -> bool:
     return measure.endswith("accuracy")
 
 
+def is_error(measure: str) -> bool:
+    """Return whether a score is minus an error, which readers see without the sign: "neg_log_loss"."""
+    return measure.removeprefix("mean ").startswith(_OF_ERROR)
+
+
+def is_proportion(measure: str) -> bool:
+    """Return whether a score is from 0 to 1, as shares of rows, areas under curves and their means are."""
+    return is_share(measure) or measure.removeprefix("mean ").startswith(_PROPORTIONS)
+
+
 def score_in_words(value: float, measure: str) -> str:
     """Return a score as every page and terminal shows it: shares of rows in percent, others with three decimals.
 
+    Errors have no sign, and four digits at most.
+
     >>> score_in_words(0.9312, "accuracy"), score_in_words(0.9312, "roc_auc"), score_in_words(-0.5, "r2")
     ('93.1 %', '0.931', '−0.500')
+    >>> score_in_words(-0.5, "neg_log_loss"), score_in_words(-123.456, "neg_mean_absolute_error")
+    ('0.500', '123.5')
     """
     if not _is_number(value):
         return "–"
+    if is_error(measure):
+        return f"{abs(value):.3f}" if abs(value) < 10 else number(abs(value), zeros=True)
     return f"{100 * value:.1f} %" if is_share(measure) else f"{value:.3f}".replace("-", "−")
 
 
@@ -154,9 +177,26 @@ def interval_in_words(interval: tuple[float, float], measure: str) -> str:
 
     >>> interval_in_words((0.7573, 1.0), "accuracy"), interval_in_words((0.7573, 0.9), "r2")
     ('75.7 to 100.0 %', '0.757 to 0.900')
+    >>> interval_in_words((-0.75, -0.5), "neg_log_loss")
+    '0.500 to 0.750'
     """
-    low, high = (score_in_words(end, measure) for end in interval)
+    low, high = (score_in_words(end, measure) for end in (interval[::-1] if is_error(measure) else interval))
     return f"{low.removesuffix(' %')} to {high}"
+
+
+def with_interval(score: float, interval: tuple[float, float], measure: str) -> str:
+    """Return a score and its interval, which is left out where it is not known.
+
+    >>> with_interval(0.817, (0.727, 0.883), "accuracy"), with_interval(1.0, (math.nan, math.nan), "r2")
+    ('81.7 % (72.7 to 88.3 %)', '1.000')
+    """
+    told = score_in_words(score, measure)
+    return told if math.isnan(interval[0]) else f"{told} ({interval_in_words(interval, measure)})"
+
+
+def on_page(text: str) -> str:
+    """Return text whose percentages do not break at the end of a line."""
+    return text.replace(" %", f"{NARROW_SPACE}%")
 
 
 def words(value: object) -> str:

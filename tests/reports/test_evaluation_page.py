@@ -81,7 +81,7 @@ def test_page_shows_what_it_is_given():
         assert shown in text
     metrics = classification(10).metrics
     assert f"{100 * metrics.accuracy:.1f}\u202f%" in text
-    assert f"{100 * metrics.interval[0]:.1f}\u202f% to {100 * metrics.interval[1]:.1f}\u202f%" in text
+    assert f"{100 * metrics.interval[0]:.1f} to {100 * metrics.interval[1]:.1f}\u202f%" in text
     assert "always answering “class 0”" in text
 
 

@@ -19,6 +19,7 @@ from chimap._formatting import (
     score_in_words,
 )
 from chimap.cli import show
+from chimap.data.labelled import labels_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.cli.training import FittedModel
     from chimap.data import Source
+    from chimap.reports.measures import LeadingScore
 
 _ROWS_WORTH_TIMING = 10_000  # rows that a machine keeps from which its predictions take a time worth a line
 _ROWS_TIMED = 256  # rows that are predicted to time them
@@ -47,35 +49,48 @@ def headline(fitted: FittedModel) -> dict[str, str | None]:
 
 def _score(fitted: FittedModel) -> dict[str, str | None]:
     """Return the score with its interval, beside guessing, and that of the best linear model on the same rows."""
-    model, held_out, lead = fitted.model, fitted.held_out, fitted.lead
-    race = model.fitted.learned.race
-    if held_out is not None and lead is None:  # of several tasks, or quantiles
-        return {"held out": held_out.line}
-    if held_out is not None and lead is not None:
-        guess = f"guessing {score_in_words(lead.guess, lead.measure)}"
-        rows = f"on {held_out.metrics.rows_in_words}" + ("" if held_out.metrics.n_groups else " kept apart")
+    lead, held_out, race = leading_score(fitted), fitted.held_out, fitted.model.fitted.learned.race
+    if lead is None:
+        chosen = fitted.model.selection_
+        untold = "not measured; --test-fraction 0.2 keeps rows apart"
+        return {"score": held_out.line if held_out is not None else untold if chosen is None else chosen.describe()}
+    if held_out is not None:
+        rows = f"{held_out.metrics.rows_in_words}{'' if held_out.metrics.n_groups else ' kept apart'}"
         linear = None if fitted.linear is None else fitted.linear.line
-        return {_name_of(lead.measure): f"{lead.in_words} {rows}; {guess}", "best linear": linear}
-    if race is not None:
-        guess = _guess(model, race.measure)
-        rows = f"on {race.n_held_out:,} rows left out"
-        return {_name_of(race.measure): f"{race.promise_in_words} {rows}{guess}", "best linear": race.linear_line}
-    chosen = model.selection_
-    return {"score": "not measured; --test-fraction 0.2 keeps rows apart" if chosen is None else chosen.describe()}
+    else:
+        assert race is not None
+        rows, linear = f"{race.n_held_out:,} rows left out", race.linear_line
+    told = lead.named(f"{lead.in_words} on {rows}{lead.guess_in_words}")
+    return {name.replace("balanced accuracy", "balanced"): line for name, line in told.items()} | {
+        "best linear": linear
+    }
 
 
-def _name_of(measure: str) -> str:
-    """Return the name of a score, short enough for the margin."""
-    return measure_in_words(measure).replace("balanced accuracy", "balanced")
+def leading_score(fitted: FittedModel) -> LeadingScore | None:
+    """Return the score of the rows kept apart, or else that of the race; None without either."""
+    from chimap.reports.measures import LeadingScore
+
+    if fitted.held_out is not None:
+        return fitted.held_out.lead
+    race = fitted.model.fitted.learned.race
+    if race is None:
+        return None
+    score, interval = race.promise
+    return LeadingScore(race.measure, score, interval, _guess(fitted, race.measure))
 
 
-def _guess(model: BaseEstimator, measure: str) -> str:
-    """Return '; guessing 44.1 %', the score of guesses that look at no column; empty where it is not known."""
-    counts = [n for _, n in model.training_.get("class_counts", ())]
-    known = {"r2": 0.0, "roc_auc": 0.5}
+def _guess(fitted: FittedModel, measure: str) -> float | None:
+    """Return the score of guesses that look at no column; None where it is not known."""
+    counts = [n for _, n in fitted.model.training_.get("class_counts", ())]
+    scoring = measure.removeprefix("mean ").partition(" of ")[0].lower()
+    known = {"r2": 0.0, "d2_poisson": 0.0, "d2_pinball": 0.0, "roc_auc": 0.5}
     if counts:
         known |= {"accuracy": max(counts) / sum(counts), "balanced_accuracy": 1 / len(counts)}
-    return f"; guessing {score_in_words(known[measure], measure)}" if measure in known else ""
+    if scoring in known:
+        return known[scoring]
+    from chimap.reports.leading import guessed_score, labelled  # loads what most fits do not need
+
+    return guessed_score(scoring, labelled(fitted.model.fitted, labels_of(fitted.parts.training)))
 
 
 def chosen_line(model: BaseEstimator) -> str:
@@ -314,7 +329,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "cross_validated_r2": cross_validated_r2(model),
         "shortcuts": [vars(line) for line in fitted.shortcuts],
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},
-        "leading_score": fitted.lead and fitted.lead._asdict(),
+        "leading_score": (lead := leading_score(fitted)) and lead.as_dict(),
         "linear": fitted.linear and fitted.linear.as_dict(),
         "seconds": model.stage_seconds_,
         "peak_memory_bytes": show.peak_memory(),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from chimap.diagnostics.shortcuts import ShortcutScore
     from chimap.images import ImageHistograms
     from chimap.images.table import PartFolder
-    from chimap.reports.linear import LeadingScore, LinearRival
+    from chimap.reports.linear import LinearRival
     from chimap.reports.score import Score
 
 
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 class FittedModel:
     """A model, the source it was fitted on, its parts, the reason for its task, and its score on held-out rows or None.
 
-    ``shortcuts`` are what tells the labels besides the counts, ``linear`` is the best linear model on the held-out
-    rows, and ``lead`` the score there by which the two are compared.
+    ``shortcuts`` are what tells the labels besides the counts, and ``linear`` is the best linear model on the held-out
+    rows.
     """
 
     model: BaseEstimator
@@ -54,7 +54,6 @@ class FittedModel:
     held_out: Score | None
     shortcuts: Sequence[ShortcutScore] = ()
     linear: LinearRival | None = None
-    lead: LeadingScore | None = None
 
 
 def train(
@@ -140,19 +139,20 @@ def train(
         about = _remembered(source, parts, labels, settings, task) | {"table": table.given()}
         model.remember(histograms=histograms, stage_seconds=clock.seconds | model.stage_seconds_, training=about)
         shortcuts = _shortcuts(parts, task)
-        result = linear = lead = None
+        result = linear = None
         if parts.held_out is not None:
-            from chimap.reports.linear import leading_score, linear_model  # loads what half of the fits do not need
+            from chimap.reports.linear import linear_model  # loads what half of the fits do not need
             from chimap.reports.score import score_of
 
-            result = score_of(model.fitted, parts.held_out, progress, groups=parts.held_out_groups)
-            lead = leading_score(result)
+            result = score_of(
+                model.fitted, parts.held_out, progress, groups=parts.held_out_groups, scoring=settings.scoring
+            )
             linear = linear_model(model, parts.training, parts.held_out, result, parts.held_out_groups)
     except DataError:
         # names the row of the file, not that of a sample or part
         data_rows.check_every_row(source, settings.precision)
         raise
-    fitted = FittedModel(model, source, parts, reason, result, shortcuts, linear, lead)
+    fitted = FittedModel(model, source, parts, reason, result, shortcuts, linear)
     scored = result and result.scalars() | {"baseline": result.baseline.as_dict()}
     kept = {"held_out": scored, "linear": linear and linear.as_dict(), "lines": dict(lines_to_keep(fitted))}
     model.remember(training=about | kept)

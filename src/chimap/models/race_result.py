@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._formatting import interval_in_words, is_share, measure_in_words, score_in_words
+from chimap._formatting import is_error, is_proportion, measure_in_words, score_in_words, with_interval
 from chimap._messages import Message
 from chimap._types import JSON, Parameters
 from chimap.kernels import Kernel, as_kernel
 from chimap.model_files import register
 from chimap.recipe import Recipe
-from chimap.selection.jackknife import error_between, standard_error, wilson
+from chimap.selection.jackknife import error_between, score_interval, standard_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,8 +208,8 @@ class RaceResult:
     def interval(self, score: float, error: float) -> tuple[float, float]:
         """Return the 95 % confidence interval of a score with a standard error.
 
-        Of shares of rows and areas under ROC curves it is Wilson's, of as many rows as have the standard error and no
-        more than were left out; of other scores it is the score +- 1.96 standard errors.
+        Of scores from 0 to 1 it is Wilson's, of as many rows as have the standard error and no more than were left out;
+        of other scores it is the score +- 1.96 standard errors, NaN where these are 0 or not known.
 
         Parameters
         ----------
@@ -218,15 +218,13 @@ class RaceResult:
         error : float
             Its standard error; NaN where it is not known.
         """
-        if is_share(self.measure) or self.measure.endswith("roc_auc"):
-            return wilson(score, error, self.n_independent or self.n_held_out)
-        return score - 1.96 * error, min(1.0, score + 1.96 * error)
+        most, best = self.n_independent or self.n_held_out, 0.0 if is_error(self.measure) else 1.0
+        return score_interval(score, error, most, is_proportion(self.measure), best)
 
     @property
     def promise_in_words(self) -> str:
         """The promise: '79.9 % (75.7 to 83.5 %)'."""
-        score, interval = self.promise
-        return f"{score_in_words(score, self.measure)} ({interval_in_words(interval, self.measure)})"
+        return with_interval(*self.promise, self.measure)
 
     @property
     def winner(self) -> Candidate:
@@ -359,8 +357,7 @@ class RaceResult:
         """
         if trial.error:
             return "failed"
-        score, ends = score_in_words(trial.score, self.measure), self.interval(trial.score, trial.standard_error)
-        return score if np.isnan(ends[0]) else f"{score} ({interval_in_words(ends, self.measure)})"
+        return with_interval(trial.score, self.interval(trial.score, trial.standard_error), self.measure)
 
     def __repr__(self) -> str:
         """Return the sentence and the first ten of ``ranked``, the winner marked; below them where it is no such."""

@@ -16,12 +16,13 @@ from sklearn.metrics import (
 )
 
 from chimap._formatting import interval_in_words, plain, score_in_words
-from chimap._types import JSON, ArrayLike
+from chimap._types import JSON, ArrayLike, Scoring
 from chimap._validation import DataError
 from chimap.data.label_kinds import is_text, label_type
 from chimap.reports.measures import (
     Baseline,
     Interval,
+    LeadingScore,
     Metrics,
     auc_interval,
     check_confidence,
@@ -81,6 +82,8 @@ class ClassificationMetrics(Metrics):
         Number of groups of the rows, if they have any.
     structure : Structure, default=Nominal()
         How the classes are related, which says what else is measured.
+    asked : LeadingScore or None, default=None
+        The score that the fit was asked for.
     """
 
     classes: tuple[object, ...]
@@ -98,6 +101,7 @@ class ClassificationMetrics(Metrics):
     positive: int | None = None
     n_groups: int | None = None
     structure: Structure = field(default_factory=Nominal)
+    asked: LeadingScore | None = None
 
     listed: ClassVar[str] = "evaluation of classes"
 
@@ -146,6 +150,22 @@ class ClassificationMetrics(Metrics):
         """Mean F1 over the classes that have rows or were predicted."""
         return float(np.nanmean(self.f1))
 
+    def leading(self, baseline: Baseline | None) -> LeadingScore | None:
+        """See ``Metrics``: of classes of unequal size a score that does not depend on the sizes."""
+        usual = "roc_auc" if self.leads_with_auc else "balanced_accuracy" if self.is_unequal else "accuracy"
+        return self.asked or self.known(usual, baseline)
+
+    def known(self, scoring: Scoring, baseline: Baseline | None) -> LeadingScore | None:
+        """See ``Metrics``: accuracies, and the area under the ROC curve of two classes."""
+        if scoring == "accuracy":
+            return LeadingScore(scoring, self.accuracy, self.interval, None if baseline is None else baseline.value)
+        if scoring == "balanced_accuracy" and self.balanced_interval is not None:
+            guess = 1 / float(np.count_nonzero(self.support))
+            return LeadingScore(scoring, self.balanced_accuracy, self.balanced_interval, guess)
+        if scoring == "roc_auc" and self.auc is not None and self.auc_interval is not None:
+            return LeadingScore(scoring, self.auc, self.auc_interval, 0.5)
+        return None
+
     @property
     def of_structure(self) -> list[Measure]:
         """What the structure of the classes measures besides."""
@@ -178,6 +198,9 @@ class ClassificationMetrics(Metrics):
 
     def lines(self, ranking: RankingMetrics | None = None) -> dict[str, str | None]:
         """Return the measures in lines of text."""
+        return self.asked_line | self._lines(ranking)
+
+    def _lines(self, ranking: RankingMetrics | None) -> dict[str, str | None]:
         accuracy = _with_ends(self.accuracy, self.interval, "accuracy")
         balanced = _with_ends(self.balanced_accuracy, self.balanced_interval, "accuracy")
         mean_precision = None if ranking is None else share_in_words(ranking.mean_average_precision)
@@ -210,13 +233,15 @@ class ClassificationMetrics(Metrics):
         accuracy, balanced = share_in_words(self.accuracy), share_in_words(self.balanced_accuracy)
         if self.leads_with_auc:
             return (
-                f"ROC AUC {self.auc:.3f}, average precision {self.average_precision:.3f}, balanced accuracy "
-                f"{balanced}; {self._class_of_interest()}; accuracy {accuracy} on {self.rows_in_words}; {against}"
+                f"{self.asked_first}ROC AUC {self.auc:.3f}, average precision {self.average_precision:.3f}, balanced "
+                f"accuracy {balanced}; {self._class_of_interest()}; accuracy {accuracy} on {self.rows_in_words}; "
+                f"{against}"
             )
-        first = f"balanced accuracy {balanced}, " if self.is_unequal else ""
+        first = self.asked_first + (f"balanced accuracy {balanced}, " if self.is_unequal else "")
         if len(self.classes) == 2 and self.auc is not None:
             first += f"ROC AUC {self.auc:.3f}, "
-        first += "".join(f"{measure.name} {measure.text}, " for measure in self.of_structure)
+        own = [measure for measure in self.of_structure if measure.name not in self.asked_line]
+        first += "".join(f"{measure.name} {measure.text}, " for measure in own)
         low, high = (f"{100 * end:.1f}" for end in self.interval)
         return f"{first}accuracy {accuracy} ({low} to {high} at 95 % confidence) on {self.rows_in_words}; {against}"
 

@@ -46,6 +46,7 @@ from chimap.reports.figures import (
     legend_below,
     to_svg,
 )
+from chimap.reports.measures import LeadingScore
 from chimap.reports.page import Page, now, package_versions
 from chimap.reports.section import Figure, Section, Table, folded
 
@@ -182,6 +183,12 @@ class Comparison(Page):
         return self.rivals[: len(self.rivals) - len(self.failed)]
 
     @property
+    def leading_score(self) -> LeadingScore:
+        """The score to expect of the winner on unseen rows."""
+        score, interval = self.result.promise
+        return LeadingScore(self.result.measure, score, interval, None)
+
+    @property
     def sentence(self) -> str:
         """The winner, its score and that of the best linear machine."""
         unseen = "" if self.result.expected is None else f" Expect {self.result.promise_in_words} of unseen rows."
@@ -245,6 +252,7 @@ class Comparison(Page):
             "measure": self.result.measure,
             "metric": self.metric,
             "n_held_out": self.result.n_held_out,
+            "leading_score": self.leading_score.as_dict(),
             "data": plain(self.data),
             "sentence": self.sentence,
             "note": self.note or None,

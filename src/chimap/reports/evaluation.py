@@ -159,6 +159,7 @@ class Evaluation(Page, Generic[M]):
             "created": self.created.isoformat(),
             "data": plain(self.data),
             "metrics": self.metrics.as_dict(),
+            "leading_score": (lead := self.metrics.leading(self.baseline)) and lead.as_dict(),
             "ranking": self.ranking and self.ranking.as_dict(),
             "splits": self.splits and self.splits.as_dict(),
             "by_study": self.studies and self.studies.as_dict(),
@@ -253,7 +254,8 @@ def report(
     progress = progress or Progress()
     groups = source.column(groups) if isinstance(groups, str) else groups
     of_rows = None if groups is None else check_labels(groups, source.n_rows, "groups")
-    score, found = score_of(fitted, source, progress, unassigned, of_rows), None
+    scoring = getattr(model, "scoring", None)  # tables have none
+    score, found = score_of(fitted, source, progress, unassigned, of_rows, scoring), None
     if insight:
         with progress:
             progress.step("explaining the scores")

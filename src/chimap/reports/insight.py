@@ -7,20 +7,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from chimap._formatting import measure_in_words, plain
-from chimap._types import JSON
+from chimap._types import JSON, Scoring
 from chimap.data.source import choose_rows
 from chimap.reports.calibration import TwoClasses
 from chimap.reports.classification import ClassificationMetrics
 from chimap.reports.importance import importance_of
-from chimap.reports.linear import LinearRival, linear_model, measure_of
+from chimap.reports.leading import Answered
+from chimap.reports.linear import LinearRival, linear_model
 from chimap.reports.regression import RegressionMetrics
 from chimap.reports.rows import row_names, sample_of, taken
-from chimap.reports.score import Score
+from chimap.reports.score import Score, predictions
 from chimap.selection.learning_curve import LearningCurve, curve_of
-from chimap.selection.scoring import HeldOutScore
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -196,8 +195,8 @@ def insight_of(
         curve = exact.learned.learning_curve
         sample, _ = sample_of(source, 300)
         importance = importance_of(exact, sample, None, "auto").top(_MOST_BINS)
-    names, two, measure = row_names(source), None, measure_of(score)
-    if measure is None:
+    names, two, measure = row_names(source), None, score.scoring
+    if score.answered is None:
         return Insight(importance=importance, curve=curve)
     if isinstance(score.metrics, RegressionMetrics):
         y = score.metrics.targets
@@ -243,11 +242,11 @@ class _Nested:
     labels: np.ndarray
     held_out: Source
     y: np.ndarray
-    measure: str
+    measure: Scoring
 
     @classmethod
     def of(
-        cls, model: BaseEstimator, training: Source | None, source: Source, y: np.ndarray, measure: str
+        cls, model: BaseEstimator, training: Source | None, source: Source, y: np.ndarray, measure: Scoring
     ) -> _Nested | None:
         """Draw the sample, small enough that the fits take seconds.
 
@@ -278,7 +277,7 @@ class _Nested:
         ).tolist()
         machine = self._chosen()
         points = [(n, self._score(machine, n)) for n in sizes if np.unique(self.labels[:n]).size > 1]
-        return curve_of(self.measure, points)
+        return curve_of(str(self.measure), points)
 
     def _chosen(self) -> BaseEstimator:
         """Return an unfitted model with the settings of the race or the user; only the strength is chosen again."""
@@ -291,5 +290,5 @@ class _Nested:
         from sklearn.base import clone
 
         fitted = clone(machine).fit_source(taken(self.rows, np.arange(n_rows), self.labels[:n_rows]))
-        score = HeldOutScore(self.y, fitted.classes_ if is_classifier(fitted) else None, self.measure)
-        return score(fitted.predict_source(self.held_out))
+        predicted, outputs, _ = predictions(fitted.fitted, self.held_out)
+        return Answered.of(fitted.fitted, self.y, predicted, outputs).score(self.measure, np.arange(self.y.size))

@@ -1,28 +1,23 @@
-"""What headlines lead with: a score beside guessing, and the best linear model of the race on the same rows."""
+"""The best linear model of the race, beside a model that is scored on the same rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from sklearn.metrics import balanced_accuracy_score
 
-from chimap._formatting import interval_in_words, score_in_words
 from chimap._memory import parse_memory
 from chimap._types import JSON, Parameters
 from chimap._validation import MemoryBudgetError
 from chimap.data.source import choose_rows
-from chimap.models.answers import class_scores
 from chimap.models.race_result import linear_in_words, linear_line
-from chimap.reports.classification import ClassificationMetrics
-from chimap.reports.regression import RegressionMetrics
+from chimap.reports.leading import Answered
 from chimap.reports.rows import taken
-from chimap.reports.score import Score, predictions
+from chimap.reports.score import Score, predictions, true_answers
 from chimap.selection.jackknife import deviations_of, parts_of_rows, scores_without, standard_error
-from chimap.selection.scoring import area_under_curve, r_squared
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -32,6 +27,15 @@ if TYPE_CHECKING:
 _FEWEST_ROWS, _MOST_ROWS = 60, 10_000  # that it learns from
 _MOST_BYTES = 2**28  # of these rows, and
 _MEMORY_SHARE = 8  # no more than an eighth of the memory budget
+_SAME = (
+    "memory",
+    "n_jobs",
+    "class_weight",
+    "positive",
+    "threshold",
+    "ordered",
+    "label_tree",
+)  # settings of both models
 
 
 @dataclass(frozen=True)
@@ -123,14 +127,20 @@ def linear_model(
     """
     from chimap import HistogramClassifier, HistogramRegressor
 
-    measure, is_known = measure_of(score), isinstance(estimator, HistogramClassifier | HistogramRegressor)
-    if measure is None or training is None or not is_known or estimator.histograms_ is not None:
+    lead, answered, is_known = (
+        score.lead,
+        score.answered,
+        isinstance(estimator, HistogramClassifier | HistogramRegressor),
+    )
+    if lead is None or answered is None or training is None or not is_known or estimator.histograms_ is not None:
         return None
-    own, all_rows = _scored(measure, _outcome(score)), np.arange(source.n_rows)
     if (name := _own_name(estimator)) is not None:
-        return LinearRival(name, own(all_rows), measure, int(estimator.n_rows_), is_own=True)
+        return LinearRival(name, lead.value, lead.measure, int(estimator.n_rows_), is_own=True)
     rows, settings = rows_to_learn_from(training, parse_memory(estimator.fitted.recipe.memory)), _settings(estimator)
-    rival = type(estimator)(**settings, memory=estimator.memory, n_jobs=estimator.n_jobs, random_state=0)
+    if score.metrics.asked is not None and "loss" not in settings:
+        settings["scoring"] = score.scoring
+    same = {name: getattr(estimator, name) for name in _SAME if hasattr(estimator, name)}
+    rival = type(estimator)(**settings, **same, random_state=0)
     try:
         with catch_warnings():
             simplefilter("ignore")  # what is to be said of these rows was said when the model was fitted
@@ -139,78 +149,13 @@ def linear_model(
         return None
     name = linear_in_words(rival.kernel_, rival.normalize_, rival.loss)
     predicted, outputs, _ = predictions(rival.fitted, source)
-    linear = _scored(measure, (_outcome(score)[0], predicted, None if outputs is None else class_scores(outputs)))
-    parts = parts_of_rows(source.n_rows, groups, 0)
-    lead = [deviations_of(scores_without(of_rows, parts)) for of_rows in (own, linear)]
-    error = standard_error(np.subtract(*lead)) if lead[0].size == lead[1].size else float("nan")
-    found = linear(all_rows)
-    return LinearRival(str(name), found, measure, rows.n_rows, own(all_rows) - found, error)
-
-
-def measure_of(score: Score) -> str | None:
-    """Return the measure that the headline leads with, by which models are compared; None for several targets."""
-    metrics = score.metrics
-    if isinstance(metrics, RegressionMetrics):
-        return "r2"
-    if score.outcome is None or not isinstance(metrics, ClassificationMetrics):
-        return None
-    if metrics.leads_with_auc:
-        return "roc_auc"
-    return "balanced_accuracy" if metrics.is_unequal else "accuracy"
-
-
-class LeadingScore(NamedTuple):
-    """The score that a headline leads with, its 95 % confidence interval, and that of guesses."""
-
-    measure: str
-    value: float
-    interval: tuple[float, float]
-    guess: float
-
-    @property
-    def in_words(self) -> str:
-        """Score and interval: '81.7 % (72.7 to 88.3 %)'."""
-        return f"{score_in_words(self.value, self.measure)} ({interval_in_words(self.interval, self.measure)})"
-
-
-def leading_score(score: Score) -> LeadingScore | None:
-    """Return the score that the headline leads with; None for several targets."""
-    measure, metrics = measure_of(score), score.metrics
-    if measure is None:
-        return None
-    if isinstance(metrics, RegressionMetrics):
-        return LeadingScore(measure, metrics.r2, metrics.r2_interval, 0.0)
-    assert isinstance(metrics, ClassificationMetrics)
-    if measure == "accuracy":
-        return LeadingScore(measure, metrics.accuracy, metrics.interval, score.baseline.value)
-    if measure == "roc_auc" and metrics.auc is not None and metrics.auc_interval is not None:
-        return LeadingScore(measure, metrics.auc, metrics.auc_interval, 0.5)
-    assert metrics.balanced_interval is not None
-    guess = 1 / np.count_nonzero(metrics.support)
-    return LeadingScore(measure, metrics.balanced_accuracy, metrics.balanced_interval, float(guess))
-
-
-_Outcome = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # labels, predictions and scores of classes, of each row
-
-
-def _outcome(score: Score) -> _Outcome:
-    if isinstance(score.metrics, RegressionMetrics):
-        return score.metrics.targets, score.metrics.predictions, None
-    assert score.outcome is not None
-    return score.outcome
-
-
-def _scored(measure: str, outcome: _Outcome) -> Callable[[np.ndarray], float]:
-    """Return the score of some rows, given their places; NaN where it is not defined."""
-    y, predicted, scores = outcome
-    if measure == "r2":
-        return lambda rows: r_squared(y[rows, None], predicted[rows, None])
-    if measure == "accuracy":
-        return lambda rows: float(np.mean(predicted[rows] == y[rows]))
-    if measure == "balanced_accuracy" or scores is None:
-        return lambda rows: float(balanced_accuracy_score(y[rows], predicted[rows]))
-    second = np.unique(y)[-1]
-    return lambda rows: area_under_curve(y[rows] == second, scores[rows, 1])
+    linear = Answered.of(rival.fitted, true_answers(rival.fitted, source), predicted, outputs)
+    every, parts = np.arange(source.n_rows), parts_of_rows(source.n_rows, groups, 0)
+    of_rows = [partial(each.score, score.scoring) for each in (answered, linear)]
+    each = [deviations_of(scores_without(score_of_rows, parts)) for score_of_rows in of_rows]
+    error = standard_error(np.subtract(*each)) if each[0].size == each[1].size else float("nan")
+    found = of_rows[1](every)
+    return LinearRival(str(name), found, lead.measure, rows.n_rows, lead.value - found, error)
 
 
 def _own_name(estimator: BaseEstimator) -> str | None:

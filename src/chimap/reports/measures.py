@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,8 +13,18 @@ from scipy.special import ndtri, stdtrit
 from scipy.stats import binomtest
 
 from chimap._errors import InputError
-from chimap._formatting import NARROW_SPACE, percent, plain
-from chimap._types import JSON, ArrayLike
+from chimap._formatting import (
+    NARROW_SPACE,
+    interval_in_words,
+    measure_in_words,
+    number,
+    on_page,
+    percent,
+    plain,
+    score_in_words,
+    with_interval,
+)
+from chimap._types import JSON, ArrayLike, Scoring
 from chimap._validation import DataError
 from chimap.selection.jackknife import error_of_mean, independent_rows, wilson
 
@@ -58,6 +68,7 @@ def checked_numbers(y: np.ndarray, name: str) -> np.ndarray:
 
 
 Interval = tuple[float, float]
+_LONGEST_NAME = 17  # letters of the name of a score in a margin
 
 
 def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interval:
@@ -218,11 +229,81 @@ class Baseline:
         return {"name": self.name, "value": plain(float(self.value))}
 
 
+class LeadingScore(NamedTuple):
+    """The score that headlines lead with, its 95 % confidence interval, and that of guesses.
+
+    Attributes
+    ----------
+    measure : str
+        Its name, as scikit-learn has it, such as "f1 of ill".
+    value : float
+        The score, greater is better.
+    interval : tuple of float
+        Its interval; NaN where it is not known.
+    guess : float or None
+        The score of guesses that look at no column; None if it is not known.
+    """
+
+    measure: str
+    value: float
+    interval: Interval
+    guess: float | None
+
+    @property
+    def in_words(self) -> str:
+        """Score and interval: '81.7 % (72.7 to 88.3 %)'."""
+        return with_interval(self.value, self.interval, self.measure)
+
+    def named(self, told: str) -> dict[str, str | None]:
+        """Return a line about it by its name, or by "score" where the name is too long for a margin.
+
+        Parameters
+        ----------
+        told : str
+            What is told of it.
+        """
+        name = measure_in_words(self.measure)
+        return {name: told} if len(name) <= _LONGEST_NAME else {"score": f"{name} {told}"}
+
+    @property
+    def guess_in_words(self) -> str:
+        """The score of guesses, such as '; guessing 38.0 %'; empty where it is not known."""
+        return "" if self.guess is None else f"; guessing {score_in_words(self.guess, self.measure)}"
+
+    def keys(self, confidence: float) -> list[str]:
+        """Return the interval for a page, if it is known: '95 % confidence interval: 0.615 to 0.972'.
+
+        Parameters
+        ----------
+        confidence : float
+            Its confidence.
+        """
+        if np.isnan(self.interval[0]):
+            return []
+        told = interval_in_words(self.interval, self.measure)
+        return [on_page(f"{number(100 * confidence)} % confidence interval: {told}")]
+
+    def baseline_line(self, name: str) -> str:
+        """Return the score of guesses for a page; empty where it is not known.
+
+        Parameters
+        ----------
+        name : str
+            What guesses.
+        """
+        return "" if self.guess is None else f"Baseline, {name}: {on_page(score_in_words(self.guess, self.measure))}"
+
+    def as_dict(self) -> JSON:
+        """Return it as JSON types."""
+        return {name: plain(value) for name, value in self._asdict().items()}
+
+
 class Metrics(ABC):
     """Measures of the predictions of some rows."""
 
     listed: ClassVar[str]  # the name under which ``contents.CONTENTS`` lists the sections of their page
     n_groups: int | None = None  # of the rows, where intervals count groups
+    asked: LeadingScore | None = None  # the score that the fit was asked for, which then leads
 
     if TYPE_CHECKING:  # a field of some, which a property of the base would stand in the way of
 
@@ -238,6 +319,40 @@ class Metrics(ABC):
     @abstractmethod
     def as_dict(self) -> JSON:
         """Return all measures as JSON types, with None for those that are not defined."""
+
+    def leading(self, baseline: Baseline | None) -> LeadingScore | None:
+        """Return the score that headlines lead with; None if none does.
+
+        Parameters
+        ----------
+        baseline : Baseline or None
+            The score of a prediction that does not use the histograms.
+        """
+        return self.asked
+
+    def known(self, scoring: Scoring, baseline: Baseline | None) -> LeadingScore | None:
+        """Return a score that is among these measures; None for others.
+
+        Parameters
+        ----------
+        scoring : str, callable or None
+            Its name, as scikit-learn has it.
+        baseline : Baseline or None
+            The score of a prediction that does not use the histograms.
+        """
+        return None
+
+    @property
+    def asked_line(self) -> dict[str, str | None]:
+        """The score that was asked for, in a line by name, where it is none of ``lines``."""
+        asked = self.asked
+        is_told = asked is None or self.known(asked.measure, None) is not None
+        return {} if asked is None or is_told else asked.named(asked.in_words)
+
+    @property
+    def asked_first(self) -> str:
+        """The same at the beginning of a line: 'F1 of ill 0.812, '."""
+        return "".join(f"{name} {told}, ".removeprefix("score ") for name, told in self.asked_line.items())
 
     @abstractmethod
     def lines(self, ranking: RankingMetrics | None = None) -> dict[str, str | None]:

@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.metrics import mean_absolute_error, mean_squared_error
 
 from chimap._formatting import interval_in_words, plain, score_in_words
-from chimap._types import JSON, ArrayLike
+from chimap._types import JSON, ArrayLike, Scoring
 from chimap.losses import Loss
 from chimap.reports.measures import (
     Baseline,
     Interval,
+    LeadingScore,
     Metrics,
     check_confidence,
     checked_numbers,
@@ -60,6 +61,8 @@ class RegressionMetrics(Metrics):
         deviance, or the mean pinball loss and the share of the targets up to the quantile.
     n_groups : int or None, default=None
         Number of groups of the rows, if they have any.
+    asked : LeadingScore or None, default=None
+        The score that the fit was asked for.
     """
 
     targets: np.ndarray
@@ -73,6 +76,7 @@ class RegressionMetrics(Metrics):
     confidence: float = 0.95
     of_loss: dict[str, float] = field(default_factory=dict)
     n_groups: int | None = None
+    asked: LeadingScore | None = None
 
     listed: ClassVar[str] = "evaluation of numbers"
 
@@ -86,6 +90,22 @@ class RegressionMetrics(Metrics):
         """Prediction - target, (n,): positive where the prediction is too high."""
         return self.predictions - self.targets
 
+    def leading(self, baseline: Baseline | None) -> LeadingScore | None:
+        """See ``Metrics``: R² unless another was asked for."""
+        return self.asked or self.known("r2", baseline)
+
+    def known(self, scoring: Scoring, baseline: Baseline | None) -> LeadingScore | None:
+        """See ``Metrics``: R², and minus the errors."""
+        if scoring == "r2":
+            return LeadingScore(scoring, self.r2, self.r2_interval, 0.0)
+        if scoring == "neg_root_mean_squared_error":
+            low, high = self.rmse_interval
+            return LeadingScore(scoring, -self.rmse, (-high, -low), None if baseline is None else -baseline.value)
+        if scoring == "neg_mean_absolute_error":
+            low, high = self.mae_interval
+            return LeadingScore(scoring, -self.mae, (-high, -low), None)
+        return None
+
     def as_dict(self) -> JSON:
         """Return the measures as JSON types, with None for undefined numbers."""
         names = ("r2", "r2_interval", "rmse", "rmse_interval", "mae", "mae_interval", "confidence")
@@ -98,7 +118,8 @@ class RegressionMetrics(Metrics):
         sizes = {"RMSE": (self.rmse, self.rmse_interval), "MAE": (self.mae, self.mae_interval)}
         of_loss: dict[str, str | None] = {_OF_LOSS[name]: f"{value:.4g}" for name, value in self.of_loss.items()}
         return (
-            of_loss
+            self.asked_line
+            | of_loss
             | {"R²": r2}
             | {
                 name: f"{value:.4g}  ({low:.4g} to {high:.4g} at 95 % confidence)"
@@ -108,7 +129,7 @@ class RegressionMetrics(Metrics):
 
     def line(self, baseline: Baseline) -> str:
         """Return the leading measures and the baseline on one line."""
-        first = "".join(f"{_OF_LOSS[name]} {value:.3g}, " for name, value in self.of_loss.items())
+        first = self.asked_first + "".join(f"{_OF_LOSS[name]} {value:.3g}, " for name, value in self.of_loss.items())
         return (
             f"{first}R² {self.r2:.3f}, RMSE {self.rmse:.4g}, MAE {self.mae:.4g} on {self.rows_in_words}; "
             f"{baseline.name}: {self.in_words(baseline.value)}"

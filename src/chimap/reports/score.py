@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from chimap._errors import DataError
 from chimap._messages import Message
-from chimap._types import JSON
+from chimap._types import JSON, Scoring
 from chimap.data.label_kinds import as_targets, check_binary, known_labels
 from chimap.data.labelled import labels_of
 from chimap.models.answers import class_scores
 from chimap.models.predict import labels_in_chunks, predict_chunks, predict_source
 from chimap.models.unassigned import UNASSIGNED, checked_share, with_shares
 from chimap.reports.classification import classification_metrics
-from chimap.reports.measures import Baseline, Metrics, majority_baseline, mean_baseline
+from chimap.reports.leading import Answered, AnsweredTasks, asked_score, guessed_score
+from chimap.reports.measures import Baseline, LeadingScore, Metrics, majority_baseline, mean_baseline
 from chimap.reports.regression import regression_metrics
 from chimap.reports.tasks import quantile_metrics, task_metrics
 
@@ -67,6 +69,10 @@ class Score(NamedTuple):
         keep.
     unassigned : UnassignedRows or None
         The rows that are like none of the classes, if they are asked for.
+    answered : Answered or None
+        The answers to single rows, by which other models are compared; None for several targets.
+    scoring : str, callable or None
+        The score that ``lead`` has, for ``Answered.score``.
     """
 
     metrics: Metrics
@@ -74,6 +80,13 @@ class Score(NamedTuple):
     seconds: float
     outcome: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     unassigned: UnassignedRows | None = None
+    answered: Answered | None = None
+    scoring: Scoring = None
+
+    @property
+    def lead(self) -> LeadingScore | None:
+        """The score that headlines lead with."""
+        return self.metrics.leading(self.baseline)
 
     def scalars(self) -> JSON:
         """Return the measures and their intervals as JSON types, without those of single classes and tasks."""
@@ -126,29 +139,35 @@ def score_of(
     progress: Progress | None = None,
     unassigned: float | None = None,
     groups: np.ndarray | None = None,
+    scoring: Scoring = None,
 ) -> Score:
     """Predict the rows of a source and compare the predictions with its labels.
 
     unassigned: the share of known rows that may be like none of the classes, to count them; None counts none.
-    groups: of the rows (n,), which the intervals count.
+    groups: of the rows (n,), which the intervals count. scoring: the score to lead with; None for the one that the fit
+    was asked for, or else one that suits the rows.
     """
     if unassigned is not None:
         check_unassigned(model, unassigned)
-    y = true_answers(model, source)
+    y, scoring = true_answers(model, source), scoring or scoring_asked(model)
     if progress is not None:
         progress.step(f"scoring {source.n_rows:,} rows")
     began = time.perf_counter()
     answers, loss = model.answers, model.answers.loss
     if loss.n_scores > 1:
-        of_quantiles = quantile_metrics(y, answers.predicted(predict_source(model, source, progress)), loss)
+        predicted = answers.predicted(predict_source(model, source, progress))
+        asked = asked_score(scoring, AnsweredTasks.of_quantiles(y, predicted, loss), groups)
+        of_quantiles = replace(quantile_metrics(y, predicted, loss), asked=asked)
         return Score(of_quantiles, Baseline("always answering the quantiles", 0.0), time.perf_counter() - began)
     if (names := model.task_names) is not None:
         outputs, has_classes = predict_source(model, source, progress), answers.classes is not None
-        metrics_by_task = task_metrics(y, outputs, names, has_classes, groups)
+        asked = None if scoring is None else asked_score(scoring, AnsweredTasks.of(model, y, outputs), groups)
+        metrics_by_task = replace(task_metrics(y, outputs, names, has_classes, groups), asked=asked)
         baseline = Baseline("guessing", 0.5) if has_classes else Baseline("always answering the means", 0.0)
         return Score(metrics_by_task, baseline, time.perf_counter() - began)
     predicted, scores, lacking = predictions(model, source, progress, unassigned)
     seconds = time.perf_counter() - began
+    answered, baseline = Answered.of(model, y, predicted, scores), _baseline(model, y)
     if answers.classes is not None:
         of_second = scores[:, 0] if scores is not None and scores.shape[1] == 1 else None
         metrics = classification_metrics(
@@ -165,8 +184,28 @@ def score_of(
             right = (predicted == y)[~lacking]
             found = UnassignedRows(unassigned, float(lacking.mean()), float(right.mean()) if right.size else np.nan)
         outcome = None if scores is None else (y, predicted, class_scores(scores))
-        return Score(metrics, _baseline(model, y), seconds, outcome, found)
-    return Score(regression_metrics(y, predicted, loss=loss, groups=groups), _baseline(model, y), seconds)
+        score = Score(metrics, baseline, seconds, outcome, found, None if outcome is None else answered)
+    else:
+        score = Score(regression_metrics(y, predicted, loss=loss, groups=groups), baseline, seconds, answered=answered)
+    return led_by(score, scoring, answered, groups)
+
+
+def led_by(score: Score, scoring: Scoring, answered: Answered, groups: np.ndarray | None) -> Score:
+    """Return a score that leads with the one that was asked for; with its usual one for None, or if it has no value."""
+    metrics: Any = score.metrics
+    lead = None if scoring is None else metrics.known(scoring, score.baseline) or asked_score(scoring, answered, groups)
+    if lead is None:
+        usual = score.lead
+        return score._replace(scoring=None if usual is None else usual.measure)
+    if lead.guess is None:
+        lead = lead._replace(guess=guessed_score(scoring, answered))
+    return score._replace(metrics=replace(metrics, asked=lead), scoring=scoring)
+
+
+def scoring_asked(model: Predictor) -> Scoring:
+    """Return the score that a fit was asked for: what the command line says of it, or the setting; None for none."""
+    asked: Scoring = (model.training.get("settings") or {}).get("scoring") or model.settings.get("scoring")
+    return asked
 
 
 def check_unassigned(model: Predictor, unassigned: float) -> None:

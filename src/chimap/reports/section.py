@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+    from chimap.reports.measures import LeadingScore
+
 ROWS_LISTED = 10  # rows of a table that are shown; the rest is behind a click
 
 
@@ -197,6 +199,11 @@ class ScoreBar(NamedTuple):
     value: float
     interval: tuple[float, float] | None = None
     baseline: float | None = None
+
+    @classmethod
+    def of(cls, lead: LeadingScore) -> ScoreBar | None:
+        """Return the bar of a leading score; None where it is not above 0, as errors are not."""
+        return cls(lead.value, lead.interval, lead.guess or None) if lead.value > 0 else None
 
     def places(self) -> dict[str, str]:
         """Return the places of the marks in percent of the bar."""

@@ -19,7 +19,7 @@ from sklearn.metrics import (
 from chimap._formatting import interval_in_words, measure_in_words, plain, score_in_words
 from chimap._types import JSON
 from chimap.losses import Loss
-from chimap.reports.measures import Baseline, Interval, Metrics, auc_interval, check_confidence
+from chimap.reports.measures import Baseline, Interval, LeadingScore, Metrics, auc_interval, check_confidence
 from chimap.reports.ranking import RankingMetrics
 from chimap.reports.regression import measures_of_loss, regression_metrics
 
@@ -54,6 +54,8 @@ class TaskMetrics(Metrics):
         Confidence of the intervals.
     n_groups : int or None, default=None
         Number of groups of the rows, where intervals count groups.
+    asked : LeadingScore or None, default=None
+        The mean score that the fit was asked for.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class TaskMetrics(Metrics):
     intervals: np.ndarray | None = None
     confidence: float = 0.95
     n_groups: int | None = None
+    asked: LeadingScore | None = None
 
     listed: ClassVar[str] = "evaluation of tasks"
 
@@ -109,6 +112,12 @@ class TaskMetrics(Metrics):
         """What one of them is, for a page: "task" of labels, "target" of numbers."""
         return "target" if self.n_positive is None else "task"
 
+    def leading(self, baseline: Baseline | None) -> LeadingScore:
+        """See ``Metrics``: the mean of the leading measure where no other was asked for."""
+        guess, ends = None if baseline is None else baseline.value, self.interval or (np.nan, np.nan)
+        measure = f"mean {self.first.lower().replace(' ', '_')}"
+        return self.asked or LeadingScore(measure, self.mean(self.first), ends, guess)
+
     def weakest_first(self) -> np.ndarray:
         """Return the indices of the tasks by ascending leading measure; tasks without it come last."""
         return np.argsort(self.measures[self.first], kind="stable")
@@ -145,7 +154,7 @@ class TaskMetrics(Metrics):
             table.append(line(name, values, f"{self.n_seen[i]:,}"))
         if len(self.names) > _MOST_TASKS:
             table.append(f"and {len(self.names) - _MOST_TASKS} more; the page and the JSON show all {self.kind}")
-        listed: dict[str, str | None] = {self.kind: "\n".join(row.rstrip() for row in table)}
+        listed = self.asked_line | {self.kind: "\n".join(row.rstrip() for row in table)}
         if (ends := self.interval) is None:
             return listed
         of = f"{interval_in_words(ends, self.first)} at {100 * self.confidence:g} % confidence"
@@ -153,10 +162,10 @@ class TaskMetrics(Metrics):
         return {f"mean {measure_in_words(self.first)}": mean, **listed}
 
     def line(self, baseline: Baseline) -> str:
-        """Return the mean of the leading measure on one line."""
-        mean, ends = f"mean {self.first} {self.mean(self.first):.3f}", self.interval
-        said = "" if ends is None else f" ({interval_in_words(ends, self.first)})"
-        return f"{mean}{said} over {len(self.names)} {self.kind} on {self.rows_in_words}"
+        """Return the leading score on one line."""
+        lead = self.leading(baseline)
+        name = measure_in_words(lead.measure)
+        return f"{name} {lead.in_words} over {len(self.names)} {self.kind} on {self.rows_in_words}"
 
     def in_words(self, value: float) -> str:
         """Return a value of the leading measure as text."""

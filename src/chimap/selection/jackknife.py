@@ -163,3 +163,29 @@ def wilson(share: float, error: float, most: float, quantile: float = 1.959964) 
     half = np.sqrt(reach * variance + reach**2 / 4)
     low, high = (share + reach / 2 - half) / (1 + reach), (share + reach / 2 + half) / (1 + reach)
     return max(0.0, float(low)), min(1.0, float(high))
+
+
+def score_interval(
+    score: float, error: float, most: float, is_proportion: bool, best: float = 1.0, quantile: float = 1.959964
+) -> tuple[float, float]:
+    """Return the confidence interval of a score with a standard error; NaN where the error tells nothing.
+
+    Parameters
+    ----------
+    score, error, most, quantile
+        See ``wilson``.
+    is_proportion : bool
+        Whether the score is from 0 to 1. Its interval is then Wilson's; others are the score +- z standard errors.
+    best : float, default=1.0
+        The best that there is of other scores; one that is better has no such bound.
+
+    Examples
+    --------
+    >>> score_interval(0.9, 0.1, 30, False), score_interval(1.0, 0.0, 30, False)
+    ((0.7040036, 1.0), (nan, nan))
+    """
+    if is_proportion:
+        return wilson(score, error, most, quantile)
+    if not error > 0:
+        return float("nan"), float("nan")
+    return score - quantile * error, min(best if score <= best else float("inf"), score + quantile * error)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._formatting import interval_in_words, number, one_line, score_in_words
+from chimap._formatting import measure_in_words, number, one_line, score_in_words
 from chimap.reports.evaluation import Evaluation
 from chimap.reports.figures import BAD, GOOD, drawing, to_svg
 from chimap.reports.measures import Interval
@@ -22,12 +22,16 @@ def headline(evaluation: Evaluation[RegressionMetrics]) -> Section:
     metrics, baseline = evaluation.metrics, evaluation.baseline
     confidence = f"{number(100 * metrics.confidence)} %"
     linear = evaluation.insight and evaluation.insight.linear_line
+    lead = metrics.leading(baseline)
+    assert lead is not None  # numbers have one always
+    is_r2, name = lead.measure == "r2", measure_in_words(lead.measure)
     keys = [
-        f"{confidence} confidence interval: {interval_in_words(metrics.r2_interval, 'r2')}",
-        "R² is the share of the variance of the target that the model explains.",
+        *lead.keys(metrics.confidence),
+        *(["R² is the share of the variance of the target that the model explains."] if is_r2 else []),
         *([linear] if linear else []),
     ]
-    facts = [
+    facts = [] if is_r2 else [("R²", score_in_words(metrics.r2, "r2"), "share of the variance explained")]
+    facts += [
         ("Root mean squared error", number(metrics.rmse), f"{confidence}: {_between(metrics.rmse_interval, 4)}"),
         ("Mean absolute error", number(metrics.mae), f"{confidence}: {_between(metrics.mae_interval, 4)}"),
     ]
@@ -37,10 +41,11 @@ def headline(evaluation: Evaluation[RegressionMetrics]) -> Section:
     is_no_better = baseline is not None and metrics.rmse_interval[1] >= baseline.value
     return Headline(
         "Errors",
-        label=f"R² on {metrics.n_rows:,} rows",
-        score=score_in_words(metrics.r2, "r2"),
-        scale=ScoreBar(metrics.r2, metrics.r2_interval) if metrics.r2 > 0 else None,
+        label=f"{name[0].upper()}{name[1:]} on {metrics.n_rows:,} rows",
+        score=score_in_words(lead.value, lead.measure),
+        scale=ScoreBar.of(lead),
         keys=tuple(keys),
+        baseline="" if is_r2 else lead.baseline_line("guessing"),
         facts=tuple(facts),
         note=""
         if baseline is None or not is_no_better

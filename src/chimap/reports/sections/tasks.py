@@ -15,7 +15,9 @@ from chimap.reports.tasks import TaskMetrics
 def headline(evaluation: Evaluation[TaskMetrics]) -> Section:
     """Return the means of the measures over the tasks."""
     metrics, baseline = evaluation.metrics, evaluation.baseline
-    noun, n_tasks, mean = metrics.noun, len(metrics.names), metrics.mean(metrics.first)
+    noun, n_tasks, lead = metrics.noun, len(metrics.names), metrics.leading(baseline)
+    name = measure_in_words(lead.measure)
+    measured = f"Each {noun} is measured on the rows that have a value for it, and has the same weight in the mean."
     facts = [
         (f"Mean {measure_in_words(name)}", number(metrics.mean(name), 3, zeros=True), "")
         for name in metrics.measures
@@ -23,20 +25,14 @@ def headline(evaluation: Evaluation[TaskMetrics]) -> Section:
     ]
     facts.append(("Known values", f"{metrics.n_seen.sum():,}", f"of {metrics.n_rows * n_tasks:,}"))
     unmeasured = int(np.isnan(metrics.measures[metrics.first]).sum())
-    ends = metrics.interval
-    level = f"{number(100 * metrics.confidence)} % confidence interval: "
-    known = () if ends is None else (f"{level}{_ends(metrics, ends)}",)
     lacking = "two rows with a value" if metrics.n_positive is None else "rows of both labels"
     return Headline(
         f"Means over the {noun}s",
-        label=f"Mean {measure_in_words(metrics.first)} over {n_tasks:,} {noun}s, on {metrics.n_rows:,} rows",
-        score=number(mean, 3, zeros=True),
-        scale=ScoreBar(mean, ends, None if baseline is None else baseline.value) if mean > 0 else None,
-        keys=(
-            *known,
-            f"Each {noun} is measured on the rows that have a value for it, and has the same weight in the mean.",
-        ),
-        baseline="" if baseline is None else f"Baseline, {one_line(baseline.name)}: {number(baseline.value)}",
+        label=f"{name[0].upper()}{name[1:]} over {n_tasks:,} {noun}s, on {metrics.n_rows:,} rows",
+        score=score_in_words(lead.value, lead.measure),
+        scale=ScoreBar.of(lead),
+        keys=(*lead.keys(metrics.confidence), measured),
+        baseline=lead.baseline_line("guessing" if baseline is None else one_line(baseline.name)),
         facts=tuple(facts),
         note=f"{unmeasured} of the {n_tasks} {noun}s cannot be measured here, because they lack {lacking}; the means "
         "are over the others."
