@@ -78,6 +78,7 @@ class _RunningStage:
     total: int | None
     unit: str
     began: float
+    reported: float  # when the latest units were done
     ahead: Ahead | None = None
     done: int = 0
     latest: int = 0  # units of the latest report
@@ -199,12 +200,12 @@ class LineProgress(Progress):
             self._ahead.remove(ahead)
         if not self._words:
             self._began = now
-        self._stage = _RunningStage(name, total, unit, now, ahead)
+        self._stage = _RunningStage(name, total, unit, now, now, ahead)
 
     def advance(self, amount: int = 1) -> None:
         """Count, and write a line if it is time."""
         assert self._stage is not None  # a stage begins before it advances
-        self._stage.done, self._stage.latest = self._stage.done + amount, amount
+        self._stage.done, self._stage.latest, self._stage.reported = self._stage.done + amount, amount, self._clock()
         self._write_if_due()
 
     def scored(self, measure: str, value: float) -> None:
@@ -239,7 +240,7 @@ class LineProgress(Progress):
         left = None
         if stage is not None and stage.ahead is not None and share is not None:
             ratio = self._ratio_of(stage, share, now - stage.began, None if stage.ahead.is_relative else ratio)
-            left = None if ratio is None else (1 - share) * stage.seconds * ratio
+            left = None if ratio is None else max(0.0, stage.seconds * ratio - (now - stage.began))
         elif stage is not None and share:
             left = (now - stage.began) * (1 - share) / share
         later = sum(each.seconds(each.total) for each in self._ahead)
@@ -253,7 +254,8 @@ class LineProgress(Progress):
         if known is None and share == 0:
             return None
         believed = 0.0 if known is None else _FAITH * stage.seconds
-        ratio = (took + believed * (known or 0.0)) / (share * stage.seconds + believed)
+        reported = stage.reported - stage.began
+        ratio = (reported + believed * (known or 0.0)) / (share * stage.seconds + believed)
         return max(
             ratio, took / (stage.next_share * stage.seconds)
         )  # what is not reported yet takes that long at least

@@ -281,7 +281,7 @@ class LeadingScore(NamedTuple):
         if np.isnan(self.interval[0]):
             return []
         told = interval_in_words(self.interval, self.measure)
-        return [on_page(f"{number(100 * confidence)} % confidence interval: {told}")]
+        return [f"{number(100 * confidence)} % confidence interval: {on_page(told)}"]
 
     def baseline_line(self, name: str) -> str:
         """Return the score of guesses for a page; empty where it is not known.

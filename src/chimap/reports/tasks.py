@@ -135,7 +135,7 @@ class TaskMetrics(Metrics):
         means = {measure: plain(self.mean(measure)) for measure in self.measures}
         found = {"task": kind, "rows": self.n_rows, "groups": self.n_groups, "means": means, "tasks": tasks}
         ends = self.interval
-        return found if ends is None else {**found, f"{self.first}_interval": ends, "confidence": self.confidence}
+        return found if ends is None else {**found, f"{self.first}_interval": list(ends), "confidence": self.confidence}
 
     def lines(self, ranking: RankingMetrics | None = None) -> dict[str, str | None]:
         """Return a small table of text: the means, then one line for each task."""
