@@ -79,6 +79,8 @@ class _RunningStage:
     unit: str
     began: float
     reported: float  # when the latest units were done
+    warm_at: float = 0.0  # when its rate could first be measured, and the share that was done: the first of some trials
+    warm_share: float = 0.0  # also loads what the others need
     ahead: Ahead | None = None
     done: int = 0
     latest: int = 0  # units of the latest report
@@ -200,12 +202,16 @@ class LineProgress(Progress):
             self._ahead.remove(ahead)
         if not self._words:
             self._began = now
-        self._stage = _RunningStage(name, total, unit, now, now, ahead)
+        self._stage = _RunningStage(name, total, unit, now, now, now, ahead=ahead)
 
     def advance(self, amount: int = 1) -> None:
         """Count, and write a line if it is time."""
         assert self._stage is not None  # a stage begins before it advances
-        self._stage.done, self._stage.latest, self._stage.reported = self._stage.done + amount, amount, self._clock()
+        stage, now = self._stage, self._clock()
+        is_first = stage.done == 0
+        stage.done, stage.latest, stage.reported = stage.done + amount, amount, now
+        if is_first and stage.ahead is not None and stage.ahead.is_relative and stage.done < stage.ahead.total:
+            stage.warm_at, stage.warm_share = now, stage.share or 0.0
         self._write_if_due()
 
     def scored(self, measure: str, value: float) -> None:
@@ -239,8 +245,9 @@ class LineProgress(Progress):
         ratio = self._measured / self._planned if self._planned > 0 else self._known
         left = None
         if stage is not None and stage.ahead is not None and share is not None:
-            ratio = self._ratio_of(stage, share, now - stage.began, None if stage.ahead.is_relative else ratio)
-            left = None if ratio is None else max(0.0, stage.seconds * ratio - (now - stage.began))
+            ratio = self._ratio_of(stage, share, now - stage.warm_at, None if stage.ahead.is_relative else ratio)
+            whole = (1 - stage.warm_share) * stage.seconds
+            left = None if ratio is None else max(0.0, whole * ratio - (now - stage.warm_at))
         elif stage is not None and share:
             left = (now - stage.began) * (1 - share) / share
         later = sum(each.seconds(each.total) for each in self._ahead)
@@ -251,10 +258,11 @@ class LineProgress(Progress):
     @staticmethod
     def _ratio_of(stage: _RunningStage, share: float, took: float, known: float | None) -> float | None:
         """Return the seconds over those of the plan, by what a stage took so far; None before anything is measured."""
-        if known is None and share == 0:
+        share -= stage.warm_share
+        if known is None and share <= 0:
             return None
         believed = 0.0 if known is None else _FAITH * stage.seconds
-        reported = stage.reported - stage.began
+        reported = stage.reported - stage.warm_at
         ratio = (reported + believed * (known or 0.0)) / (share * stage.seconds + believed)
         return max(
             ratio, took / (stage.next_share * stage.seconds)

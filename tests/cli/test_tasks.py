@@ -65,7 +65,7 @@ def folder(tmp_path_factory):
     assert [result.code for result in results] == [0] * 5, [result.err for result in results]
     assert results[0].json["held_out"]["means"]["ROC AUC"] > 0.9
     assert "task         2 regressions (2 columns of numbers)" in results[1].out
-    assert "mean R2" in results[1].out
+    assert "mean R²" in results[1].out
     return folder
 
 

@@ -262,7 +262,7 @@ def test_measures_of_tasks_are_scikit_learns_on_the_rows_that_have_a_label():
         first, second = (int((Y[:, j] == label).sum()) for label in (0, 1))
         assert tuple(found.intervals[j]) == auc_interval(found.measures["ROC AUC"][j], first, second)
     assert found.interval == pytest.approx(found.intervals[:2].mean(axis=0).tolist())
-    assert found.as_dict()["ROC AUC_interval"] == found.interval
+    assert found.as_dict()["ROC AUC_interval"] == list(found.interval)
     by_groups = task_metrics(Y, f, ["a", "b", "c"], groups=np.arange(90) // 3)
     assert by_groups.n_groups == 30
     assert np.diff(by_groups.interval) > np.diff(found.interval)

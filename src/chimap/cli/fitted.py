@@ -19,7 +19,6 @@ from chimap._formatting import (
     score_in_words,
 )
 from chimap.cli import show
-from chimap.data.labelled import labels_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -88,7 +87,8 @@ def _guess(fitted: FittedModel, measure: str) -> float | None:
         known |= {"accuracy": max(counts) / sum(counts), "balanced_accuracy": 1 / len(counts)}
     if scoring in known:
         return known[scoring]
-    from chimap.reports.leading import guessed_score, labelled  # loads what most fits do not need
+    from chimap.data.labelled import labels_of  # these load what most fits do not need
+    from chimap.reports.leading import guessed_score, labelled
 
     return guessed_score(scoring, labelled(fitted.model.fitted, labels_of(fitted.parts.training)))
 

@@ -72,8 +72,9 @@ def with_thinned_copies(plain: Model, recipe: Recipe, source: Source, groups: Ar
     chosen = {name: value for name, value in plain.recipe.raced_settings.items() if name != "alpha"}
     recipe = recipe.with_raced(**chosen)
     of_rows = np.arange(source.n_rows) if groups is None else checked_groups(groups, source.n_rows)
-
-    learner = ThinnedCopies(N_COPIES) if has_closed_form(plain) else None
+    # covariates that added nothing to the first machine may add to these, which are then other machines
+    is_closed = source.covariates is None and has_closed_form(plain)
+    learner = ThinnedCopies(N_COPIES) if is_closed else None
 
     def robust(some: Source, of_some: np.ndarray) -> Model:
         copies, groups = WithThinnedCopies(some, N_COPIES, recipe.seed), np.repeat(of_some, N_COPIES + 1)

@@ -68,7 +68,9 @@ def held_out_rows(
     if groups is not None and np.unique(groups).size < 2:
         raise DataError("all rows are of one group: none can be held out. Leave groups out, or give several groups.")
     if n < 4:
-        raise DataError(f"n_samples = {n} are too few to compare kernels on held-out rows. Name a kernel.")
+        raise DataError(
+            Message("n_samples = {} are too few to compare kernels on held-out rows. Name one: {kernel='chi2'}.", n)
+        )
     stratifies = is_classification and np.unique(y, return_counts=True)[1].min() >= 2
     splitter: Any
     if n >= FEW:

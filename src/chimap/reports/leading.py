@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -19,6 +19,7 @@ from chimap._types import Scoring
 from chimap._validation import DataError
 from chimap.data.label_kinds import places_among
 from chimap.losses import Loss, Square
+from chimap.models.answers import ClassAnswers
 from chimap.reports.measures import LeadingScore
 from chimap.selection.jackknife import (
     deviations_of,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from chimap.models.predictor import Predictor
 
 
-class ScoredRows(ABC):
+class KnownRows(ABC):
     """Answers to rows that are known, which are scored by name."""
 
     @property
@@ -48,7 +49,7 @@ class ScoredRows(ABC):
         """Return the name of a score in tables; that of the positive one of two classes names it."""
 
     @abstractmethod
-    def guesses(self) -> Iterator[ScoredRows]:
+    def guesses(self) -> Iterator[KnownRows]:
         """Yield answers that look at no column: one class or number for all rows, with the shares of the classes."""
 
     def score(self, scoring: Scoring, rows: np.ndarray) -> float:
@@ -74,7 +75,7 @@ class ScoredRows(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Answered(ScoredRows):
+class Answered(KnownRows):
     """Answers to rows whose labels or targets are known.
 
     Parameters
@@ -115,7 +116,8 @@ class Answered(ScoredRows):
             scores = -outputs[:, 0] if is_flipped else outputs[:, 0]
 
         def probabilities(rows: np.ndarray) -> np.ndarray:
-            p = np.exp(cast(Any, answers).log_probabilities(_known(outputs)[rows]))
+            assert isinstance(answers, ClassAnswers)
+            p = np.exp(answers.log_probabilities(_known(outputs)[rows]))
             return p[:, ::-1] if is_flipped else p
 
         truth, given = places_among(y, classes), places_among(predicted, classes)
@@ -126,7 +128,7 @@ class Answered(ScoredRows):
         return int(self.y.size)
 
     def name(self, scoring: Scoring) -> str:
-        """See ``ScoredRows``."""
+        """See ``KnownRows``."""
         if scoring is None:
             return self.loss.score_name
         name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
@@ -153,7 +155,7 @@ class Answered(ScoredRows):
         return scored(scoring, _Answers(self, labels), rows, labels[y], None)
 
     def guesses(self) -> Iterator[Answered]:
-        """See ``ScoredRows``: the most frequent class, the middle and the positive one, or constants."""
+        """See ``KnownRows``: the most frequent class, the middle and the positive one, or constants."""
         if self.classes is None:
             best = np.ravel(self.loss.constant(self.y, np.ones(self.n_rows)))[0]
             for constant in (best, np.mean(self.y), np.median(self.y)):
@@ -171,7 +173,7 @@ class Answered(ScoredRows):
 
 
 @dataclass(frozen=True, eq=False)
-class AnsweredTasks(ScoredRows):
+class AnsweredTasks(KnownRows):
     """Answers to several tasks or targets, of which rows may lack some; a score is the mean of those defined.
 
     Parameters
@@ -192,7 +194,8 @@ class AnsweredTasks(ScoredRows):
         if answers.classes is None:
             predicted = np.asarray(answers.predicted(outputs)).reshape(Y.shape)
             return cls([Answered(y, given) for y, given in _of_each(seen, Y, predicted)], seen)
-        labels, logs = np.asarray(answers.predicted(outputs)), cast(Any, answers).log_probabilities
+        assert isinstance(answers, ClassAnswers)
+        labels, logs = np.asarray(answers.predicted(outputs)), answers.log_probabilities
 
         def of_task(task: int, places: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
             return lambda rows: np.exp(logs(outputs[places[rows]])[:, task])
@@ -215,7 +218,7 @@ class AnsweredTasks(ScoredRows):
         return len(self.seen)
 
     def name(self, scoring: Scoring) -> str:
-        """See ``ScoredRows``."""
+        """See ``KnownRows``."""
         if scoring is None:
             return self.tasks[0].name(None)
         return f"mean {scoring if isinstance(scoring, str) else getattr(scoring, '__name__', 'score')}"
@@ -232,7 +235,7 @@ class AnsweredTasks(ScoredRows):
         return float(np.mean(defined)) if defined else float("nan")
 
     def guesses(self) -> Iterator[AnsweredTasks]:
-        """See ``ScoredRows``."""
+        """See ``KnownRows``."""
         each = [list(task.guesses()) for task in self.tasks]
         for place in range(max(map(len, each))):
             yield replace(self, tasks=[guesses[min(place, len(guesses) - 1)] for guesses in each])
@@ -244,7 +247,7 @@ def _of_each(seen: np.ndarray, *columns: np.ndarray) -> Iterator[list[np.ndarray
         yield [column[rows, task] for column in columns]
 
 
-def labelled(model: Predictor, y: np.ndarray) -> ScoredRows:
+def labelled(model: Predictor, y: np.ndarray) -> KnownRows:
     """Return rows of these labels or targets (n,) or (n, t), as a model would answer them that makes no error."""
     classes = model.answers.classes
     if y.ndim == 2:
@@ -264,7 +267,7 @@ def _exact(y: np.ndarray, classes: np.ndarray | None) -> Answered:
     return Answered(places, places, classes, np.zeros(y.size if classes.size == 2 else (y.size, classes.size)))
 
 
-def asked_score(scoring: Scoring, answered: ScoredRows, groups: np.ndarray | None = None) -> LeadingScore | None:
+def asked_score(scoring: Scoring, answered: KnownRows, groups: np.ndarray | None = None) -> LeadingScore | None:
     """Return the score that was asked for; None where it is not defined for these rows.
 
     Its interval is that of the jackknife over parts of the rows, see ``selection.jackknife.score_interval``.
@@ -272,8 +275,8 @@ def asked_score(scoring: Scoring, answered: ScoredRows, groups: np.ndarray | Non
     Parameters
     ----------
     scoring : str, callable or None
-        See ``ScoredRows.score``.
-    answered : ScoredRows
+        See ``KnownRows.score``.
+    answered : KnownRows
         The answers.
     groups : ndarray of shape (n,) or None, default=None
         The group of each row, which the interval counts.
@@ -290,7 +293,7 @@ def asked_score(scoring: Scoring, answered: ScoredRows, groups: np.ndarray | Non
     return LeadingScore(name, value, interval, guessed_score(scoring, answered))
 
 
-def guessed_score(scoring: Scoring, answered: ScoredRows) -> float | None:
+def guessed_score(scoring: Scoring, answered: KnownRows) -> float | None:
     """Return the best score of ``guesses``; None where none is defined."""
     every = np.arange(answered.n_rows)
     scores = [each.score(scoring, every) for each in answered.guesses()]
@@ -301,7 +304,7 @@ def guessed_score(scoring: Scoring, answered: ScoredRows) -> float | None:
 class _Answers(ClassifierMixin, BaseEstimator):
     """A classifier for scorers of scikit-learn, whose rows are places of those that are answered."""
 
-    def __init__(self, answered: Any = None, labels: Any = None):
+    def __init__(self, answered: Answered, labels: np.ndarray):
         self.answered, self.labels = answered, labels
         self.classes_ = labels
 
@@ -318,7 +321,8 @@ class _Answers(ClassifierMixin, BaseEstimator):
         return _known(self.answered.scores)[rows]
 
     def predict_proba(self, rows: np.ndarray) -> np.ndarray:
-        return np.asarray(self.answered.probabilities(rows))
+        assert self.answered.probabilities is not None  # classes have them
+        return self.answered.probabilities(rows)
 
 
 def _the_same(shares: np.ndarray, rows: np.ndarray) -> np.ndarray:

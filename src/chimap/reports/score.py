@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from chimap.data.labelled import labels_of
 from chimap.models.answers import class_scores
 from chimap.models.predict import labels_in_chunks, predict_chunks, predict_source
 from chimap.models.unassigned import UNASSIGNED, checked_share, with_shares
-from chimap.reports.classification import classification_metrics
+from chimap.reports.classification import ClassificationMetrics, classification_metrics
 from chimap.reports.leading import Answered, AnsweredTasks, asked_score, guessed_score
 from chimap.reports.measures import Baseline, LeadingScore, Metrics, majority_baseline, mean_baseline
-from chimap.reports.regression import regression_metrics
+from chimap.reports.regression import RegressionMetrics, regression_metrics
 from chimap.reports.tasks import quantile_metrics, task_metrics
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def score_of(
 
 def led_by(score: Score, scoring: Scoring, answered: Answered, groups: np.ndarray | None) -> Score:
     """Return a score that leads with the one that was asked for; with its usual one for None, or if it has no value."""
-    metrics: Any = score.metrics
+    metrics = cast("ClassificationMetrics | RegressionMetrics", score.metrics)
     lead = None if scoring is None else metrics.known(scoring, score.baseline) or asked_score(scoring, answered, groups)
     if lead is None:
         usual = score.lead
