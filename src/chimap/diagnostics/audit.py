@@ -70,10 +70,10 @@ class Audit(Answer):
         """The finding that matters most."""
         first = self.shortcuts[0]
         counts = next(line for line in self.shortcuts if line.kind == "counts")
-        of_counts = f"the counts have {counts.score:.3f} ± {counts.error:.3f}"
+        of_counts = f"the counts have {counts.score_in_words}"
         if first.kind != "alone" or not first.is_clear:
             return f"No shortcut tells the labels: {of_counts} {self.measure}."
-        return f"Labels are told by {first.words}: {self.measure} {first.score:.3f} ± {first.error:.3f}; {of_counts}."
+        return f"Labels are told by {first.words}: {self.measure} {first.score_in_words}; {of_counts}."
 
     def wrong_labels(self, rate: float = 0.1) -> np.ndarray:
         """Return the places in the data of rows whose labels look wrong, at this rate of false discoveries.

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 RATE = 0.1  # of false discoveries, up to which labels are listed as wrong
 _LISTED, _LISTED_GROUPS = 50, 30
+_FITS = 0.5  # p-value of a label from which it is as good as any, and not listed
 _IN_TERMINAL = 5
 _CELL = 18, 44  # least and most pixels of a cell of the picture of groups
 
 
 def shortcut_table(audit: Audit) -> Section:
     """Return what the score may rest on."""
-    cells = [(line.words, f"{line.score:.3f}", f"{line.error:.3f}") for line in audit.shortcuts]
+    cells = [(line.words, *line.told) for line in audit.shortcuts]
     marks = ["  <" if _is_shortcut(line) else "" for line in audit.shortcuts]
-    text = text_table([(name, f"{score} ± {error}") for name, score, error in cells]).splitlines()
+    text = text_table([(name, f"{score} ± {error}" if error else f"{score:<13}") for name, score, error in cells])
     return Section(
         "What the score may rest on",
         f"{audit.measure} of machines that see nothing but totals, filled bins, groups, covariates or the order of the "
@@ -36,7 +37,10 @@ def shortcut_table(audit: Audit) -> Section:
         (Figure(lambda: shortcut_figure(audit), caption=_COLOURS),),
         folded(("What is known", audit.measure, "Standard error"), cells, "lines"),
         note=" ".join(f"{note[0].upper()}{note[1:]}." for note in audit.notes),
-        lines={"machine": str(audit.data["machine"]), "rests on": "\n".join(map(str.__add__, text, marks))},
+        lines={
+            "machine": str(audit.data["machine"]),
+            "rests on": "\n".join(map(str.__add__, text.splitlines(), marks)),
+        },
         lead=audit.sentence,
     )
 
@@ -79,6 +83,7 @@ def labels(audit: Audit) -> Section:
     cells = [
         (*_row(audit, row), looks(found.looks_like[row]), number(found.p_values[row], 2), number(found.rates[row], 2))
         for row in found.order[:_LISTED].tolist()
+        if found.p_values[row] < _FITS
     ]
     share = "" if not n_wrong or found.share_wrong is None else f" About {found.share_wrong:.1%} of all are wrong."
     found_at = f"{counted(n_wrong, 'label') if n_wrong else 'none'} at a rate of false discoveries of {RATE:.0%}"
@@ -167,6 +172,8 @@ def groups(audit: Audit) -> Section | None:
     measure = audit.measure if found.measure == audit.rows.score.name else found.measure
     harmful = [g for g in order.tolist() if found.worth[g] < -CLEAR * found.errors[g]]
     told = f"{cells[0][0]} is worth most to the others: {cells[0][3]} ± {cells[0][4]} {measure}"
+    if not np.round(found.worth, 4).any():
+        told = f"the {measure} on the others is the same without any group"
     harm = ", ".join(f"{found.names[g]} ({found.worth[g]:+.3f})" for g in harmful[:_IN_TERMINAL])
     return Section(
         "What each group is worth",

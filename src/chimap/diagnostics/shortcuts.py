@@ -31,6 +31,7 @@ from chimap.solvers.downdates import Downdates
 if TYPE_CHECKING:
     from chimap.data import Source
 
+_LEAST_ERROR = 0.0005  # that is told; below it, it would read as certainty
 CLEAR = 2  # standard errors above chance from which a score is one
 _FEW_GROUPS = 5
 _KNOTS, _KNOTS_OF_ORDER = 5, 12
@@ -67,6 +68,16 @@ class ShortcutScore:
     def is_clear(self) -> bool:
         """Whether the score is above chance by more than two standard errors."""
         return bool(self.score - self.chance > CLEAR * self.error)
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """The score and its error as text; no text for an error that no part of the rows shows."""
+        return f"{self.score:.3f}", f"{self.error:.3f}" if self.error >= _LEAST_ERROR else ""
+
+    @property
+    def score_in_words(self) -> str:
+        """The score with its error: '0.981 ± 0.004'."""
+        return " ± ".join(filter(None, self.told))
 
     @property
     def words(self) -> str:
@@ -246,15 +257,9 @@ def doubts_of_study(source: Source, y: np.ndarray, has_classes: bool, groups: np
             yield Message("{}: labels are told by {}", source.name, shortcuts_in_words([line], has_classes))
 
 
-_LEAST_ERROR = 0.0005  # that is told; rows that are all right have none
-
-
 def shortcuts_in_words(lines: Sequence[ShortcutScore], has_classes: bool) -> str:
     """Return what tells the labels besides the counts: 'totals alone 0.981 ± 0.004 (ROC AUC); see chimap audit'."""
-    told = ", ".join(
-        f"{line.words} {line.score:.3f}" + (f" ± {line.error:.3f}" if line.error >= _LEAST_ERROR else "")
-        for line in lines
-    )
+    told = ", ".join(f"{line.words} {line.score_in_words}" for line in lines)
     return f"{told} ({measure_in_words('roc_auc' if has_classes else 'r2')}); see chimap audit"
 
 
