@@ -181,8 +181,9 @@ def score_interval(
 
     Examples
     --------
-    >>> score_interval(0.9, 0.1, 30, False), score_interval(1.0, 0.0, 30, False)
-    ((0.7040036, 1.0), (nan, nan))
+    >>> low, high = score_interval(0.9, 0.1, 30, False)
+    >>> round(low, 3), high, score_interval(1.0, 0.0, 30, False)
+    (0.704, 1.0, (nan, nan))
     """
     if is_proportion:
         return wilson(score, error, most, quantile)
