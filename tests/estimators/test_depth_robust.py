@@ -21,7 +21,7 @@ Y = np.where(X[:, 0] > X[:, 1], "a", "b")
 
 
 def test_a_model_says_what_copies_gain_and_keeps_it(tmp_path):
-    model = HistogramClassifier("chi2", normalize="l1", depth_robust=True).fit(X, Y)
+    model = HistogramClassifier("chi2", normalize="l1", depth_robust=True, random_state=0).fit(X, Y)
     assert model.n_rows_ == 120
     gain = model.depth_gain_
     assert gain["n_rows"] == 40
@@ -48,7 +48,7 @@ def test_groups_stay_whole():
     groups = np.arange(40) // 2
     twins = np.repeat(X[::2], 2, axis=0)
     labels = np.repeat(np.random.default_rng(6).integers(0, 2, 20), 2)
-    model = HistogramClassifier("chi2", normalize="l1", features="exact", depth_robust=True)
+    model = HistogramClassifier("chi2", normalize="l1", features="exact", depth_robust=True, random_state=0)
     model.fit(twins, labels, groups=groups)
     assert np.mean((model.held_out_[:, 0] > 0) == (labels[model.row_numbers_] == 1)) < 0.75
     assert model.depth_gain_["whole"][0] < 0.75
@@ -56,30 +56,34 @@ def test_groups_stay_whole():
 
 def test_numbers_tasks_and_weights():
     shares = X[:, 0] / X.sum(axis=1)
-    numbers = HistogramRegressor("chi2", normalize="l1", depth_robust=True).fit(X, shares)
+    numbers = HistogramRegressor("chi2", normalize="l1", depth_robust=True, random_state=0).fit(X, shares)
     assert numbers.depth_gain_["measure"] == "r2"
     assert numbers.score(X, shares) > 0.8
     tasks = np.column_stack([Y == "a", shares > 0.1]).astype(float)
     tasks[3, 1] = np.nan
-    several = HistogramClassifier("chi2", normalize="l1", depth_robust=True).fit(X, tasks, sample_weight=np.ones(40))
+    several = HistogramClassifier("chi2", normalize="l1", depth_robust=True, random_state=0).fit(
+        X, tasks, sample_weight=np.ones(40)
+    )
     assert several.predict(X).shape == (40, 2)
     assert several.depth_gain_["whole"][0] > 0.6
 
 
 def test_few_rows_have_no_gain_to_tell():
-    model = HistogramClassifier("chi2", normalize="l1", depth_robust=True).fit(X[:9], Y[:9])
+    model = HistogramClassifier("chi2", normalize="l1", depth_robust=True, random_state=0).fit(X[:9], Y[:9])
     assert model.fitted.learned.depth_gain is None
 
 
 @pytest.mark.slow
 def test_covariates_stay_beside_the_copies():
     frame = pd.DataFrame(X, columns=[f"taxon {i}" for i in range(8)]).assign(age=np.arange(40.0))
-    model = HistogramClassifier("chi2", normalize="l1", covariates="age", depth_robust=True).fit(frame, Y)
+    model = HistogramClassifier("chi2", normalize="l1", covariates="age", depth_robust=True, random_state=0).fit(
+        frame, Y
+    )
     assert model.n_rows_ == 120
 
 
 def test_what_has_no_counts_is_refused(tmp_path):
-    model = HistogramClassifier("chi2", depth_robust=True)
+    model = HistogramClassifier("chi2", depth_robust=True, random_state=0)
     with pytest.raises(DataError, match=r"is no count.*give the counts"):
         model.fit(X / X.sum(axis=1, keepdims=True), Y)
     with pytest.raises(ValueError, match="depth_robust=True fits twice, and takes neither checkpoint nor unlabelled"):
