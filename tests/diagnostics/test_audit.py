@@ -240,6 +240,17 @@ def test_the_page_and_json_show_everything(found, tmp_path):
     assert found.save(tmp_path / "audit.html").exists()
 
 
+def test_no_error_of_0_is_written_and_no_label_that_fits_is_listed():
+    rows = sampled(2 * np.outer(SICK, np.linspace(-1, 1, BINS)))
+    rows[SICK] *= 4  # totals tell every label, and no part of the rows another score
+    told = audit(fitted().fit(rows, SICK), rows, SICK, groups=STUDY)
+    assert line(told, "alone", "totals").told == ("1.000", "")
+    assert "± 0.000" not in repr(told)
+    found = {section.title: section for section in told.sections()}["Labels that look wrong"]
+    assert (told.doubtful.p_values > 0.9).all()
+    assert found.tables == ()
+
+
 def test_bad_input_is_refused():
     model = fitted().fit(COUNTS, SICK)
     with pytest.raises(DataError, match="one class only: all labels are True"):

@@ -131,3 +131,13 @@ def test_usual_rows_stay_as_they_are():
     tiny = np.float32([[1e-45, 3e-45]])
     for scaled in (Scale(149).rows(tiny), Scale(149).array(tiny)):
         np.testing.assert_array_equal(scaled, [[1, 2]])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_rows_that_a_prediction_rests_on_are_those_of_rows_near_1(kind):
+    settings = {"features": "exact", "normalize": None, "alpha": 0.5, "random_state": 0}
+    usual, large = (HistogramClassifier("minmax", **settings).fit(kind(X * factor), y) for factor in (1.0, 2.0**30))
+    assert isinstance(large.features_, ScaledFeatures)
+    for one, other in zip(usual.nearest(kind(X[:5])), large.nearest(kind(X[:5] * 2.0**30)), strict=True):
+        np.testing.assert_array_equal(one.places, other.places)
+        np.testing.assert_allclose(one.contributions, other.contributions, rtol=1e-4)

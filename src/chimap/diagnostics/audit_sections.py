@@ -95,7 +95,7 @@ def labels(audit: Audit) -> Section:
         f"{found_at[0].upper()}{found_at[1:]}.{share} A row is answered by a machine without it; p is the probability "
         "of a label that fits as badly, and the rate the share of right labels that is expected among the rows down to "
         "this one.",
-        tables=folded(("Row", "Label", "Looks like", "p", "Rate"), cells, "rows", _KINDS[:5]),
+        tables=folded(("Row", "Label", "Looks like", "p", "Rate"), cells, "rows", _KINDS[:5]) if cells else (),
         lines={"wrong labels": found_at + listed + share.replace(" ", "\n", 1)},
         layout="wide-table",
     )

@@ -124,6 +124,12 @@ class ScaledFeatures(FittedFeatures):
         kernel: RowKernel | None = self.features.row_kernel
         return kernel
 
+    @property
+    def kept_rows(self) -> Rows | None:
+        """See ``FittedFeatures``: as they were before they were scaled."""
+        kept: Rows | None = self.features.kept_rows
+        return None if kept is None else Scale(-self.scale.exponent).rows(kept)
+
     def as_kept(self, rows: Rows) -> Rows:
         """See ``FittedFeatures``: scaled rows."""
         return self.scale.rows(rows)

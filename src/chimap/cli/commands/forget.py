@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from chimap._errors import DataError, InputError
+from chimap._formatting import one_line
 from chimap.cli import messages, outputs, show
 from chimap.cli.options import TableOptions
 from chimap.cli.parser import Without
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from chimap.data import Source
 
-_SHOWN = 3  # unknown ids that an error lists
+_SHOWN, _LONGEST = 3, 40  # unknown ids that an error lists, and their letters
 
 
 def forget(
@@ -88,7 +89,8 @@ def _rows_named(rows: Source, source: Source, ids: Path) -> np.ndarray:
         raise DataError(f"{ids} names no row: write the id of each row to forget on a line of its own.")
     unknown = sorted({*words} - {*row_names(source).tolist()})
     if unknown:
-        listed = ", ".join(map(repr, unknown[:_SHOWN])) + (", ..." if len(unknown) > _SHOWN else "")
+        more = ", ..." if len(unknown) > _SHOWN else ""
+        listed = ", ".join(repr(one_line(word, _LONGEST)) for word in unknown[:_SHOWN]) + more
         of_ids = "ids" if source.row_ids is not None else "numbers of rows (it has no ids: name their column with --id)"
         raise DataError(f"{ids}: {len(unknown):,} of {len(words):,} are no {of_ids} of {source.name}: {listed}.")
     is_named = np.isin(row_names(rows), words)
